@@ -1,0 +1,187 @@
+//! Reading a request's body: bounded in bytes and in time, and only when it is wanted.
+
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt};
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use wire::ErrorCode;
+
+use crate::failure::Failure;
+use crate::limits::{BODY_PIECE, BODY_RATE};
+
+type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
+
+/// A body that has not been read.
+pub(crate) struct Body {
+    /// Never locked: the mutex only says that one reader at a time can have the stream, so that a request may be shared
+    /// between threads by reference.
+    pieces: Mutex<Pieces>,
+    limit: u64,
+    read: u64,
+    waited: Duration,
+}
+
+impl Body {
+    /// A body of at most `limit` bytes; one that says it is longer is refused before it is read.
+    pub(crate) fn new<B: bytes::Buf>(
+        pieces: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
+        headers: &HeaderMap,
+        limit: u64,
+    ) -> Result<Self, Failure> {
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if announced.is_some_and(|announced| announced > limit) {
+            return Err(too_large(limit));
+        }
+        let pieces =
+            pieces.map(|piece| piece.map(|mut piece| piece.copy_to_bytes(piece.remaining())));
+        Ok(Self {
+            pieces: Mutex::new(Box::pin(pieces)),
+            limit,
+            read: 0,
+            waited: Duration::ZERO,
+        })
+    }
+
+    /// The next piece, or none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        let pieces = self
+            .pieces
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        let arrived = tokio::time::timeout(patience(self.read, self.waited), pieces.next()).await;
+        self.waited += begun.elapsed();
+        let piece = match arrived {
+            Ok(None) => return Ok(None),
+            Ok(Some(Ok(piece))) => piece,
+            Ok(Some(Err(_))) => {
+                return Err(Failure::new(
+                    ErrorCode::InvalidRequest,
+                    "the body broke off",
+                ));
+            }
+            Err(_) => {
+                return Err(Failure::new(
+                    ErrorCode::RequestTimeout,
+                    "the body did not arrive in time",
+                ));
+            }
+        };
+        self.read += piece.len() as u64;
+        if self.read > self.limit {
+            Err(too_large(self.limit))
+        } else {
+            Ok(Some(piece))
+        }
+    }
+
+    /// All of it.
+    pub(crate) async fn bytes(&mut self) -> Result<Bytes, Failure> {
+        let Some(first) = self.next().await? else {
+            return Ok(Bytes::new());
+        };
+        let Some(second) = self.next().await? else {
+            return Ok(first);
+        };
+        let mut all = BytesMut::from(first);
+        all.extend_from_slice(&second);
+        while let Some(piece) = self.next().await? {
+            all.extend_from_slice(&piece);
+        }
+        Ok(all.freeze())
+    }
+
+    /// The JSON document in it.
+    pub(crate) async fn json<T: DeserializeOwned>(
+        &mut self,
+        headers: &HeaderMap,
+    ) -> Result<T, Failure> {
+        is_json(headers)?;
+        parse(&self.bytes().await?)
+    }
+}
+
+/// A JSON document.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(bytes).map_err(|error| Failure::invalid("body", error.to_string()))
+}
+
+/// Refuses another media type than JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("");
+    let essence = kind.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(Failure::new(
+            ErrorCode::UnsupportedMediaType,
+            "this takes `Content-Type: application/json`",
+        ))
+    }
+}
+
+/// How long to wait for the next piece, after `read` bytes for which the sender was waited for that long.
+fn patience(read: u64, waited: Duration) -> Duration {
+    let owed = BODY_PIECE + Duration::from_secs(read / BODY_RATE);
+    owed.saturating_sub(waited).min(BODY_PIECE)
+}
+
+fn too_large(limit: u64) -> Failure {
+    Failure::new(
+        ErrorCode::BodyTooLarge,
+        format!("the body is larger than {limit} bytes"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    /// What becomes of a body whose pieces come this long after one another.
+    async fn arrives(pieces: usize, bytes: usize, pause: Duration) -> Result<usize, ErrorCode> {
+        let pieces = stream::iter(0..pieces).then(move |_| async move {
+            tokio::time::sleep(pause).await;
+            Ok::<_, warp::Error>(Bytes::from(vec![b'x'; bytes]))
+        });
+        let mut body = Body::new(pieces, &HeaderMap::new(), 1024 * 1024).unwrap();
+        body.bytes()
+            .await
+            .map(|bytes| bytes.len())
+            .map_err(|failure| failure.code)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stands_still_or_trickles_is_given_up() {
+        let seconds = Duration::from_secs;
+        let late = Err(ErrorCode::RequestTimeout);
+        assert_eq!(arrives(1, 10, seconds(29)).await, Ok(10));
+        assert_eq!(arrives(1, 10, seconds(31)).await, late);
+        assert_eq!(arrives(1_000, 1, seconds(1)).await, late, "a byte a second");
+        assert_eq!(
+            arrives(200, 2_048, seconds(1)).await,
+            Ok(409_600),
+            "a slow link"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_is_counted_whatever_it_says_about_its_length() {
+        assert_eq!(
+            arrives(2, 600 * 1024, Duration::ZERO).await,
+            Err(ErrorCode::BodyTooLarge)
+        );
+    }
+}

@@ -1,0 +1,327 @@
+//! From the domain to the wire, by hand: renaming a field inside cannot change the contract.
+
+use model::{
+    Artifact, Condition, Inputs, Job, JobState, RevisionRecord, Runner, Source, StaleFile, Step,
+    StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, WorkflowRecord, WorkflowStatus,
+    World,
+};
+use std::collections::BTreeMap;
+use workflow::{InputValue, Severity};
+
+pub(crate) fn job(job: &Job, inputs: &BTreeMap<String, InputValue>, log_records: u64) -> wire::Job {
+    let run = job.state.run();
+    let end = job.state.end();
+    let (reason, actor) = match (end, run) {
+        (Some(end), _) => (&end.reason, end.actor.to_string()),
+        (None, Some(run)) => (
+            &model::Reason::Claimed,
+            format!("runner {}", run.runner.name),
+        ),
+        (None, None) => (&job.reason, job.actor.to_string()),
+    };
+    wire::Job {
+        id: job.id.uuid(),
+        workflow: wire::WorkflowRef {
+            id: job.workflow.id.uuid(),
+            source: job.workflow.source.to_string(),
+            name: job.workflow.name.clone(),
+        },
+        revision: wire::RevisionRef {
+            id: job.revision.id.uuid(),
+            number: job.revision.number,
+            commit: job.revision.commit.clone(),
+        },
+        scan: job.scan.to_string(),
+        state: state(&job.state),
+        trigger: match job.trigger {
+            Trigger::Dispatch => wire::Trigger::Dispatch,
+            Trigger::Cron => wire::Trigger::Cron,
+            Trigger::Expr => wire::Trigger::Expr,
+        },
+        reason: wire::JobReason {
+            code: reason.code().to_owned(),
+            message: reason.to_string(),
+            actor,
+        },
+        inputs: inputs
+            .iter()
+            .map(|(key, value)| (key.clone(), input(value)))
+            .collect(),
+        created_at: job.created_at,
+        started_at: run.map(|run| run.started_at),
+        finished_at: end.map(|end| end.at),
+        runner: run.map(|run| wire::RunnerRef {
+            id: run.runner.id.uuid(),
+            name: run.runner.name.clone(),
+        }),
+        steps: run
+            .map(|run| run.steps.iter().map(step).collect())
+            .unwrap_or_default(),
+        artifacts: run
+            .map(|run| run.artifacts.iter().map(artifact).collect())
+            .unwrap_or_default(),
+        log: wire::LogSummary {
+            records: log_records,
+        },
+    }
+}
+
+/// Whether a job's inputs stand in its record, so that no object need be read for it.
+pub(crate) fn inline_inputs(job: &Job) -> Option<&BTreeMap<String, InputValue>> {
+    match &job.inputs {
+        Inputs::Inline(inputs) => Some(inputs),
+        Inputs::Object { .. } => None,
+    }
+}
+
+pub(crate) const fn state(state: &JobState) -> wire::JobState {
+    match state {
+        JobState::Scheduled => wire::JobState::Scheduled,
+        JobState::Running { .. } => wire::JobState::Running,
+        JobState::Succeeded { .. } => wire::JobState::Succeeded,
+        JobState::Failed { .. } => wire::JobState::Failed,
+        JobState::Cancelled { .. } => wire::JobState::Cancelled,
+        JobState::Skipped { .. } => wire::JobState::Skipped,
+    }
+}
+
+fn input(value: &InputValue) -> wire::Input {
+    match value {
+        InputValue::Bool(value) => wire::Input::Bool(*value),
+        InputValue::Text(text) => wire::Input::Text(text.clone()),
+    }
+}
+
+fn step(step: &Step) -> wire::Step {
+    wire::Step {
+        index: step.index,
+        status: match step.status {
+            StepStatus::Running => wire::StepStatus::Running,
+            StepStatus::Succeeded => wire::StepStatus::Succeeded,
+            StepStatus::Failed => wire::StepStatus::Failed,
+            StepStatus::Cancelled => wire::StepStatus::Cancelled,
+            StepStatus::Skipped => wire::StepStatus::Skipped,
+        },
+        outcome: step.outcome.map(|outcome| match outcome {
+            StepOutcome::Succeeded => wire::StepOutcome::Succeeded,
+            StepOutcome::Failed => wire::StepOutcome::Failed,
+            StepOutcome::Cancelled => wire::StepOutcome::Cancelled,
+            StepOutcome::Skipped => wire::StepOutcome::Skipped,
+        }),
+        exit_code: step.exit_code,
+        error: step.error.clone(),
+        started_at: step.started_at,
+        finished_at: step.finished_at,
+    }
+}
+
+/// A worker's report on a step.
+pub(crate) fn reported_step(report: wire::StepReport) -> Step {
+    Step {
+        index: report.index,
+        status: match report.status {
+            wire::StepStatus::Running => StepStatus::Running,
+            wire::StepStatus::Succeeded => StepStatus::Succeeded,
+            wire::StepStatus::Failed => StepStatus::Failed,
+            wire::StepStatus::Cancelled => StepStatus::Cancelled,
+            wire::StepStatus::Skipped => StepStatus::Skipped,
+        },
+        outcome: report.outcome.map(|outcome| match outcome {
+            wire::StepOutcome::Succeeded => StepOutcome::Succeeded,
+            wire::StepOutcome::Failed => StepOutcome::Failed,
+            wire::StepOutcome::Cancelled => StepOutcome::Cancelled,
+            wire::StepOutcome::Skipped => StepOutcome::Skipped,
+        }),
+        exit_code: report.exit_code,
+        error: report.error,
+        started_at: report.started_at,
+        finished_at: report.finished_at,
+    }
+}
+
+pub(crate) fn artifact(artifact: &Artifact) -> wire::Artifact {
+    wire::Artifact {
+        id: artifact.id.uuid(),
+        name: artifact.name.clone(),
+        size: artifact.size,
+        sha256: artifact.sha256.clone(),
+        content_digest: artifact.content_digest.clone(),
+        created_at: artifact.created_at,
+        expires_at: artifact.expires_at,
+    }
+}
+
+pub(crate) fn source(
+    world: &World,
+    source: &Source,
+    checked_at: Option<Timestamp>,
+) -> wire::Source {
+    let active = world
+        .workflows_of(&source.name)
+        .filter(|workflow| workflow.record.status == WorkflowStatus::Active);
+    wire::Source {
+        name: source.name.to_string(),
+        project_id: source.project.uuid(),
+        url: source.url.clone(),
+        reference: source.reference.clone(),
+        path: source.folder.clone(),
+        interval_seconds: source.interval_seconds,
+        tip: source.tip.as_ref().map(tip),
+        checked_at,
+        conditions: source.conditions.iter().map(condition).collect(),
+        stale_files: source.stale_files.iter().map(stale_file).collect(),
+        active_workflows: active.count() as u64,
+    }
+}
+
+fn tip(tip: &TipRef) -> wire::Tip {
+    wire::Tip {
+        number: tip.number,
+        commit: tip.commit.clone(),
+        summary: tip.summary.clone(),
+        author: tip.author.clone(),
+        seen_at: tip.seen_at,
+        history_rewritten: tip.history_rewritten,
+    }
+}
+
+fn condition(condition: &Condition) -> wire::Condition {
+    wire::Condition {
+        kind: condition.kind.name().to_owned(),
+        status: condition.status.name().to_owned(),
+        reason: condition.reason.code().to_owned(),
+        message: condition.reason.to_string(),
+        changed_at: condition.changed_at,
+    }
+}
+
+fn stale_file(stale: &StaleFile) -> wire::StaleFile {
+    wire::StaleFile {
+        file: stale.file.clone(),
+        commit: stale.commit.clone(),
+        since: stale.since,
+        diagnostics: stale.diagnostics.iter().map(diagnostic).collect(),
+    }
+}
+
+fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
+    wire::Diagnostic {
+        file: diagnostic.file.clone(),
+        line: diagnostic.line,
+        column: diagnostic.column,
+        end_line: diagnostic.end_line,
+        end_column: diagnostic.end_column,
+        severity: match diagnostic.severity {
+            Severity::Error => wire::Severity::Error,
+            Severity::Warning => wire::Severity::Warning,
+        },
+        code: diagnostic.code.name().to_owned(),
+        message: diagnostic.message.clone(),
+        hint: diagnostic.hint.clone(),
+    }
+}
+
+pub(crate) fn workflow(world: &World, workflow: &model::ActiveWorkflow) -> wire::Workflow {
+    let WorkflowRecord {
+        id,
+        source,
+        name,
+        status,
+        ..
+    } = &*workflow.record;
+    let definition = &workflow.revision.definition;
+    let stale = world.source(source).and_then(|source| {
+        source
+            .stale_files
+            .iter()
+            .find(|stale| stale.workflow == *id)
+    });
+    wire::Workflow {
+        id: id.uuid(),
+        source: source.to_string(),
+        name: name.clone(),
+        title: definition.name.clone(),
+        description: definition.description.clone(),
+        state: match status {
+            WorkflowStatus::Active => "active".to_owned(),
+            WorkflowStatus::Retired { .. } => "retired".to_owned(),
+        },
+        revision: revision(&workflow.revision.record),
+        scans: definition.scans().map(scan).collect(),
+        stale: stale.map(stale_file),
+    }
+}
+
+fn revision(revision: &RevisionRecord) -> wire::Revision {
+    wire::Revision {
+        id: revision.reference.id.uuid(),
+        number: revision.reference.number,
+        commit: revision.reference.commit.clone(),
+        activated_at: revision.activated_at,
+        sha256: revision.text.sha256.clone(),
+    }
+}
+
+fn scan(scan: &workflow::Scan) -> wire::Scan {
+    wire::Scan {
+        name: scan.name.to_string(),
+        cron: scan.on.cron.as_ref().map(|cron| cron.source().to_owned()),
+        expr: scan.on.expr.as_ref().map(|expr| expr.source().to_owned()),
+        inputs: scan
+            .on
+            .dispatch
+            .as_ref()
+            .map(|dispatch| dispatch.inputs.iter().map(scan_input).collect()),
+        artifacts: scan
+            .artifacts
+            .iter()
+            .map(|artifact| artifact.name.clone())
+            .collect(),
+        steps: u32::try_from(scan.steps.len()).unwrap_or(u32::MAX),
+    }
+}
+
+fn scan_input(declared: &workflow::Input) -> wire::ScanInput {
+    wire::ScanInput {
+        key: declared.key.clone(),
+        kind: match declared.kind {
+            workflow::InputKind::Text => "string".to_owned(),
+            workflow::InputKind::Bool => "bool".to_owned(),
+        },
+        required: declared.required,
+        default: match &declared.default {
+            InputValue::Text(text) => text.clone(),
+            InputValue::Bool(value) => value.to_string(),
+        },
+    }
+}
+
+pub(crate) fn token(token: &Token) -> wire::Token {
+    wire::Token {
+        id: token.id.uuid(),
+        name: token.name.clone(),
+        scopes: token
+            .scopes
+            .iter()
+            .map(|scope| scope.name().to_owned())
+            .collect(),
+        created_at: token.created_at,
+        expires_at: token.expires_at,
+    }
+}
+
+pub(crate) fn runner(world: &World, runner: &Runner, heard_at: Option<Timestamp>) -> wire::Runner {
+    wire::Runner {
+        id: runner.id.uuid(),
+        name: runner.name.clone(),
+        labels: runner.labels.clone(),
+        capacity: runner.capacity,
+        version: runner.version.clone(),
+        registered_at: runner.registered_at,
+        heard_at,
+        running: world
+            .running_on(runner.id)
+            .map(|job| job.id.uuid())
+            .collect(),
+    }
+}

@@ -1,0 +1,290 @@
+//! Every way a request can fail, as the one problem body it is answered with.
+//!
+//! A failure has an outward text and, where they differ, an inward one that only the log sees.
+
+use http::StatusCode;
+use http::header::HeaderName;
+use model::decide::Refusal;
+use reconciler::{DispatchError, SourceError, WorkerError};
+use state::{LogError, ReadError, SubmitError, WriteError, error_chain};
+use wire::{ErrorCode, FieldError, Problem};
+
+use crate::limits::ECHO_CHARS;
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: ErrorCode,
+    detail: String,
+    /// Apart, because a failure stands in the result of nearly every function.
+    more: Box<More>,
+}
+
+/// What only some failures have.
+#[derive(Debug, Default)]
+struct More {
+    hint: Option<String>,
+    errors: Vec<FieldError>,
+    next: Option<u64>,
+    inward: Option<String>,
+    headers: Vec<(HeaderName, String)>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            more: Box::default(),
+        }
+    }
+
+    /// What to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.more.hint = Some(hint.into());
+        self
+    }
+
+    /// What the answer's head says beside the status.
+    pub(crate) fn header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.more.headers.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn not_found(what: &str, name: &str) -> Self {
+        Self::new(
+            ErrorCode::NotFound,
+            format!("there is no {what} `{}`", shorten(name)),
+        )
+    }
+
+    pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
+        let mut failure = Self::new(ErrorCode::InvalidRequest, "the request cannot be read");
+        failure.more.errors.push(FieldError {
+            field: field.to_owned(),
+            message: message.into(),
+        });
+        failure
+    }
+
+    /// Something that must not happen, of which the caller is told no more than where to look.
+    pub(crate) fn defect() -> Self {
+        Self::new(ErrorCode::Internal, "something went wrong in the daemon")
+            .hint("its log has the details under the request id")
+    }
+
+    fn internal(error: &dyn std::error::Error) -> Self {
+        let mut failure = Self::defect();
+        failure.more.inward = Some(error_chain(error));
+        failure
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        status(self.code)
+    }
+
+    /// For the log only.
+    pub(crate) fn inward(&self) -> Option<&str> {
+        self.more.inward.as_deref()
+    }
+
+    /// The body to answer with, and the headers beside it.
+    pub(crate) fn problem(self, request_id: &str) -> (Problem, Vec<(HeaderName, String)>) {
+        let status = self.status();
+        let More {
+            hint,
+            errors,
+            next,
+            inward: _,
+            headers,
+        } = *self.more;
+        let problem = Problem {
+            title: status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: status.as_u16(),
+            code: self.code,
+            detail: self.detail,
+            hint,
+            request_id: Some(request_id.to_owned()),
+            errors,
+            diagnostics: Vec::new(),
+            next,
+        };
+        (problem, headers)
+    }
+}
+
+/// The HTTP status of each code.
+const fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::NoSuchRoute | ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::InvalidInputs | ErrorCode::IdempotencyMismatch => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        ErrorCode::AmbiguousName
+        | ErrorCode::Retired
+        | ErrorCode::IllegalTransition
+        | ErrorCode::JobOver
+        | ErrorCode::OfferLapsed
+        | ErrorCode::LogMismatch
+        | ErrorCode::ArtifactMismatch
+        | ErrorCode::NameTaken => StatusCode::CONFLICT,
+        ErrorCode::Gone => StatusCode::GONE,
+        ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
+        ErrorCode::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+        ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Internal | ErrorCode::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let text = refusal.to_string();
+        match refusal {
+            Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan workflow list` shows what there is"),
+            Refusal::NoSuchScan { .. } | Refusal::NoSuchRunner | Refusal::NoSuchSource { .. } => {
+                Self::new(ErrorCode::NotFound, text)
+            }
+            Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)
+                .hint("push the file again to bring the workflow back"),
+            Refusal::RevisionChanged { .. } => {
+                Self::new(ErrorCode::Unavailable, text).hint("try again")
+            }
+            Refusal::InvalidInputs { errors, .. } => {
+                let mut failure = Self::new(ErrorCode::InvalidInputs, text);
+                failure.more.errors = errors
+                    .into_iter()
+                    .map(|error| FieldError {
+                        field: format!("inputs.{}", error.input),
+                        message: error.problem.to_string(),
+                    })
+                    .collect();
+                failure
+            }
+            Refusal::IdempotencyMismatch => Self::new(ErrorCode::IdempotencyMismatch, text)
+                .hint("use a fresh key for a new request"),
+            Refusal::JobOver { .. } => Self::new(ErrorCode::JobOver, text),
+            Refusal::IllegalTransition { .. } => Self::new(ErrorCode::IllegalTransition, text),
+            Refusal::NotYourJob { .. } => Self::new(ErrorCode::OfferLapsed, text),
+            Refusal::BadReport { .. } | Refusal::UndeclaredArtifact { .. } => {
+                Self::new(ErrorCode::InvalidRequest, text)
+            }
+            Refusal::ArtifactMismatch { .. } => Self::new(ErrorCode::ArtifactMismatch, text),
+            Refusal::BadRegistration => Self::new(ErrorCode::Unauthorized, text)
+                .hint("make a new one with `everscan runner register-token`"),
+            Refusal::TooManyRegistrations { .. } => {
+                Self::new(ErrorCode::Unavailable, text).hint("they run out after 15 minutes")
+            }
+            Refusal::NameTaken { .. } => Self::new(ErrorCode::NameTaken, text)
+                .hint("give another name, or replace that runner with `--replace`"),
+            Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
+            Refusal::TooStrong => Self::new(ErrorCode::Forbidden, text),
+        }
+    }
+}
+
+impl From<SubmitError> for Failure {
+    fn from(error: SubmitError) -> Self {
+        let text = error.to_string();
+        match error {
+            SubmitError::Refused(refusal) => refusal.into(),
+            SubmitError::DiskFull => Self::new(ErrorCode::DiskFull, text),
+            SubmitError::TooLarge => Self::new(ErrorCode::BodyTooLarge, text),
+            SubmitError::Contradicted => Self::new(ErrorCode::Internal, text),
+            SubmitError::OutcomeUnknown => Self::new(ErrorCode::Unavailable, text),
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
+            ReadError::Store(_) | ReadError::File { .. } | ReadError::Damaged { .. } => {
+                Self::internal(&error)
+            }
+        }
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::DiskFull => Self::new(ErrorCode::DiskFull, error.to_string()),
+            WriteError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
+            WriteError::File { .. } => Self::internal(&error),
+        }
+    }
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        let text = error.to_string();
+        match error {
+            LogError::Mismatch { next } => {
+                let mut failure = Self::new(ErrorCode::LogMismatch, text);
+                failure.more.next = Some(next);
+                failure
+            }
+            LogError::TooLong { .. } => Self::new(ErrorCode::InvalidRequest, text),
+            LogError::Read(error) => error.into(),
+            LogError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<DispatchError> for Failure {
+    fn from(error: DispatchError) -> Self {
+        let text = error.to_string();
+        match error {
+            DispatchError::Submit(error) => error.into(),
+            DispatchError::Inputs(error) => error.into(),
+            DispatchError::Read(error) => error.into(),
+            DispatchError::KeepsChanging => Self::new(ErrorCode::Unavailable, text),
+        }
+    }
+}
+
+impl From<WorkerError> for Failure {
+    fn from(error: WorkerError) -> Self {
+        let text = error.to_string();
+        match error {
+            WorkerError::Unauthorized { .. } => unauthorized(),
+            WorkerError::OfferLapsed { .. } => Self::new(ErrorCode::OfferLapsed, text),
+            WorkerError::Over { .. } => Self::new(ErrorCode::JobOver, text),
+            WorkerError::Submit(error) => error.into(),
+            WorkerError::Log(error) => error.into(),
+            WorkerError::Read(error) => error.into(),
+            WorkerError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        let text = error.to_string();
+        match error {
+            SourceError::NoSuchSource { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan source list` shows what there is"),
+            SourceError::Stopping => Self::new(ErrorCode::Unavailable, text),
+        }
+    }
+}
+
+/// The one answer to every token that is not good, whatever is wrong with it.
+pub(crate) fn unauthorized() -> Failure {
+    Failure::new(ErrorCode::Unauthorized, "this needs a valid token")
+        .hint("send `Authorization: Bearer …`; the command line reads SERVICE_TOKEN")
+}
+
+/// What a caller gave, at a length that can be said back.
+pub(crate) fn shorten(given: &str) -> String {
+    given.chars().take(ECHO_CHARS).collect()
+}

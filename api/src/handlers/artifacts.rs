@@ -1,0 +1,284 @@
+//! `/v0/jobs/{job}/artifacts`
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName,
+    IF_NONE_MATCH, IF_RANGE, RANGE,
+};
+use model::Artifact;
+use reconciler::Handle;
+use state::{Layout, ReadError};
+use warp::Reply;
+use warp::reply::Response;
+use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
+
+use super::jobs;
+use crate::convert;
+use crate::failure::Failure;
+use crate::limits::{ARTIFACT_PIECE, READER_PAUSE};
+use crate::reply;
+use crate::request::Request;
+
+/// The artifacts of a job.
+pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let job = jobs::find(handle, request.job()?).await?;
+    let items = job
+        .state
+        .run()
+        .map(|run| run.artifacts.iter().map(convert::artifact).collect())
+        .unwrap_or_default();
+    Ok(reply::ok(&Page::<wire::Artifact> {
+        items,
+        next_cursor: None,
+    }))
+}
+
+/// The zip of an artifact, by id or name, whole or one range of it.
+pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let job = jobs::find(handle, request.job()?).await?;
+    let wanted = request.parameter(1);
+    let artifacts = job
+        .state
+        .run()
+        .map(|run| run.artifacts.as_slice())
+        .unwrap_or_default();
+    let by_id = artifacts
+        .iter()
+        .find(|artifact| artifact.id.to_string() == wanted);
+    let artifact = by_id.or_else(|| artifacts.iter().find(|artifact| artifact.name == wanted));
+    let Some(artifact) = artifact else {
+        let names: Vec<&str> = artifacts
+            .iter()
+            .map(|artifact| artifact.name.as_str())
+            .collect();
+        let hint = if names.is_empty() {
+            format!("job {} has none; it is {}", job.id, job.state.name())
+        } else {
+            format!("there are: {}", names.join(", "))
+        };
+        return Err(Failure::not_found("artifact", wanted).hint(hint));
+    };
+    let (objects, key) = (
+        handle.state().objects().clone(),
+        Layout::artifact(job.id, &artifact.name),
+    );
+    let opened = tokio::task::spawn_blocking(move || objects.open(&key)).await;
+    let opened = opened.map_err(|_| Failure::from(ReadError::Interrupted))?;
+    let opened = opened.map_err(|error| failed(artifact, io::Error::other(error)))?;
+    let Some((file, size)) = opened else {
+        return Err(Failure::new(
+            ErrorCode::Gone,
+            format!("the artifact `{}` has been removed", artifact.name),
+        ));
+    };
+    let etag = format!("\"{}\"", artifact.sha256);
+    if header(request, IF_NONE_MATCH).is_some_and(|tags| names(tags, &etag)) {
+        let mut response = StatusCode::NOT_MODIFIED.into_response();
+        reply::set(&mut response, ETAG, &etag);
+        return Ok(response);
+    }
+    // A part of something else must not be sewn to what the reader has.
+    let is_same = header(request, IF_RANGE).is_none_or(|tag| tag == etag);
+    let range = match header(request, RANGE)
+        .filter(|_| is_same)
+        .map(|range| wanted_range(range, size))
+    {
+        None | Some(Wanted::All) => None,
+        Some(Wanted::Part(range)) => Some(range),
+        Some(Wanted::Outside) => {
+            let text = format!("the artifact has {size} bytes");
+            return Err(Failure::new(ErrorCode::RangeNotSatisfiable, text)
+                .header(CONTENT_RANGE, format!("bytes */{size}")));
+        }
+    };
+    Ok(answer(artifact, &etag, file, size, range))
+}
+
+fn header(request: &Request, name: HeaderName) -> Option<&str> {
+    request
+        .headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+}
+
+/// Whether a list of entity tags, as `If-None-Match` has it, names this one.
+fn names(tags: &str, etag: &str) -> bool {
+    tags.split(',')
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+fn answer(
+    artifact: &Artifact,
+    etag: &str,
+    file: File,
+    size: u64,
+    range: Option<Range<u64>>,
+) -> Response {
+    let part = range.clone().unwrap_or(0..size);
+    let length = part.end - part.start;
+    let mut response = reply::streamed("application/zip", move |pieces| async move {
+        if let Err(error) = send(file, part, &pieces).await {
+            tracing::error!(%error, "an artifact cannot be read");
+            // The reader must not take what it has for all of it.
+            drop(pieces.send(Err(error)).await);
+        }
+    });
+    if let Some(range) = range {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        reply::set(
+            &mut response,
+            CONTENT_RANGE,
+            &format!("bytes {}-{}/{size}", range.start, range.end - 1),
+        );
+    }
+    reply::set(&mut response, CONTENT_LENGTH, &length.to_string());
+    reply::set(&mut response, ACCEPT_RANGES, "bytes");
+    reply::set(&mut response, ETAG, etag);
+    let file_name = artifact.name.strip_suffix(".zip").unwrap_or(&artifact.name);
+    reply::set(
+        &mut response,
+        CONTENT_DISPOSITION,
+        &format!("attachment; filename=\"{file_name}.zip\""),
+    );
+    response
+}
+
+/// Sends a part of the file piece by piece. Ends early when nobody reads any more; a reader that is merely slow costs
+/// a piece of memory and no thread.
+async fn send(mut file: File, part: Range<u64>, pieces: &reply::Pieces) -> io::Result<()> {
+    let mut at = part.start;
+    while at < part.end {
+        let wanted = usize::try_from(part.end - at)
+            .unwrap_or(usize::MAX)
+            .min(ARTIFACT_PIECE);
+        let piece;
+        (file, piece) = read(file, at, wanted).await?;
+        at += wanted as u64;
+        let sent = tokio::time::timeout(READER_PAUSE, pieces.send(Ok(piece))).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Reads so many bytes at an offset. The file comes back with them.
+async fn read(mut file: File, at: u64, wanted: usize) -> io::Result<(File, Bytes)> {
+    let read = tokio::task::spawn_blocking(move || {
+        let mut piece = vec![0; wanted];
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut piece)?;
+        Ok((file, Bytes::from(piece)))
+    });
+    read.await.map_err(io::Error::other)?
+}
+
+enum Wanted {
+    All,
+    Part(Range<u64>),
+    Outside,
+}
+
+/// What a `Range` header asks for. Several ranges, and units that are not bytes, are answered with the whole.
+fn wanted_range(header: &str, size: u64) -> Wanted {
+    let Some(range) = header
+        .strip_prefix("bytes=")
+        .filter(|range| !range.contains(','))
+    else {
+        return Wanted::All;
+    };
+    let Some((first, last)) = range.split_once('-') else {
+        return Wanted::All;
+    };
+    let range = match (first.trim().parse::<u64>(), last.trim()) {
+        (Ok(first), "") => first..size,
+        (Ok(first), last) => match last.parse::<u64>() {
+            Ok(last) if last >= first => first..last.saturating_add(1).min(size),
+            Ok(_) | Err(_) => return Wanted::All,
+        },
+        (Err(_), last) if first.trim().is_empty() => match last.parse::<u64>() {
+            Ok(length) => size.saturating_sub(length)..size,
+            Err(_) => return Wanted::All,
+        },
+        (Err(_), _) => return Wanted::All,
+    };
+    if range.start < range.end {
+        Wanted::Part(range)
+    } else {
+        Wanted::Outside
+    }
+}
+
+/// Takes an artifact from the job's worker: streamed to disk, hashed on the way, durable, then recorded.
+pub(super) async fn upload(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let worker = request.caller.worker()?.clone();
+    handle.may_store_artifact(&worker, request.parameter(1))?;
+    let name = request.parameter(1).to_owned();
+    let digest = header(&request, HeaderName::from_static(CONTENT_DIGEST_HEADER));
+    let digest = digest.filter(|digest| is_digest(digest)).ok_or_else(|| {
+        Failure::invalid(
+            CONTENT_DIGEST_HEADER,
+            "must be `sha256:` and 64 lower-case hexadecimal digits",
+        )
+    })?;
+    let digest = digest.to_owned();
+    let mut upload = handle.state().begin_upload().await?;
+    while let Some(piece) = request.body.next().await? {
+        upload = upload.write(piece).await?;
+    }
+    let artifact = handle.store_artifact(&worker, name, upload, digest).await?;
+    Ok(reply::ok(&convert::artifact(&artifact)))
+}
+
+fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64
+            && hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+fn failed(artifact: &Artifact, source: io::Error) -> Failure {
+    ReadError::File {
+        path: artifact.name.clone(),
+        source,
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_rfc_9110_says() {
+        let part = |header| match wanted_range(header, 100) {
+            Wanted::All => "all".to_owned(),
+            Wanted::Part(range) => format!("{}..{}", range.start, range.end),
+            Wanted::Outside => "outside".to_owned(),
+        };
+        for (header, wanted) in [
+            ("bytes=0-9", "0..10"),
+            ("bytes=90-", "90..100"),
+            ("bytes=-10", "90..100"),
+            ("bytes=-1000", "0..100"),
+            ("bytes=50-1000", "50..100"),
+            ("bytes=100-", "outside"),
+            ("bytes=-0", "outside"),
+            ("bytes=9-0", "all"),
+            ("bytes=0-1,5-6", "all"),
+            ("lines=1-2", "all"),
+            ("bytes=x-y", "all"),
+            ("bytes=18446744073709551615-18446744073709551615", "outside"),
+        ] {
+            assert_eq!(part(header), wanted, "{header}");
+        }
+    }
+}

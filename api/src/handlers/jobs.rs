@@ -1,0 +1,150 @@
+//! `/v0/jobs`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{Job, JobId, JobState};
+use reconciler::Handle;
+use state::{JobFilter, SubmitError};
+use tokio::time::Instant;
+use warp::reply::Response;
+use wire::Page;
+
+use super::workflows;
+use crate::access::actor;
+use crate::convert;
+use crate::failure::Failure;
+use crate::limits::WAIT;
+use crate::reply;
+use crate::request::Request;
+
+/// Jobs, newest first.
+pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let query = &request.query;
+    let workflow = match query.get("workflow") {
+        None => None,
+        Some(text) => Some(
+            handle
+                .state()
+                .read(|world| workflows::find(world, text).map(|found| found.record.id))?,
+        ),
+    };
+    let scan = match query.get("scan") {
+        None => None,
+        Some(name) => Some(
+            name.parse()
+                .map_err(|_| Failure::invalid("scan", "is not a scan's name"))?,
+        ),
+    };
+    let state = match query.get("state") {
+        None => None,
+        Some(
+            name @ ("scheduled" | "running" | "succeeded" | "failed" | "cancelled" | "skipped"),
+        ) => Some(name.to_owned()),
+        Some(_) => return Err(Failure::invalid("state", "is not a state of a job")),
+    };
+    let before: Option<JobId> = match query.get("cursor") {
+        None => None,
+        Some(cursor) => Some(
+            cursor
+                .parse()
+                .map_err(|_| Failure::invalid("cursor", "is not from this list"))?,
+        ),
+    };
+    let filter = JobFilter {
+        workflow,
+        scan,
+        state,
+    };
+    let page = handle.state().jobs(&filter, before, query.limit()?).await?;
+    let next_cursor = page
+        .jobs
+        .last()
+        .filter(|_| page.more)
+        .map(|job| job.id.to_string());
+    let mut items = Vec::with_capacity(page.jobs.len());
+    for job in &page.jobs {
+        items.push(wire_job(handle, job).await?);
+    }
+    Ok(reply::ok(&Page { items, next_cursor }))
+}
+
+/// One job; with `wait=true` the answer is held until the job is over, up to 50 s.
+pub(super) async fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let id = request.job()?;
+    let held_until = Instant::now()
+        + if request.query.flag("wait")? {
+            WAIT
+        } else {
+            std::time::Duration::ZERO
+        };
+    let mut changes = handle.state().subscribe();
+    loop {
+        changes.mark_unchanged();
+        let job = find(handle, id).await?;
+        if job.state.is_terminal() || Instant::now() >= held_until {
+            return Ok(reply::ok(&wire_job(handle, &job).await?));
+        }
+        tokio::select! {
+            _ = changes.changed() => {}
+            () = tokio::time::sleep_until(held_until) => {}
+            () = handle.stopping() => return Ok(reply::ok(&wire_job(handle, &job).await?)),
+        }
+    }
+}
+
+/// Ends a job. One that is over is answered as it is, so that a repeat is harmless.
+pub(super) async fn cancel(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let id = request.job()?;
+    let before = find(handle, id).await?;
+    let job = if before.state.is_terminal() {
+        before
+    } else {
+        match handle.cancel(id, actor(request.caller.user()?)).await {
+            Ok(job) => job,
+            Err(SubmitError::Refused(_)) => find(handle, id).await?,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    match &job.state {
+        JobState::Cancelled { .. } => Ok(reply::ok(&wire_job(handle, &job).await?)),
+        state @ (JobState::Scheduled
+        | JobState::Running { .. }
+        | JobState::Succeeded { .. }
+        | JobState::Failed { .. }
+        | JobState::Skipped { .. }) => Err(Failure::new(
+            wire::ErrorCode::IllegalTransition,
+            format!("job {id} is {} and cannot be cancelled", state.name()),
+        )),
+    }
+}
+
+/// The job of that id, unfinished or finished.
+pub(super) async fn find(handle: &Handle, id: JobId) -> Result<Arc<Job>, Failure> {
+    handle
+        .state()
+        .job(id)
+        .await?
+        .ok_or_else(|| Failure::not_found("job", &id.to_string()))
+}
+
+/// The job as the wire has it.
+pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Failure> {
+    let stored: BTreeMap<_, _>;
+    let inputs = match convert::inline_inputs(job) {
+        Some(inputs) => inputs,
+        None => {
+            stored = handle.state().inputs(job).await?;
+            &stored
+        }
+    };
+    // The count of a completed job stands in its record; one that was ended otherwise may have had last words since.
+    let records = match &job.state {
+        JobState::Scheduled | JobState::Skipped { .. } => 0,
+        JobState::Succeeded { run, .. } => run.log_records,
+        JobState::Running { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
+            handle.state().logs().records(job.id).await?
+        }
+    };
+    Ok(convert::job(job, inputs, records))
+}

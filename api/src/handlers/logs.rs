@@ -1,0 +1,183 @@
+//! `/v0/jobs/{job}/logs`: the same route while the job runs and afterwards.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use model::{Job, JobId};
+use reconciler::Handle;
+use state::LogRecord;
+use warp::reply::Response;
+use wire::NDJSON_MEDIA_TYPE;
+
+use super::jobs;
+use crate::failure::Failure;
+use crate::limits::KEEP_ALIVE;
+use crate::reply::{self, Pieces};
+use crate::request::Request;
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The lines as the steps printed them.
+    Plain,
+    /// One JSON record a line.
+    JsonLines,
+    /// Server-sent events whose ids are record numbers.
+    Events,
+}
+
+impl Form {
+    fn of(request: &Request) -> Self {
+        let accept = request
+            .headers
+            .get(ACCEPT)
+            .and_then(|accept| accept.to_str().ok())
+            .unwrap_or("");
+        if accept.contains(NDJSON_MEDIA_TYPE) {
+            Self::JsonLines
+        } else if accept.contains("text/event-stream") {
+            Self::Events
+        } else {
+            Self::Plain
+        }
+    }
+
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Plain => "text/plain; charset=utf-8",
+            Self::JsonLines => NDJSON_MEDIA_TYPE,
+            Self::Events => "text/event-stream",
+        }
+    }
+
+    /// Stored JSON lines in this form.
+    fn write(self, lines: Bytes) -> Bytes {
+        if self == Self::JsonLines {
+            return lines;
+        }
+        let mut text = Vec::with_capacity(lines.len());
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let Ok(LogRecord { n, record }) = serde_json::from_slice::<LogRecord>(line) else {
+                continue;
+            };
+            match self {
+                Self::Plain => {
+                    text.extend_from_slice(record.text.as_bytes());
+                    text.push(b'\n');
+                }
+                Self::Events => {
+                    text.extend_from_slice(format!("id: {n}\ndata: ").as_bytes());
+                    text.extend_from_slice(line);
+                    text.push(b'\n');
+                }
+                Self::JsonLines => text.extend_from_slice(line),
+            }
+        }
+        Bytes::from(text)
+    }
+}
+
+/// A job's log from record `from` on; with `follow=true` until the job is over. An event stream begins after
+/// `Last-Event-ID`.
+pub(super) async fn read(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let job = jobs::find(handle, request.job()?).await?;
+    let form = Form::of(request);
+    let after = request
+        .headers
+        .get("last-event-id")
+        .and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
+    let from = match request.query.number("from")? {
+        Some(from) => from,
+        None => after.map_or(0, |after| after.saturating_add(1)),
+    };
+    let follow = request.query.flag("follow")?;
+    let handle = handle.clone();
+    Ok(reply::streamed(form.media_type(), move |pieces| {
+        produce(handle, job, from, follow, form, pieces)
+    }))
+}
+
+async fn produce(
+    handle: Handle,
+    job: Arc<Job>,
+    from: u64,
+    follow: bool,
+    form: Form,
+    pieces: Pieces,
+) {
+    let id = job.id;
+    let mut growth = handle.state().logs().subscribe(id);
+    let mut changes = handle.state().subscribe();
+    let mut stream = handle.state().logs().stream(id, from);
+    let mut last_look = !follow || job.state.is_terminal();
+    loop {
+        growth.mark_unchanged();
+        changes.mark_unchanged();
+        let (next, chunk) = stream.next().await;
+        stream = next;
+        match chunk {
+            Ok(Some(lines)) => {
+                if pieces.send(Ok(form.write(lines))).await.is_err() {
+                    return;
+                }
+            }
+            Ok(None) if last_look => return,
+            Ok(None) => {
+                // What was appended before the end is read once more after the end was seen.
+                last_look = is_over(&handle, id);
+                if !last_look && !wait(&handle, id, form, &mut growth, &mut changes, &pieces).await
+                {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::error!(job = %id, %error, "a log cannot be read");
+                drop(pieces.send(Err(std::io::Error::other(error))).await);
+                return;
+            }
+        }
+    }
+}
+
+/// A job that is over has left the live world.
+fn is_over(handle: &Handle, id: JobId) -> bool {
+    handle.state().read(|world| world.job(id).is_none())
+}
+
+/// Waits until there may be more to read; false when nobody reads any more or the daemon is stopping.
+async fn wait(
+    handle: &Handle,
+    id: JobId,
+    form: Form,
+    growth: &mut tokio::sync::watch::Receiver<u64>,
+    changes: &mut tokio::sync::watch::Receiver<u64>,
+    pieces: &Pieces,
+) -> bool {
+    loop {
+        tokio::select! {
+            grown = growth.changed() => {
+                if grown.is_err() {
+                    // The log was closed; the next look finds the job over.
+                    *growth = handle.state().logs().subscribe(id);
+                }
+                return true;
+            }
+            changed = changes.changed() => {
+                if changed.is_err() {
+                    return false;
+                }
+                if is_over(handle, id) {
+                    return true;
+                }
+            }
+            () = pieces.closed() => return false,
+            () = handle.stopping() => return false,
+            () = tokio::time::sleep(KEEP_ALIVE), if form == Form::Events => {
+                if pieces.send(Ok(Bytes::from_static(b": alive\n\n"))).await.is_err() {
+                    return false;
+                }
+            }
+        }
+    }
+}

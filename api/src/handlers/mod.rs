@@ -1,0 +1,56 @@
+//! One handler for each route, grouped as the paths are.
+
+mod artifacts;
+mod dispatch;
+mod health;
+mod jobs;
+mod logs;
+mod runners;
+mod sources;
+mod tokens;
+mod worker;
+mod workflows;
+
+use reconciler::Handle;
+use warp::reply::Response;
+
+use crate::failure::Failure;
+use crate::request::Request;
+use crate::routes::RouteId;
+
+/// Hands a request to the handler of its route.
+pub(crate) async fn handle(
+    handle: &Handle,
+    route: RouteId,
+    request: Request,
+) -> Result<Response, Failure> {
+    match route {
+        RouteId::Healthz => Ok(health::alive()),
+        RouteId::Readyz => Ok(health::ready()),
+        RouteId::ListSources => sources::list(handle, &request),
+        RouteId::ShowSource => sources::show(handle, &request),
+        RouteId::SyncSource => sources::sync(handle, &request).await,
+        RouteId::ListWorkflows => workflows::list(handle, &request),
+        RouteId::ShowWorkflow => workflows::show(handle, &request),
+        RouteId::Dispatch => dispatch::dispatch(handle, request).await,
+        RouteId::ListJobs => jobs::list(handle, &request).await,
+        RouteId::ShowJob => jobs::show(handle, &request).await,
+        RouteId::CancelJob => jobs::cancel(handle, &request).await,
+        RouteId::ReadLog => logs::read(handle, &request).await,
+        RouteId::ListArtifacts => artifacts::list(handle, &request).await,
+        RouteId::DownloadArtifact => artifacts::download(handle, &request).await,
+        RouteId::ListTokens => tokens::list(handle, &request),
+        RouteId::CreateToken => tokens::create(handle, request).await,
+        RouteId::ListRunners => runners::list(handle, &request),
+        RouteId::DeleteRunner => runners::delete(handle, &request).await,
+        RouteId::CreateRegistration => runners::create_registration(handle).await,
+        RouteId::RegisterRunner => runners::register(handle, request).await,
+        RouteId::Hello | RouteId::Goodbye => runners::is_empty(handle, request).await,
+        RouteId::Messages => runners::messages(handle, request).await,
+        RouteId::Resolve => worker::resolve(handle, &request).await,
+        RouteId::Timeline => worker::timeline(handle, request).await,
+        RouteId::AppendLog => worker::append_log(handle, request).await,
+        RouteId::UploadArtifact => artifacts::upload(handle, request).await,
+        RouteId::CompleteJob => worker::complete(handle, request).await,
+    }
+}

@@ -1,0 +1,115 @@
+//! `/v0/runners`, `/v0/runner-registrations` and `/v0/messages`
+
+use http::StatusCode;
+use http::header::HeaderName;
+use model::decide;
+use model::{JobId, RunnerId, Secret, SecretKind};
+use reconciler::Handle;
+use warp::reply::Response;
+use wire::{
+    Hello, JobAssigned, JobCancelled, Message, Poll, REFRESH_HEADER, RegisterRunner,
+    RegisteredRunner, Registration,
+};
+
+use crate::convert;
+use crate::failure::Failure;
+use crate::page::Window;
+use crate::reply;
+use crate::request::Request;
+
+/// The runners by name.
+pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let window = Window::of(&request.query)?;
+    Ok(reply::ok(&handle.state().read(|world| {
+        window.cut(
+            world.runners(),
+            |runner| runner.name.clone(),
+            |runner| convert::runner(world, runner, handle.runner_heard_at(runner.id)),
+        )
+    })))
+}
+
+/// Forgets a runner; what it runs is lost.
+pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let text = request.parameter(0);
+    let id: RunnerId = text
+        .parse()
+        .map_err(|_| Failure::not_found("runner", text))?;
+    handle.remove_runner(id).await?;
+    Ok(reply::empty())
+}
+
+/// Makes a registration token.
+pub(super) async fn create_registration(handle: &Handle) -> Result<Response, Failure> {
+    let new = handle.create_registration().await?;
+    let body = Registration {
+        token: new.secret.reveal().to_owned(),
+        expires_at: new.expires_at,
+    };
+    Ok(reply::json(StatusCode::CREATED, &body))
+}
+
+/// Registers a runner with a registration token.
+pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let asked: RegisterRunner = request.body.json(&request.headers).await?;
+    let token = Secret::parse(SecretKind::Registration, &asked.token)
+        .map_err(|_| Failure::from(decide::Refusal::BadRegistration))?;
+    let session = handle
+        .register_runner(decide::RegisterRunner {
+            registration: token.hash(),
+            name: asked.name,
+            labels: asked.labels,
+            capacity: asked.capacity,
+            version: asked.version,
+            replace: asked.replace,
+        })
+        .await?;
+    let body = RegisteredRunner {
+        id: session.runner.uuid(),
+        token: session.secret.reveal().to_owned(),
+        expires_at: session.expires_at,
+    };
+    Ok(reply::json(StatusCode::CREATED, &body))
+}
+
+/// A runner's program has started or stops: whatever it ran is over.
+pub(super) async fn is_empty(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let runner = request.caller.runner()?;
+    let Hello { .. } = request.body.json(&request.headers).await?;
+    handle.runner_is_empty(runner).await?;
+    Ok(reply::empty())
+}
+
+/// A runner asks for work. Held until there is something to say, up to 50 s.
+pub(super) async fn messages(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let runner = request.caller.runner()?;
+    let poll: Poll = request.body.json(&request.headers).await?;
+    let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();
+    let messages: Vec<Message> = handle
+        .poll(runner, poll.capacity, holding)
+        .await?
+        .into_iter()
+        .map(message)
+        .collect();
+    let mut response = reply::ok(&messages);
+    if let Some(session) = handle.renew_session(runner).await? {
+        reply::set(
+            &mut response,
+            HeaderName::from_static(REFRESH_HEADER),
+            session.secret.reveal(),
+        );
+    }
+    Ok(response)
+}
+
+fn message(message: reconciler::Message) -> Message {
+    match message {
+        reconciler::Message::Assigned(job, token) => Message::JobAssigned(JobAssigned {
+            id: job.uuid(),
+            token: token.reveal().to_owned(),
+        }),
+        reconciler::Message::Cancelled(job) => {
+            Message::JobCancelled(JobCancelled { id: job.uuid() })
+        }
+    }
+}

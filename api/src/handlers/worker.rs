@@ -1,0 +1,164 @@
+//! What a worker calls about its job: resolve, timeline, logs, complete.
+
+use std::collections::BTreeMap;
+
+use model::decide::Failure as JobFailure;
+use reconciler::{Handle, Resolved};
+use state::NewLogRecord;
+use warp::reply::Response;
+use wire::{
+    Assignment, CompleteJob, Completed, LogReceipt, ScanArtifact, ScanStep, Stream, Timeline,
+};
+use workflow::{Context, Scan, Step, Variable};
+
+use crate::convert;
+use crate::failure::Failure;
+use crate::reply;
+use crate::request::Request;
+
+/// Claims the job and answers everything needed to execute it. A repeat gets the same answer.
+pub(super) async fn resolve(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let resolved = handle.resolve(request.caller.worker()?).await?;
+    assignment(&resolved).map(|assignment| reply::ok(&assignment))
+}
+
+fn assignment(resolved: &Resolved) -> Result<Assignment, Failure> {
+    let Resolved {
+        job,
+        revision,
+        inputs,
+        next_log_record,
+    } = resolved;
+    let scan = revision.definition.scan(job.scan.as_str());
+    let (Some(scan), Some(run)) = (scan, job.state.run()) else {
+        return Err(Failure::new(
+            wire::ErrorCode::Internal,
+            "the claimed job has lost its scan",
+        ));
+    };
+    let references = scan.references();
+    let context = Context {
+        inputs: inputs.clone(),
+        ..run.context.clone()
+    }
+    .narrowed(&references);
+    Ok(Assignment {
+        job_id: job.id.uuid(),
+        project_id: job.project.uuid(),
+        workflow_id: job.workflow.id.uuid(),
+        revision_id: job.revision.id.uuid(),
+        scan: job.scan.to_string(),
+        env: scan
+            .inherited_env
+            .iter()
+            .chain(&scan.env)
+            .map(variable)
+            .collect(),
+        pass_env: scan.pass_env.clone(),
+        steps: scan.steps.iter().map(step).collect(),
+        artifacts: artifacts(scan),
+        context: serde_json::to_value(context).unwrap_or_default(),
+        secrets: BTreeMap::new(),
+        retries: scan.retry.is_some(),
+        expires_at: run.expires_at,
+        deadline: run.deadline,
+        next_log_record: *next_log_record,
+    })
+}
+
+fn variable(variable: &Variable) -> (String, String) {
+    (variable.name.clone(), variable.value.source().to_owned())
+}
+
+fn step(step: &Step) -> ScanStep {
+    ScanStep {
+        run: step.run.source().to_owned(),
+        shell: step.shell.clone(),
+        condition: step
+            .condition
+            .as_ref()
+            .map(|condition| condition.source().to_owned()),
+        allow_failure: step.allow_failure,
+        timeout_seconds: step
+            .timeout
+            .map(|timeout| u64::try_from(timeout.num_seconds()).unwrap_or(0)),
+    }
+}
+
+fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
+    scan.artifacts
+        .iter()
+        .map(|artifact| ScanArtifact {
+            name: artifact.name.clone(),
+            paths: artifact.paths.clone(),
+            condition: artifact
+                .condition
+                .as_ref()
+                .map(|condition| condition.source().to_owned()),
+        })
+        .collect()
+}
+
+/// Takes over the state of all steps.
+pub(super) async fn timeline(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let report: Timeline = request.body.json(&request.headers).await?;
+    let steps = report
+        .steps
+        .into_iter()
+        .map(convert::reported_step)
+        .collect();
+    handle.report_steps(request.caller.worker()?, steps).await?;
+    Ok(reply::empty())
+}
+
+/// Appends records; what overlaps must be equal.
+pub(super) async fn append_log(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let from = request
+        .query
+        .number("from")?
+        .ok_or_else(|| Failure::invalid("from", "is needed"))?;
+    let records: Vec<wire::NewLogRecord> = request.body.json(&request.headers).await?;
+    let records = records.into_iter().map(record).collect();
+    let receipt = handle
+        .append_log(request.caller.worker()?, from, records)
+        .await?;
+    Ok(reply::ok(&LogReceipt {
+        received: receipt.received,
+        durable: receipt.durable,
+    }))
+}
+
+fn record(record: wire::NewLogRecord) -> NewLogRecord {
+    NewLogRecord {
+        at: record.at,
+        step: record.step,
+        stream: match record.stream {
+            Stream::Stdout => state::Stream::Stdout,
+            Stream::Stderr => state::Stream::Stderr,
+            Stream::Runner => state::Stream::Runner,
+        },
+        text: record.text,
+    }
+}
+
+/// The worker is done. A repeat, and a completion of a job that was ended otherwise, answers how it ended.
+pub(super) async fn complete(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let report: CompleteJob = request.body.json(&request.headers).await?;
+    let steps = report
+        .steps
+        .into_iter()
+        .map(convert::reported_step)
+        .collect();
+    let failure = report.failure.map(|failure| match failure {
+        wire::JobFailure::ArtifactFailed(message) => JobFailure::Artifact(message),
+        wire::JobFailure::EnvFailed(message) => JobFailure::Env(message),
+        wire::JobFailure::SetupFailed(message) => JobFailure::Setup(message),
+        wire::JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(message),
+    });
+    let job = handle
+        .complete(request.caller.worker()?, steps, report.log_records, failure)
+        .await?;
+    Ok(reply::ok(&Completed {
+        state: convert::state(&job.state),
+    }))
+}

@@ -1,0 +1,21 @@
+//! The HTTP API under `/v0`.
+//!
+//! One table names every route with its access and its body limit. A request is matched, authenticated and bounded
+//! before its body is read; then an exhaustive match hands it to its handler. Handlers are plain async functions over
+//! domain types. This package knows nothing of how the state is stored.
+
+mod access;
+mod body;
+mod convert;
+mod failure;
+mod handlers;
+mod limits;
+mod page;
+mod reply;
+mod request;
+mod routes;
+mod serve;
+mod service;
+
+pub use routes::{Access, ROUTES, Route, RouteId};
+pub use serve::{Stop, serve};

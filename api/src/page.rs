@@ -1,0 +1,42 @@
+//! Lists that are held in memory, page by page in the order of a key, which is also the cursor: what comes or goes
+//! between two pages moves nothing else.
+
+use wire::Page;
+
+use crate::failure::Failure;
+use crate::request::Query;
+
+/// Which page is asked for.
+pub(crate) struct Window {
+    after: Option<String>,
+    limit: usize,
+}
+
+impl Window {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        Ok(Self {
+            after: query.get("cursor").map(str::to_owned),
+            limit: query.limit()?,
+        })
+    }
+
+    /// The page of `all`. Keys must differ; only what is on the page is shown.
+    pub(crate) fn cut<T, S>(
+        &self,
+        all: impl Iterator<Item = T>,
+        key: impl Fn(&T) -> String,
+        show: impl Fn(&T) -> S,
+    ) -> Page<S> {
+        let mut ahead: Vec<(String, T)> = all
+            .map(|item| (key(&item), item))
+            .filter(|(key, _)| self.after.as_ref().is_none_or(|after| key > after))
+            .collect();
+        ahead.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let is_last = ahead.len() <= self.limit;
+        ahead.truncate(self.limit);
+        Page {
+            items: ahead.iter().map(|(_, item)| show(item)).collect(),
+            next_cursor: ahead.pop().map(|(key, _)| key).filter(|_| !is_last),
+        }
+    }
+}

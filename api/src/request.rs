@@ -1,0 +1,93 @@
+//! A request as handlers see it: matched, authenticated, its body unread.
+
+use http::HeaderMap;
+use model::JobId;
+
+use crate::access::Caller;
+use crate::body::Body;
+use crate::failure::Failure;
+use crate::limits::{DEFAULT_PAGE, PAGE};
+
+/// A request.
+pub(crate) struct Request {
+    pub(crate) caller: Caller,
+    pub(crate) parameters: Vec<String>,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+impl Request {
+    /// The n-th parameter of the path; the table says how many there are.
+    pub(crate) fn parameter(&self, n: usize) -> &str {
+        self.parameters.get(n).map_or("", String::as_str)
+    }
+
+    /// The job in the path.
+    pub(crate) fn job(&self) -> Result<JobId, Failure> {
+        let text = self.parameter(0);
+        text.parse().map_err(|_| Failure::not_found("job", text))
+    }
+}
+
+/// The parameters behind the `?`.
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn parse(raw: &str) -> Self {
+        let decode = |text: &str| {
+            let spaced = text.replace('+', " ");
+            percent_encoding::percent_decode_str(&spaced)
+                .decode_utf8_lossy()
+                .into_owned()
+        };
+        let pairs = raw.split('&').filter(|pair| !pair.is_empty());
+        Self(
+            pairs
+                .map(|pair| {
+                    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                    (decode(name), decode(value))
+                })
+                .collect(),
+        )
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Failure> {
+        match self.get(name) {
+            None | Some("false") => Ok(false),
+            Some("true" | "") => Ok(true),
+            Some(_) => Err(Failure::invalid(name, "must be `true` or `false`")),
+        }
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+        self.get(name)
+            .map(|value| {
+                value
+                    .parse()
+                    .map_err(|_| Failure::invalid(name, "must be a whole number"))
+            })
+            .transpose()
+    }
+
+    pub(crate) fn limit(&self) -> Result<usize, Failure> {
+        let limit = self.number("limit")?.map_or(DEFAULT_PAGE, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
+        if (1..=PAGE).contains(&limit) {
+            Ok(limit)
+        } else {
+            Err(Failure::invalid(
+                "limit",
+                format!("must be from 1 to {PAGE}"),
+            ))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! From an HTTP request to its handler: match, authenticate, bound, handle, answer.
+
+use std::panic::AssertUnwindSafe;
+
+use bytes::Buf;
+use futures_util::{FutureExt, Stream};
+use http::header::{ALLOW, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, Method};
+use reconciler::Handle;
+use uuid::Uuid;
+use warp::filters::path::FullPath;
+use warp::reply::Response;
+use warp::{Filter, Rejection};
+use wire::ErrorCode;
+
+use crate::access::authenticate;
+use crate::body::Body;
+use crate::failure::{Failure, shorten};
+use crate::handlers;
+use crate::reply;
+use crate::request::{Query, Request};
+use crate::routes::{Matched, find};
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Every route as one filter. Nothing is rejected: what is no route is answered as such.
+pub(crate) fn service(
+    handle: Handle,
+) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    warp::method()
+        .and(warp::path::full())
+        .and(query)
+        .and(warp::header::headers_cloned())
+        .and(warp::body::stream())
+        .then(move |method, path, query: String, headers, body| {
+            answer(handle.clone(), method, path, query, headers, body)
+        })
+}
+
+async fn answer<B: Buf>(
+    handle: Handle,
+    method: Method,
+    path: FullPath,
+    query: String,
+    headers: HeaderMap,
+    body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
+) -> Response {
+    let request_id = Uuid::new_v4().to_string();
+    let work = respond(handle, &method, path.as_str(), &query, headers, body);
+    let mut response = settle(work, &request_id).await;
+    tracing::debug!(request_id, %method, path = path.as_str(), status = response.status().as_u16(), "answered");
+    reply::set(&mut response, REQUEST_ID.clone(), &request_id);
+    // Logs and artifacts hold whatever a job wrote; no browser may take them for a page.
+    reply::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
+    response
+}
+
+/// The answer that comes of a request, also when its handler fails or panics: other requests are none of its business.
+async fn settle(
+    work: impl Future<Output = Result<Response, Failure>>,
+    request_id: &str,
+) -> Response {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(failure)) => reply::problem(failure, request_id),
+        Err(_) => {
+            tracing::error!(request_id, "a handler panicked");
+            reply::problem(Failure::defect(), request_id)
+        }
+    }
+}
+
+async fn respond<B: Buf>(
+    handle: Handle,
+    method: &Method,
+    path: &str,
+    query: &str,
+    headers: HeaderMap,
+    body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
+) -> Result<Response, Failure> {
+    let (route, parameters) = match find(method, path) {
+        Matched::Route(route, parameters) => (route, parameters),
+        Matched::OtherMethods(methods) => {
+            let allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+            let text = format!(
+                "{} is not a method of {}",
+                shorten(method.as_str()),
+                shorten(path)
+            );
+            return Err(
+                Failure::new(ErrorCode::MethodNotAllowed, text).header(ALLOW, allow.join(", "))
+            );
+        }
+        Matched::Nothing => {
+            return Err(Failure::new(
+                ErrorCode::NoSuchRoute,
+                format!("there is no route {}", shorten(path)),
+            ));
+        }
+    };
+    let caller = authenticate(&handle, route, &parameters, &headers).await?;
+    let body = Body::new(body, &headers, route.body)?;
+    let request = Request {
+        caller,
+        parameters,
+        query: Query::parse(query),
+        headers,
+        body,
+    };
+    handlers::handle(&handle, route.id, request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_as_a_defect() {
+        let response = settle(async { panic!("on purpose") }, "its id").await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = http_body_util::BodyExt::collect(response.into_body()).await;
+        let problem: wire::Problem = serde_json::from_slice(&body.unwrap().to_bytes()).unwrap();
+        assert_eq!(problem.code, ErrorCode::Internal);
+        assert_eq!(problem.request_id.as_deref(), Some("its id"));
+        assert!(!problem.detail.contains("on purpose"));
+    }
+}

@@ -1,0 +1,247 @@
+//! Who gets in where: every route of the table with every kind of token.
+
+use api::{Access, ROUTES, Route, RouteId};
+use chrono::TimeDelta;
+use model::{Scope, Secret, SecretKind};
+
+use crate::client::{Answer, Call};
+use crate::service::{Claimed, Seeded, Service};
+
+/// A token as somebody may present it.
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    /// None, or one that is no good wherever it is shown.
+    Bad(&'static str),
+    Personal(Scope),
+    Runner,
+    /// Of the job in the path.
+    Worker,
+}
+
+/// What a route makes of a token.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Welcome,
+    Unauthorized,
+    Forbidden,
+}
+
+fn expected(access: Access, kind: &Kind) -> Verdict {
+    match (access, kind) {
+        (Access::Public, _) => Verdict::Welcome,
+        (Access::User(scope), Kind::Personal(held)) => {
+            if *held == scope || *held == Scope::Admin {
+                Verdict::Welcome
+            } else {
+                Verdict::Forbidden
+            }
+        }
+        (Access::Runner, Kind::Runner) | (Access::Worker, Kind::Worker) => Verdict::Welcome,
+        (Access::User(_) | Access::Runner | Access::Worker, _) => Verdict::Unauthorized,
+    }
+}
+
+fn verdict(answer: &Answer) -> Verdict {
+    match answer.status {
+        401 => {
+            answer.problem(401, "unauthorized");
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+            Verdict::Unauthorized
+        }
+        403 => {
+            answer.problem(403, "forbidden");
+            Verdict::Forbidden
+        }
+        _ => Verdict::Welcome,
+    }
+}
+
+/// A path of the route that leads to something, where being let in must not undo what the walk needs.
+fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
+    let job = match route.access {
+        Access::Worker => &executed.id,
+        Access::Public | Access::User(_) | Access::Runner => waiting,
+    };
+    route
+        .path
+        .replace("{source}", "main")
+        .replace("{workflow}", "pipeline")
+        .replace("{scan}", "build")
+        .replace("{job}", job)
+        .replace("{artifact}", "out")
+        .replace("{runner}", "11111111-1111-4111-8111-111111111111")
+}
+
+#[tokio::test]
+async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
+    let service = Service::start().await;
+    let expired = service
+        .personal([Scope::Admin], Some(TimeDelta::seconds(60)))
+        .await;
+    service.clock.advance(TimeDelta::seconds(60));
+    let (runner, executed) = service.claimed("one").await;
+    let (_, other) = service.claimed("two").await;
+    let waiting = service.dispatch("large").await;
+
+    let unknown = |kind| Secret::random(kind, &mut Seeded(99)).reveal().to_owned();
+    let mut tokens: Vec<(Kind, Option<String>)> = vec![
+        (Kind::Bad("none"), None),
+        (Kind::Bad("empty"), Some(String::new())),
+        (Kind::Bad("malformed"), Some("evs_short".to_owned())),
+        (
+            Kind::Bad("unknown personal"),
+            Some(unknown(SecretKind::Personal)),
+        ),
+        (
+            Kind::Bad("unknown session"),
+            Some(Secret::session(&mut Seeded(99)).reveal().to_owned()),
+        ),
+        (
+            Kind::Bad("unknown registration"),
+            Some(unknown(SecretKind::Registration)),
+        ),
+        (Kind::Bad("expired"), Some(expired)),
+        (
+            Kind::Bad("registration"),
+            Some(service.registration().await),
+        ),
+        (Kind::Bad("another job's worker"), Some(other.token)),
+        (Kind::Runner, Some(runner.token)),
+        (Kind::Worker, Some(executed.token.clone())),
+    ];
+    for scope in Scope::ALL {
+        let token = service.personal([*scope], None).await;
+        tokens.push((Kind::Personal(*scope), Some(token)));
+    }
+    for route in ROUTES {
+        let path = path(route, &executed, &waiting);
+        for (kind, token) in &tokens {
+            let mut call = Call::new(route.method.clone(), &path);
+            if let Some(token) = token {
+                call = call.bearer(token);
+            }
+            check(&service, route, kind, call).await;
+        }
+        for (kind, call) in [
+            (
+                Kind::Bad("in the query"),
+                Call::new(
+                    route.method.clone(),
+                    format!("{path}?token={0}&access_token={0}", service.admin),
+                ),
+            ),
+            (
+                Kind::Bad("another scheme"),
+                Call::new(route.method.clone(), &path)
+                    .header("authorization", &format!("Basic {}", service.admin)),
+            ),
+            (
+                Kind::Bad("no scheme"),
+                Call::new(route.method.clone(), &path).header("authorization", &service.admin),
+            ),
+        ] {
+            check(&service, route, &kind, call).await;
+        }
+    }
+}
+
+async fn check(service: &Service, route: &Route, kind: &Kind, call: Call) {
+    let answer = call.send(service.address).await;
+    let what = format!("{:?} with {kind:?}: {answer:?}", route.id);
+    assert!(answer.status < 500, "{what}");
+    assert_eq!(verdict(&answer), expected(route.access, kind), "{what}");
+}
+
+#[tokio::test]
+async fn a_token_that_is_no_good_is_answered_alike_whatever_is_wrong_and_wherever_it_is_shown() {
+    let service = Service::start().await;
+    let token = service.personal([Scope::Admin], Some(TimeDelta::seconds(1)));
+    let expired = token.await;
+    service.clock.advance(TimeDelta::seconds(1));
+    let unknown = Secret::random(SecretKind::Personal, &mut Seeded(99));
+    let mut bodies = Vec::new();
+    for path in ["/v0/jobs", "/v0/jobs/11111111-1111-7111-8111-111111111111"] {
+        for token in ["", "evs_", unknown.reveal(), &expired] {
+            let answer = Call::get(path).bearer(token).send(service.address).await;
+            let mut body = answer.problem(401, "unauthorized");
+            body["request_id"].take();
+            bodies.push(body);
+        }
+    }
+    bodies.dedup();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+}
+
+#[tokio::test]
+async fn the_scheme_is_read_without_regard_to_case() {
+    let service = Service::start().await;
+    for scheme in ["Bearer", "bearer", "BEARER"] {
+        let value = format!("{scheme} {}", service.admin);
+        let call = Call::get("/v0/jobs").header("authorization", &value);
+        call.send(service.address).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_token_cannot_make_one_that_may_do_more() {
+    let service = Service::start().await;
+    let weak = service
+        .personal([Scope::TokenWrite, Scope::JobRead], None)
+        .await;
+    let make = |scopes: &[&str]| {
+        Call::post("/v0/tokens")
+            .bearer(&weak)
+            .json(&serde_json::json!({"name": "new", "scopes": scopes}))
+            .send(service.address)
+    };
+    make(&["job:read"]).await.expect(201);
+    make(&["admin"]).await.problem(403, "forbidden");
+    make(&["job:read", "dispatch"])
+        .await
+        .problem(403, "forbidden");
+}
+
+#[tokio::test]
+async fn what_is_no_route_is_told_apart_from_what_is_no_method_of_it() {
+    let service = Service::start().await;
+    for path in [
+        "/",
+        "/v0",
+        "/v0/",
+        "/v1/jobs",
+        "/v0/jobs/",
+        "/v0//jobs",
+        "/V0/jobs",
+    ] {
+        let answer = Call::get(path).send(service.address).await;
+        answer.problem(404, "no_such_route");
+    }
+    let deep = format!("/{}", "a".repeat(20_000));
+    let body = Call::get(deep).send(service.address).await;
+    let body = body.problem(404, "no_such_route");
+    assert!(body["detail"].to_string().len() < 300, "{body}");
+    for (path, allow) in [
+        ("/v0/jobs", "GET"),
+        ("/v0/jobs/x/logs", "GET, PATCH"),
+        ("/v0/jobs/x/artifacts/y", "GET, PUT"),
+        ("/v0/tokens", "GET, POST"),
+    ] {
+        let answer = Call::new(http::Method::DELETE, path);
+        let answer = answer.send(service.address).await;
+        answer.problem(405, "method_not_allowed");
+        assert_eq!(answer.header("allow"), Some(allow));
+    }
+}
+
+#[test]
+fn only_these_routes_are_open_to_anyone() {
+    let open: Vec<RouteId> = ROUTES
+        .iter()
+        .filter(|route| route.access == Access::Public)
+        .map(|route| route.id)
+        .collect();
+    assert_eq!(
+        open,
+        [RouteId::Healthz, RouteId::Readyz, RouteId::RegisterRunner]
+    );
+}

@@ -1,0 +1,249 @@
+//! Every answer as it is on the wire, compared with a file: what a client may rely on, and what the user interface is
+//! drawn with.
+
+use std::fs;
+use std::path::Path;
+
+use api::ROUTES;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::service::{Service, text};
+
+/// Compares an answer's JSON with `answers/<name>.json`.
+pub(crate) fn check(service: &Service, name: &str, answer: &Answer) {
+    let mut body = answer.json();
+    if let Some(id) = body.get_mut("request_id") {
+        *id = json!("00000000-0000-4000-8000-000000000000");
+    }
+    let shown = serde_json::to_string_pretty(&body).unwrap() + "\n";
+    let folder = service.folder().to_str().unwrap();
+    compare(&format!("{name}.json"), &shown.replace(folder, "/srv/git"));
+}
+
+/// Compares a text with the file of that name in `answers/`.
+pub(crate) fn compare(name: &str, shown: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/api/answers")
+        .join(name);
+    if std::env::var_os("UPDATE_ANSWERS").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, shown).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        shown == expected,
+        "{name} is not\n{expected}\nbut\n{shown}\n(UPDATE_ANSWERS=1 takes it over)"
+    );
+}
+
+/// A service in which there is one of everything to be seen. Answers the finished and the running job.
+async fn lived_in() -> (Service, String, String) {
+    let service = Service::start().await;
+    let (runner, worker) = service.claimed("one").await;
+    let said = worker.append(0, &["making all", "done"]);
+    said.send(service.address).await.expect(200);
+    let stored = worker.upload("out", b"a zip");
+    stored.send(service.address).await.expect(200);
+    service.complete(&worker, 2).await.expect(200);
+    service.dispatch("build").await;
+    let running = service.claim(&runner, &[]).await;
+    let steps = json!({"steps": [{
+        "index": 0, "status": "running", "started_at": "2026-11-20T12:00:00Z",
+    }]});
+    let report = running.call(Method::POST, &running.path("timeline"));
+    let report = report.json(&steps).send(service.address).await;
+    assert_eq!((report.status, report.body.len()), (204, 0));
+    service.dispatch("large").await;
+    (service, worker.id, running.id)
+}
+
+#[tokio::test]
+async fn every_route_that_shows_something_shows_it_like_this() {
+    let (service, finished, running) = lived_in().await;
+    let workflow = text(&service.get("/v0/workflows/pipeline").await.expect(200)["id"]);
+    let mut shown = Vec::new();
+    for (name, path) in [
+        ("healthz", "/healthz".to_owned()),
+        ("readyz", "/readyz".to_owned()),
+        ("sources", "/v0/sources".to_owned()),
+        ("source", "/v0/sources/main".to_owned()),
+        ("workflows", "/v0/workflows".to_owned()),
+        ("workflow", format!("/v0/workflows/{workflow}")),
+        ("jobs", "/v0/jobs".to_owned()),
+        ("job_finished", format!("/v0/jobs/{finished}")),
+        ("job_running", format!("/v0/jobs/{running}")),
+        ("artifacts", format!("/v0/jobs/{finished}/artifacts")),
+        ("artifacts_none", format!("/v0/jobs/{running}/artifacts")),
+        ("tokens", "/v0/tokens".to_owned()),
+        ("runners", "/v0/runners".to_owned()),
+    ] {
+        let answer = service.get(&path).await;
+        answer.expect(200);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        check(&service, name, &answer);
+        shown.push(path);
+    }
+    // The log and the artifact itself are no JSON.
+    let log = service.get(&format!("/v0/jobs/{finished}/logs")).await;
+    assert_eq!(
+        log.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    compare("log.txt", log.text());
+    shown.extend([
+        format!("/v0/jobs/{finished}/logs"),
+        format!("/v0/jobs/{finished}/artifacts/out"),
+    ]);
+    for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
+        let is_shown = shown.iter().any(|path| fits(route.path, path));
+        assert!(is_shown, "{} is not compared with a file", route.path);
+    }
+}
+
+fn fits(pattern: &str, path: &str) -> bool {
+    let (pattern, path): (Vec<_>, Vec<_>) =
+        (pattern.split('/').collect(), path.split('/').collect());
+    pattern.len() == path.len()
+        && pattern
+            .iter()
+            .zip(path)
+            .all(|(wanted, found)| wanted.starts_with('{') || *wanted == found)
+}
+
+#[tokio::test]
+async fn what_is_made_is_answered_like_this() {
+    let service = Service::start().await;
+    let answer = service
+        .post(
+            "/v0/workflows/main%2Fpipeline/scans/build/dispatch",
+            &json!({"inputs": {"target": "all", "fast": true}}),
+        )
+        .await;
+    assert_eq!(answer.status, 202);
+    check(&service, "dispatched", &answer);
+    let job = text(&answer.json()["job"]["id"]);
+
+    let body =
+        json!({"name": "ci", "scopes": ["dispatch", "job:read"], "expires_in_seconds": 3600});
+    let answer = service.post("/v0/tokens", &body).await;
+    assert_eq!(answer.status, 201);
+    check(&service, "token_created", &answer);
+
+    let answer = service.admin(Call::post("/v0/runner-registrations")).await;
+    assert_eq!(answer.status, 201);
+    check(&service, "registration_created", &answer);
+    let body = json!({
+        "token": answer.json()["token"], "name": "one", "labels": ["linux"], "capacity": 1, "version": "0.1.0",
+    });
+    let answer = Call::post("/v0/runners/register").json(&body);
+    let answer = answer.send(service.address).await;
+    assert_eq!(answer.status, 201);
+    check(&service, "runner_registered", &answer);
+    let runner = crate::service::Runner {
+        id: text(&answer.json()["id"]),
+        token: text(&answer.json()["token"]),
+    };
+
+    let answer = runner.poll(1, &[]).send(service.address).await;
+    check(&service, "messages_assigned", &answer);
+    let worker = crate::service::offered(&answer.json()[0]);
+    let answer = worker.call(Method::POST, &worker.path("resolve"));
+    check(&service, "assignment", &answer.send(service.address).await);
+    let answer = worker.append(0, &["a line"]).send(service.address).await;
+    check(&service, "log_receipt", &answer);
+    let answer = worker.upload("out", b"a zip").send(service.address).await;
+    check(&service, "artifact_stored", &answer);
+
+    let answer = service
+        .admin(Call::post(format!("/v0/jobs/{job}/cancel")))
+        .await;
+    assert_eq!(answer.status, 200);
+    check(&service, "job_cancelled", &answer);
+    let answer = runner.poll(1, &[&job]).send(service.address).await;
+    check(&service, "messages_cancelled", &answer);
+    let answer = service.complete(&worker, 1).await;
+    assert_eq!(answer.status, 200);
+    check(&service, "completed", &answer);
+    let answer = service
+        .admin(Call::post("/v0/sources/main/sync?wait=true"))
+        .await;
+    assert_eq!(answer.status, 200);
+    check(&service, "source_synced", &answer);
+
+    let removed = Call::new(Method::DELETE, format!("/v0/runners/{}", runner.id));
+    let removed = service.admin(removed).await;
+    assert_eq!((removed.status, removed.body.len()), (204, 0));
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once_and_never_again() {
+    let service = Service::start().await;
+    let body = json!({"name": "ci", "scopes": ["job:read"]});
+    let created = service.post("/v0/tokens", &body).await.expect(201);
+    let secret = text(&created["secret"]);
+    service.register("one", &[], 1).await;
+    for path in ["/v0/tokens", "/v0/runners", "/v0/jobs", "/v0/sources"] {
+        let shown = service.get(path).await;
+        for word in [secret.as_str(), "secret", "hash", "session"] {
+            assert!(!shown.text().contains(word), "{word} in {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_finished_job_is_shown_with_all_it_had() {
+    let (service, finished, _) = lived_in().await;
+    let job = service
+        .get(&format!("/v0/jobs/{finished}"))
+        .await
+        .expect(200);
+    assert_eq!(job["state"], "succeeded");
+    assert_eq!(job["log"], json!({"records": 2}));
+    assert_eq!(job["steps"].as_array().map(Vec::len), Some(2));
+    assert_eq!(job["artifacts"][0]["name"], "out");
+    assert_ne!(job["runner"], Value::Null);
+}
+
+#[tokio::test]
+async fn every_list_comes_in_pages() {
+    let service = Service::follow(&["main", "other"]).await;
+    for name in ["one", "two", "three"] {
+        service.register(name, &[], 1).await;
+        let body = json!({"name": name, "scopes": ["job:read"]});
+        service.post("/v0/tokens", &body).await.expect(201);
+    }
+    for (list, member, expected) in [
+        ("sources", "name", "main other"),
+        (
+            "workflows",
+            "name",
+            "deep/plain pipeline deep/plain pipeline",
+        ),
+        ("runners", "name", "one three two"),
+        ("tokens", "scopes", ""),
+    ] {
+        let whole = service.get(&format!("/v0/{list}")).await.expect(200);
+        assert_eq!(whole.get("next_cursor"), None);
+        let (mut items, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/v0/{list}?limit=1{cursor}");
+            let page = service.get(&path).await.expect(200);
+            items.extend(page["items"].as_array().unwrap().clone());
+            match page.get("next_cursor") {
+                Some(next) => cursor = format!("&cursor={}", text(next)),
+                None => break,
+            }
+        }
+        let names: Vec<&str> = items
+            .iter()
+            .filter_map(|item| item[member].as_str())
+            .collect();
+        assert_eq!(names.join(" "), expected, "{list}");
+        assert_eq!(Value::Array(items), whole["items"], "{list}");
+        let answer = service.get(&format!("/v0/{list}?limit=0")).await;
+        answer.problem(400, "invalid_request");
+    }
+}

@@ -1,0 +1,233 @@
+//! Calls over HTTP/1.1: one connection each, the answer whole or piece by piece.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Longer than anything takes on the busiest machine; never waited for when all is well.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A call before it is sent.
+#[derive(Clone)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+        }
+    }
+
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub(crate) fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    pub(crate) fn bearer(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn bytes(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json")
+            .bytes(body.to_string())
+    }
+
+    /// Sends it and takes the head of the answer.
+    pub(crate) async fn open(self, address: SocketAddr) -> Opened {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        // A connection that breaks off shows in its answer.
+        tokio::spawn(async move { drop(connection.await) });
+        let mut request = Request::builder()
+            .method(self.method)
+            .uri(&self.path)
+            .header("host", "everscan.test");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(self.body)).unwrap();
+        let response = in_time(sender.send_request(request)).await.unwrap();
+        let (head, body) = response.into_parts();
+        Opened {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        }
+    }
+
+    /// Sends it and takes the whole answer.
+    pub(crate) async fn send(self, address: SocketAddr) -> Answer {
+        let Opened {
+            status,
+            headers,
+            body,
+        } = self.open(address).await;
+        let body = in_time(body.collect()).await.unwrap().to_bytes();
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+}
+
+/// An answer whose body has not been read.
+pub(crate) struct Opened {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+}
+
+impl Opened {
+    /// The next piece as text; none at the end.
+    pub(crate) async fn piece(&mut self) -> Option<String> {
+        let frame = in_time(self.body.frame()).await?.unwrap();
+        Some(String::from_utf8(frame.into_data().unwrap().into()).unwrap())
+    }
+
+    /// Reads on until `text` has been seen, and answers all that was read.
+    pub(crate) async fn until(&mut self, text: &str) -> String {
+        let mut read = String::new();
+        while !read.contains(text) {
+            match self.piece().await {
+                Some(piece) => read.push_str(&piece),
+                None => panic!("ended without {text:?}: {read:?}"),
+            }
+        }
+        read
+    }
+
+    /// The rest, up to the end.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut read = String::new();
+        while let Some(piece) = self.piece().await {
+            read.push_str(&piece);
+        }
+        read
+    }
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {} {:?}", self.status, self.body))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    /// The JSON of an answer that has this status.
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{:?}", self.body);
+        if self.body.is_empty() {
+            Value::Null
+        } else {
+            self.json()
+        }
+    }
+
+    /// Expects a problem with this status and code, and answers its body.
+    pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
+        let body = self.expect(status);
+        assert_eq!(body["code"], code, "{body}");
+        assert_eq!(body["status"], status, "{body}");
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json")
+        );
+        assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));
+        body
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+/// Bytes sent as they are over a connection of their own.
+pub(crate) struct Raw(TcpStream);
+
+impl Raw {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self(TcpStream::connect(address).await.unwrap())
+    }
+
+    /// A connection over which these bytes were sent.
+    pub(crate) async fn send(address: SocketAddr, bytes: impl AsRef<[u8]>) -> Self {
+        let mut raw = Self::connect(address).await;
+        raw.write(bytes).await;
+        raw
+    }
+
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// The head of the answer, up to the empty line.
+    pub(crate) async fn head(&mut self) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            match in_time(self.0.read_u8()).await {
+                Ok(byte) => head.push(byte),
+                Err(_) => break,
+            }
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    /// Whatever is still sent until the other side closes.
+    pub(crate) async fn until_closed(mut self) -> String {
+        let mut rest = Vec::new();
+        // A reset closes as well.
+        drop(in_time(self.0.read_to_end(&mut rest)).await);
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+}
+
+/// Waits for what must come soon.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("nothing came in {PATIENCE:?}"),
+    }
+}

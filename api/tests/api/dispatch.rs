@@ -1,0 +1,150 @@
+//! Starting jobs, once and not twice.
+
+use chrono::TimeDelta;
+use model::Scope;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::service::{PLAIN, Service, text};
+
+const BUILD: &str = "/v0/workflows/pipeline/scans/build/dispatch";
+
+async fn keyed(service: &Service, token: &str, path: &str, key: &str, body: &Value) -> Answer {
+    Call::post(path)
+        .bearer(token)
+        .header("idempotency-key", key)
+        .json(body)
+        .send(service.address)
+        .await
+}
+
+#[tokio::test]
+async fn a_repeat_with_the_same_key_gets_the_same_job() {
+    let service = Service::start().await;
+    let body = json!({"inputs": {"target": "a"}});
+    let job = async |key: &str| {
+        let answer = keyed(&service, &service.admin, BUILD, key, &body).await;
+        text(&answer.expect(202)["job"]["id"])
+    };
+    let first = job("k").await;
+    assert_eq!(job("k").await, first);
+    assert_ne!(job("other").await, first);
+    // Also when the two are on their way at once, and when the job is over.
+    let (a, b) = tokio::join!(job("twice"), job("twice"));
+    assert_eq!(a, b);
+    let cancel = Call::post(format!("/v0/jobs/{first}/cancel"));
+    service.admin(cancel).await.expect(200);
+    assert_eq!(job("k").await, first);
+    // A day later the key is free.
+    service.clock.advance(TimeDelta::hours(24));
+    assert_ne!(job("k").await, first);
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_its_token_and_its_route() {
+    let service = Service::start().await;
+    let body = json!({"inputs": {"target": "a"}});
+    let first = keyed(&service, &service.admin, BUILD, "k", &body).await;
+    let first = first.expect(202)["job"]["id"].clone();
+    let other = service.personal([Scope::Dispatch], None).await;
+    let second = keyed(&service, &other, BUILD, "k", &body).await;
+    assert_ne!(second.expect(202)["job"]["id"], first);
+    let large = "/v0/workflows/pipeline/scans/large/dispatch";
+    let third = keyed(&service, &service.admin, large, "k", &json!({})).await;
+    assert_ne!(third.expect(202)["job"]["id"], first);
+    // However the workflow is named, the route is the same.
+    let named = "/v0/workflows/main%2Fpipeline/scans/build/dispatch";
+    let fourth = keyed(&service, &service.admin, named, "k", &body).await;
+    assert_eq!(fourth.expect(202)["job"]["id"], first);
+    let body = json!({"inputs": {"target": "b"}});
+    let fifth = keyed(&service, &service.admin, BUILD, "k", &body).await;
+    fifth.problem(422, "idempotency_mismatch");
+}
+
+#[tokio::test]
+async fn a_key_has_a_length() {
+    let service = Service::start().await;
+    let body = json!({"inputs": {"target": "a"}});
+    for key in ["", &"k".repeat(201)] {
+        let answer = keyed(&service, &service.admin, BUILD, key, &body).await;
+        answer.problem(400, "invalid_request");
+    }
+    let key = "k".repeat(200);
+    let answer = keyed(&service, &service.admin, BUILD, &key, &body).await;
+    answer.expect(202);
+}
+
+#[tokio::test]
+async fn inputs_are_checked_and_completed() {
+    let service = Service::start().await;
+    let dispatch = async |inputs: Value| service.post(BUILD, &json!({"inputs": inputs})).await;
+    let job = dispatch(json!({"target": "a"})).await.expect(202);
+    assert_eq!(job["job"]["inputs"], json!({"fast": false, "target": "a"}));
+    let job = dispatch(json!({"target": "", "fast": "true"}))
+        .await
+        .expect(202);
+    assert_eq!(job["job"]["inputs"], json!({"fast": true, "target": ""}));
+    for (wrong, fields) in [
+        (json!({}), vec!["inputs.target"]),
+        (json!({"target": null}), vec!["inputs.target"]),
+        (json!({"target": ["a"]}), vec!["inputs.target"]),
+        (
+            json!({"fast": 1, "more": "x"}),
+            vec!["inputs.fast", "inputs.more", "inputs.target"],
+        ),
+    ] {
+        let problem = dispatch(wrong).await.problem(422, "invalid_inputs");
+        let errors = problem["errors"].as_array().unwrap();
+        let mut found: Vec<String> = errors.iter().map(|error| text(&error["field"])).collect();
+        found.sort();
+        assert_eq!(found, fields);
+    }
+    // A scan without inputs needs no body at all.
+    let only = "/v0/workflows/deep%2Fplain/scans/only/dispatch";
+    service.admin(Call::post(only)).await.expect(202);
+}
+
+#[tokio::test]
+async fn large_inputs_are_kept_whole() {
+    let service = Service::start().await;
+    let large = "ü".repeat(60_000);
+    let body = json!({"inputs": {"target": large}});
+    let job = service.post(BUILD, &body).await.expect(202);
+    let path = format!("/v0/jobs/{}", text(&job["job"]["id"]));
+    let job = service.get(&path).await.expect(200);
+    assert_eq!(job["inputs"]["target"], large);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_started() {
+    let service = Service::follow(&["main", "other"]).await;
+    let dispatch = |workflow: &str, scan: &str| {
+        let path = format!("/v0/workflows/{workflow}/scans/{scan}/dispatch");
+        service.admin(Call::post(path))
+    };
+    dispatch("nothing", "build").await.problem(404, "not_found");
+    let problem = dispatch("main%2Fpipeline", "nothing").await;
+    let problem = problem.problem(404, "not_found");
+    assert!(text(&problem["detail"]).contains("build, large, nightly"));
+    let problem = dispatch("pipeline", "build").await;
+    let problem = problem.problem(409, "ambiguous_name");
+    assert!(text(&problem["hint"]).contains("main/pipeline, other/pipeline"));
+}
+
+#[tokio::test]
+async fn a_retired_workflow_is_told_and_its_jobs_stay_to_be_seen() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
+    let body = json!({"inputs": {"target": "a"}});
+    service.post(BUILD, &body).await.problem(409, "retired");
+    let waited = service.get(&format!("/v0/jobs/{job}?wait=true")).await;
+    assert_eq!(waited.expect(200)["state"], "cancelled");
+    let list = async |query: &str| {
+        let page = service.get(&format!("/v0/workflows{query}")).await;
+        page.expect(200)["items"].as_array().unwrap().len()
+    };
+    assert_eq!((list("").await, list("?state=all").await), (1, 2));
+    let answer = service.get("/v0/workflows?state=some").await;
+    answer.problem(400, "invalid_request");
+}

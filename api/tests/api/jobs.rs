@@ -1,0 +1,167 @@
+//! Lists of jobs, one job, waiting for one, cancelling one.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::client::Call;
+use crate::service::{Service, text};
+
+fn ids(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().unwrap();
+    items.iter().map(|job| text(&job["id"])).collect()
+}
+
+#[tokio::test]
+async fn pages_follow_one_another_newest_first_without_gap_or_repeat() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let mut all = vec![worker.id.clone()];
+    service.complete(&worker, 0).await.expect(200);
+    for scan in ["large", "build", "large", "large"] {
+        all.push(service.dispatch(scan).await);
+    }
+    all.reverse();
+    for limit in 1..=6 {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/v0/jobs?limit={limit}{cursor}");
+            let page = service.get(&path).await.expect(200);
+            found.extend(ids(&page));
+            match page.get("next_cursor") {
+                Some(next) => cursor = format!("&cursor={}", text(next)),
+                None => break,
+            }
+        }
+        assert_eq!(found, all, "{limit} at once");
+    }
+    // What comes later does not disturb a reader that is on its way.
+    let page = service.get("/v0/jobs?limit=2").await.expect(200);
+    service.dispatch("large").await;
+    let next = format!("/v0/jobs?limit=2&cursor={}", text(&page["next_cursor"]));
+    assert_eq!(ids(&service.get(&next).await.expect(200)), all[2..4]);
+}
+
+#[tokio::test]
+async fn filters_take_what_they_name() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let large = service.dispatch("large").await;
+    let build = service.dispatch("build").await;
+    service.complete(&worker, 0).await.expect(200);
+    let found = async |query: &str| {
+        let page = service.get(&format!("/v0/jobs?{query}")).await;
+        ids(&page.expect(200))
+    };
+    assert_eq!(found("state=succeeded").await, [worker.id.as_str()]);
+    assert_eq!(found("state=scheduled").await, [&*build, &*large]);
+    assert_eq!(found("scan=build").await, [&*build, &*worker.id]);
+    assert_eq!(found("scan=build&state=scheduled").await, [&*build]);
+    assert_eq!(
+        found("workflow=main%2Fpipeline&scan=large").await,
+        [&*large]
+    );
+    assert!(found("workflow=deep/plain").await.is_empty());
+    for wrong in [
+        "state=done",
+        "limit=0",
+        "limit=201",
+        "limit=x",
+        "limit=-1",
+        "limit=99999999999999999999",
+        "cursor=x",
+        "cursor=",
+        "scan=a-b",
+        "scan=",
+        "scan=%00",
+    ] {
+        let answer = service.get(&format!("/v0/jobs?{wrong}")).await;
+        let problem = answer.problem(400, "invalid_request");
+        let field = wrong.split('=').next();
+        assert_eq!(problem["errors"][0]["field"].as_str(), field, "{problem}");
+    }
+    let answer = service.get("/v0/jobs?workflow=nothing").await;
+    answer.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn what_is_no_job_is_not_found_however_it_is_written() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    for path in [
+        "x",
+        "%00",
+        "%2e%2e",
+        "..%2f..%2fjobs",
+        "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        "ffffffff-ffff-7fff-bfff-ffffffffffff",
+        "11111111-1111-4111-8111-111111111111",
+    ] {
+        for rest in ["", "/logs", "/artifacts", "/artifacts/out"] {
+            let answer = service.get(&format!("/v0/jobs/{path}{rest}")).await;
+            answer.problem(404, "not_found");
+        }
+        let cancel = Call::post(format!("/v0/jobs/{path}/cancel"));
+        service.admin(cancel).await.problem(404, "not_found");
+    }
+    service
+        .get("/v0/jobs/%ff")
+        .await
+        .problem(404, "no_such_route");
+    // A UUID is the same in capitals and with its hyphens percent-encoded.
+    let job = job.to_uppercase().replace('-', "%2D");
+    service.get(&format!("/v0/jobs/{job}")).await.expect(200);
+}
+
+#[tokio::test]
+async fn waiting_ends_with_the_job() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let path = format!("/v0/jobs/{}?wait=true", worker.id);
+    let call = Call::get(&path).bearer(&service.admin);
+    let waiting = tokio::spawn(call.send(service.address));
+    // Steps and log lines are no end.
+    worker
+        .append(0, &["a line"])
+        .send(service.address)
+        .await
+        .expect(200);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!waiting.is_finished());
+    service.complete(&worker, 1).await.expect(200);
+    let job = waiting.await.unwrap().expect(200);
+    assert_eq!(job["state"], "succeeded");
+    // A job that is over is answered at once.
+    assert_eq!(service.get(&path).await.expect(200), job);
+    let path = format!("/v0/jobs/{}?wait=soon", worker.id);
+    service.get(&path).await.problem(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn waiting_ends_when_the_daemon_stops() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    let call = Call::get(format!("/v0/jobs/{job}?wait=true")).bearer(&service.admin);
+    let opened = call.open(service.address);
+    let drain = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        service.handle.drain();
+    };
+    let (mut opened, ()) = tokio::join!(opened, drain);
+    assert!(opened.rest().await.contains("scheduled"));
+}
+
+#[tokio::test]
+async fn cancelling_again_is_harmless_and_cancelling_what_is_done_is_refused() {
+    let service = Service::start().await;
+    let waiting = service.dispatch("large").await;
+    let cancel = |job: &str| service.admin(Call::post(format!("/v0/jobs/{job}/cancel")));
+    let first = cancel(&waiting).await.expect(200);
+    assert_eq!(first["state"], "cancelled");
+    assert_eq!(first["reason"]["actor"], "token tester");
+    assert_eq!(cancel(&waiting).await.expect(200), first);
+    let (_, worker) = service.claimed("one").await;
+    service.complete(&worker, 0).await.expect(200);
+    cancel(&worker.id).await.problem(409, "illegal_transition");
+}

@@ -1,0 +1,25 @@
+//! The API in process: a state in a temporary folder, a real Git repository, a real socket.
+//!
+//! The clock stands still and randomness is seeded, so that answers can be compared with the files in `answers/`.
+//! `UPDATE_ANSWERS=1` writes those anew; read the difference before you commit it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests lay out files and start the programs they are about"
+)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may end where it finds what it does not expect"
+)]
+
+mod access;
+mod answers;
+mod artifacts;
+mod bodies;
+mod client;
+mod dispatch;
+mod jobs;
+mod logs;
+mod polls;
+mod problems;
+mod service;

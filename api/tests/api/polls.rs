@@ -1,0 +1,303 @@
+//! Runners: waiting for work, being told, losing what they do not hold.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::client::{Answer, Call, in_time};
+use crate::service::{Runner, Service};
+
+/// A poll that is on its way and, as far as can be told, waits.
+async fn waiting(service: &Service, runner: &Runner, holding: &[&str]) -> JoinHandle<Answer> {
+    let poll = tokio::spawn(runner.poll(1, holding).send(service.address));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!poll.is_finished(), "{:?}", poll.await);
+    poll
+}
+
+async fn answered(poll: JoinHandle<Answer>) -> Value {
+    in_time(poll).await.unwrap().expect(200)
+}
+
+fn cancelled(job: &str) -> Value {
+    json!([{"job_cancelled": {"id": job}}])
+}
+
+#[tokio::test]
+async fn a_poll_is_held_until_there_is_a_job() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    let poll = waiting(&service, &runner, &[]).await;
+    let job = service.dispatch("build").await;
+    let messages = answered(poll).await;
+    assert_eq!(messages.as_array().map(Vec::len), Some(1));
+    assert_eq!(messages[0]["job_assigned"]["id"], job);
+}
+
+#[tokio::test]
+async fn a_newer_poll_ends_the_older_with_nothing() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    let older = waiting(&service, &runner, &[]).await;
+    let newer = waiting(&service, &runner, &[]).await;
+    assert_eq!(answered(older).await, json!([]));
+    service.dispatch("build").await;
+    assert_eq!(answered(newer).await.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn one_job_is_offered_to_one_of_those_who_wait() {
+    let service = Service::start().await;
+    let one = service.register("one", &[], 1).await;
+    let two = service.register("two", &[], 1).await;
+    let first = waiting(&service, &one, &[]).await;
+    let second = waiting(&service, &two, &[]).await;
+    service.dispatch("build").await;
+    let messages = answered(first).await;
+    assert_eq!(messages.as_array().map(Vec::len), Some(1));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!second.is_finished());
+    // The next one is for the other, as the first is full.
+    service.dispatch("build").await;
+    assert_eq!(answered(second).await.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn an_offer_that_was_lost_on_the_way_is_told_again() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    service.dispatch("build").await;
+    let first = service.poll(&runner, 1, &[]).await;
+    assert_eq!(service.poll(&runner, 1, &[]).await, first);
+}
+
+#[tokio::test]
+async fn a_runner_that_left_while_it_waited_is_offered_nothing() {
+    let service = Service::start().await;
+    let gone = service.register("gone", &[], 1).await;
+    let stays = service.register("stays", &[], 1).await;
+    let poll = waiting(&service, &gone, &[]).await;
+    poll.abort();
+    drop(poll.await);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let poll = waiting(&service, &stays, &[]).await;
+    service.dispatch("build").await;
+    assert_eq!(answered(poll).await.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn no_more_is_offered_than_there_is_room_for() {
+    let service = Service::start().await;
+    for _ in 0..4 {
+        service.dispatch("build").await;
+    }
+    // What the poll says counts, up to what was registered; what was offered keeps its place.
+    let runner = service.register("one", &[], 3).await;
+    let mut offered = service.poll(&runner, 2, &[]).await;
+    assert_eq!(offered.len(), 2);
+    offered.extend(service.poll(&runner, 99, &[]).await);
+    assert_eq!(offered.len(), 3);
+    let other = service.register("two", &[], 1).await;
+    let last = service.poll(&other, 1, &[]).await;
+    assert_eq!(last.len(), 1);
+    assert!(!offered.contains(&last[0]));
+}
+
+#[tokio::test]
+async fn a_runner_without_room_is_only_told_to_stop() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    service.dispatch("build").await;
+    let poll = tokio::spawn(runner.poll(0, &[]).send(service.address));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!poll.is_finished());
+    let unknown = "01990000-0000-7000-8000-000000000000";
+    let messages = runner.poll(0, &[unknown]).send(service.address).await;
+    assert_eq!(messages.expect(200), cancelled(unknown));
+    assert_eq!(answered(poll).await, json!([]));
+}
+
+#[tokio::test]
+async fn a_job_goes_only_to_a_runner_that_has_its_labels() {
+    let service = Service::start().await;
+    let plain = service.register("plain", &["linux"], 1).await;
+    let large = service.register("large", &["linux", "large"], 1).await;
+    let poll = waiting(&service, &plain, &[]).await;
+    let job = service.dispatch("large").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!poll.is_finished());
+    let messages = service.poll(&large, 1, &[]).await;
+    assert_eq!(messages[0]["job_assigned"]["id"], job);
+}
+
+#[tokio::test]
+async fn a_cancellation_is_repeated_until_the_job_is_let_go_and_keeps_its_place_so_long() {
+    let service = Service::start().await;
+    let (runner, worker) = service.claimed("one").await;
+    let poll = waiting(&service, &runner, &[&worker.id]).await;
+    let cancel = Call::post(worker.path("cancel"));
+    service.admin(cancel).await.expect(200);
+    assert_eq!(answered(poll).await, cancelled(&worker.id));
+    service.dispatch("build").await;
+    for _ in 0..2 {
+        let messages = service.poll(&runner, 1, &[&worker.id]).await;
+        assert_eq!(Value::Array(messages), cancelled(&worker.id));
+    }
+    let messages = service.poll(&runner, 1, &[]).await;
+    assert_ne!(messages[0]["job_assigned"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_a_runner_holds_and_should_not_it_is_told_to_stop() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    let unknown = "01990000-0000-7000-8000-000000000000";
+    let messages = service.poll(&runner, 1, &[unknown]).await;
+    assert_eq!(Value::Array(messages), cancelled(unknown));
+}
+
+#[tokio::test]
+async fn a_job_its_runner_does_not_hold_any_more_is_lost_but_not_one_it_has_just_claimed() {
+    let service = Service::start().await;
+    let (runner, worker) = service.claimed("one").await;
+    let path = format!("/v0/jobs/{}", worker.id);
+    let poll = waiting(&service, &runner, &[]).await;
+    assert_eq!(service.get(&path).await.expect(200)["state"], "running");
+    poll.abort();
+    service.clock.advance(TimeDelta::seconds(10));
+    let poll = tokio::spawn(runner.poll(1, &[]).send(service.address));
+    let job = service.get(&format!("{path}?wait=true")).await.expect(200);
+    assert_eq!(job["state"], "failed");
+    assert_eq!(job["reason"]["code"], "runner_lost");
+    poll.abort();
+}
+
+#[tokio::test]
+async fn the_first_and_the_last_word_of_a_runner_lose_what_it_ran() {
+    for word in ["hello", "goodbye"] {
+        let service = Service::start().await;
+        let (runner, worker) = service.claimed("one").await;
+        let call = Call::post(format!("/v0/runners/{word}")).bearer(&runner.token);
+        let answer = call.json(&json!({"version": "0.1.0"}));
+        assert_eq!(answer.send(service.address).await.status, 204);
+        let job = service.get(&format!("/v0/jobs/{}", worker.id)).await;
+        assert_eq!(job.expect(200)["reason"]["code"], "runner_lost");
+        let answer = worker.call(Method::POST, &worker.path("resolve"));
+        answer.send(service.address).await.problem(409, "job_over");
+    }
+}
+
+#[tokio::test]
+async fn a_removed_runner_is_nobody_at_once() {
+    let service = Service::start().await;
+    let (runner, worker) = service.claimed("one").await;
+    let poll = waiting(&service, &runner, &[&worker.id]).await;
+    let remove = Call::new(Method::DELETE, format!("/v0/runners/{}", runner.id));
+    assert_eq!(service.admin(remove).await.status, 204);
+    // It is told to stop its job or nothing, but soon.
+    let messages = answered(poll).await;
+    assert!(messages == json!([]) || messages == cancelled(&worker.id));
+    let again = runner.poll(1, &[]).send(service.address).await;
+    again.problem(401, "unauthorized");
+    let job = service.get(&format!("/v0/jobs/{}", worker.id)).await;
+    assert_eq!(job.expect(200)["reason"]["code"], "runner_lost");
+}
+
+#[tokio::test]
+async fn a_session_is_renewed_once_a_day_and_the_old_one_overlaps() {
+    let service = Service::start().await;
+    let mut runner = service.register("one", &[], 1).await;
+    assert_eq!(renewed(&service, &runner).await, None);
+    service.clock.advance(TimeDelta::days(1));
+    let token = renewed(&service, &runner).await.unwrap();
+    assert_eq!(renewed(&service, &runner).await, None);
+    service.clock.advance(TimeDelta::minutes(10));
+    let answer = runner.poll(1, &[]).send(service.address).await;
+    answer.problem(401, "unauthorized");
+    runner.token = token;
+    assert_eq!(renewed(&service, &runner).await, None);
+}
+
+#[tokio::test]
+async fn a_renewal_that_was_lost_on_the_way_is_made_again() {
+    let service = Service::start().await;
+    let mut runner = service.register("one", &[], 1).await;
+    service.clock.advance(TimeDelta::days(1));
+    let lost = renewed(&service, &runner).await.unwrap();
+    service.clock.advance(TimeDelta::minutes(9));
+    runner.token = renewed(&service, &runner).await.unwrap();
+    assert_ne!(runner.token, lost);
+    service.clock.advance(TimeDelta::minutes(10));
+    assert_eq!(renewed(&service, &runner).await, None);
+}
+
+/// The token that comes with the answer to a poll, which is told to stop something so that it is answered at once.
+async fn renewed(service: &Service, runner: &Runner) -> Option<String> {
+    let poll = runner.poll(1, &["01990000-0000-7000-8000-000000000000"]);
+    let answer = poll.send(service.address).await;
+    assert_eq!(answer.status, 200);
+    answer.header("x-authorization-refresh").map(str::to_owned)
+}
+
+#[tokio::test]
+async fn polls_are_let_go_when_the_daemon_stops() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    let poll = waiting(&service, &runner, &[]).await;
+    service.handle.drain();
+    assert_eq!(answered(poll).await, json!([]));
+}
+
+#[tokio::test]
+async fn a_claim_may_be_repeated_and_goes_on_where_the_log_ends() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let resolve = async || {
+        let call = worker.call(Method::POST, &worker.path("resolve"));
+        call.send(service.address).await.expect(200)
+    };
+    let first = resolve().await;
+    assert_eq!(first["next_log_record"], 0);
+    worker
+        .append(0, &["a"])
+        .send(service.address)
+        .await
+        .expect(200);
+    let mut second = resolve().await;
+    assert_eq!(second["next_log_record"].take(), 1);
+    let mut first = first;
+    first["next_log_record"].take();
+    assert_eq!(first, second);
+}
+
+#[tokio::test]
+async fn a_completion_may_be_repeated_and_must_have_all_of_the_log() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    worker
+        .append(0, &["a"])
+        .send(service.address)
+        .await
+        .expect(200);
+    for records in [0, 2] {
+        let problem = service.complete(&worker, records).await;
+        let problem = problem.problem(409, "log_mismatch");
+        assert_eq!(problem["next"], 1);
+    }
+    for _ in 0..2 {
+        let completed = service.complete(&worker, 1).await.expect(200);
+        assert_eq!(completed["state"], "succeeded");
+    }
+    let unfinished = json!({"steps": [], "log_records": 1});
+    let (_, worker) = service.claimed("two").await;
+    let call = worker.call(Method::POST, &worker.path("complete"));
+    let answer = call.json(&unfinished).send(service.address).await;
+    answer.problem(409, "log_mismatch");
+    let call = worker.call(Method::POST, &worker.path("complete"));
+    let unfinished = json!({"steps": [], "log_records": 0});
+    let answer = call.json(&unfinished).send(service.address).await;
+    answer.problem(400, "invalid_request");
+}

@@ -1,0 +1,200 @@
+//! Every error code, produced and compared with a file.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use http::Method;
+use model::Scope;
+use serde_json::json;
+use wire::ErrorCode;
+
+use crate::answers::check;
+use crate::client::{Answer, Call};
+use crate::service::{PLAIN, Service};
+
+/// What no request can bring about, and why.
+const UNREACHABLE: &[(ErrorCode, &str)] = &[
+    (
+        ErrorCode::RequestTimeout,
+        "takes 30 s of real time; the body's own tests hold it with a clock that is moved",
+    ),
+    (
+        ErrorCode::OfferLapsed,
+        "needs two claims between one look and its decision; the model's tests hold the decision",
+    ),
+    (
+        ErrorCode::DiskFull,
+        "needs a full disk; the state's tests hold it",
+    ),
+    (
+        ErrorCode::Unavailable,
+        "needs a state that is closing or a push between a look and its decision",
+    ),
+    (
+        ErrorCode::Internal,
+        "a defect or a damaged file; see `artifacts`",
+    ),
+    (
+        ErrorCode::Unknown,
+        "never sent: what a client makes of a newer daemon's code",
+    ),
+];
+
+/// Every code by its name on the wire. A match, so that a new code asks for its place here.
+fn all() -> BTreeMap<String, ErrorCode> {
+    let successor = |code| match code {
+        ErrorCode::Unauthorized => Some(ErrorCode::Forbidden),
+        ErrorCode::Forbidden => Some(ErrorCode::NoSuchRoute),
+        ErrorCode::NoSuchRoute => Some(ErrorCode::NotFound),
+        ErrorCode::NotFound => Some(ErrorCode::MethodNotAllowed),
+        ErrorCode::MethodNotAllowed => Some(ErrorCode::InvalidRequest),
+        ErrorCode::InvalidRequest => Some(ErrorCode::RequestTimeout),
+        ErrorCode::RequestTimeout => Some(ErrorCode::BodyTooLarge),
+        ErrorCode::BodyTooLarge => Some(ErrorCode::UnsupportedMediaType),
+        ErrorCode::UnsupportedMediaType => Some(ErrorCode::InvalidInputs),
+        ErrorCode::InvalidInputs => Some(ErrorCode::IdempotencyMismatch),
+        ErrorCode::IdempotencyMismatch => Some(ErrorCode::AmbiguousName),
+        ErrorCode::AmbiguousName => Some(ErrorCode::Retired),
+        ErrorCode::Retired => Some(ErrorCode::IllegalTransition),
+        ErrorCode::IllegalTransition => Some(ErrorCode::JobOver),
+        ErrorCode::JobOver => Some(ErrorCode::OfferLapsed),
+        ErrorCode::OfferLapsed => Some(ErrorCode::LogMismatch),
+        ErrorCode::LogMismatch => Some(ErrorCode::ArtifactMismatch),
+        ErrorCode::ArtifactMismatch => Some(ErrorCode::NameTaken),
+        ErrorCode::NameTaken => Some(ErrorCode::Gone),
+        ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
+        ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
+        ErrorCode::DiskFull => Some(ErrorCode::Unavailable),
+        ErrorCode::Unavailable => Some(ErrorCode::Internal),
+        ErrorCode::Internal => Some(ErrorCode::Unknown),
+        ErrorCode::Unknown => None,
+    };
+    std::iter::successors(Some(ErrorCode::Unauthorized), |code| successor(*code))
+        .map(|code| (name(code), code))
+        .collect()
+}
+
+fn name(code: ErrorCode) -> String {
+    serde_json::to_value(code)
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// Problems that have been seen.
+struct Seen<'a> {
+    service: &'a Service,
+    missing: BTreeMap<String, ErrorCode>,
+}
+
+impl Seen<'_> {
+    /// Takes a problem of this status and code for the file named after the code.
+    fn take(&mut self, status: u16, code: ErrorCode, answer: &Answer) {
+        let name = name(code);
+        answer.problem(status, &name);
+        check(self.service, &format!("problems/{name}"), answer);
+        self.missing.remove(&name);
+    }
+}
+
+#[tokio::test]
+async fn every_code_is_answered_like_this() {
+    let service = Service::follow(&["main", "other"]).await;
+    let service = &service;
+    let address = service.address;
+    let mut seen = Seen {
+        service,
+        missing: all(),
+    };
+
+    let answer = Call::get("/v0/jobs").send(address).await;
+    seen.take(401, ErrorCode::Unauthorized, &answer);
+    let weak = service.personal([Scope::WorkflowRead], None).await;
+    let answer = Call::get("/v0/jobs").bearer(&weak).send(address).await;
+    seen.take(403, ErrorCode::Forbidden, &answer);
+    let answer = service.get("/v0/nothing").await;
+    seen.take(404, ErrorCode::NoSuchRoute, &answer);
+    let answer = service
+        .get("/v0/jobs/01990000-0000-7000-8000-000000000000")
+        .await;
+    seen.take(404, ErrorCode::NotFound, &answer);
+    let answer = service.admin(Call::new(Method::PUT, "/v0/jobs")).await;
+    seen.take(405, ErrorCode::MethodNotAllowed, &answer);
+    let answer = service.get("/v0/jobs?limit=1000").await;
+    seen.take(400, ErrorCode::InvalidRequest, &answer);
+
+    let dispatch = "/v0/workflows/main%2Fpipeline/scans/build/dispatch";
+    let long = "x".repeat(65 * 1024);
+    let answer = service.post("/v0/tokens", &json!({"name": long})).await;
+    seen.take(413, ErrorCode::BodyTooLarge, &answer);
+    let call = Call::post(dispatch).header("content-type", "text/yaml");
+    let answer = service.admin(call.bytes("inputs: {}")).await;
+    seen.take(415, ErrorCode::UnsupportedMediaType, &answer);
+    let inputs = json!({"inputs": {"fast": 3, "unknown": "x"}});
+    let answer = service.post(dispatch, &inputs).await;
+    seen.take(422, ErrorCode::InvalidInputs, &answer);
+    let keyed = |target: &str| {
+        let call = Call::post(dispatch).header("idempotency-key", "k");
+        service.admin(call.json(&json!({"inputs": {"target": target}})))
+    };
+    keyed("a").await.expect(202);
+    let answer = keyed("b").await;
+    seen.take(422, ErrorCode::IdempotencyMismatch, &answer);
+    let answer = service.get("/v0/workflows/pipeline").await;
+    seen.take(409, ErrorCode::AmbiguousName, &answer);
+
+    let runner = service.register("one", &[], 1).await;
+    let body = json!({
+        "token": service.registration().await, "name": "one", "capacity": 1, "version": "0.1.0",
+    });
+    let answer = Call::post("/v0/runners/register").json(&body);
+    let answer = answer.send(address).await;
+    seen.take(409, ErrorCode::NameTaken, &answer);
+
+    let worker = service.claim(&runner, &[]).await;
+    let answer = worker.append(7, &["late"]).send(address).await;
+    seen.take(409, ErrorCode::LogMismatch, &answer);
+    worker
+        .upload("out", b"a zip")
+        .send(address)
+        .await
+        .expect(200);
+    let answer = worker.upload("out", b"another").send(address).await;
+    seen.take(409, ErrorCode::ArtifactMismatch, &answer);
+    let artifact = worker.path("artifacts/out");
+    let call = Call::get(&artifact).header("range", "bytes=5-");
+    let answer = service.admin(call).await;
+    assert_eq!(answer.header("content-range"), Some("bytes */5"));
+    seen.take(416, ErrorCode::RangeNotSatisfiable, &answer);
+    service.complete(&worker, 0).await.expect(200);
+    let answer = worker.append(0, &["late"]).send(address).await;
+    seen.take(409, ErrorCode::JobOver, &answer);
+    let answer = service.admin(Call::post(worker.path("cancel"))).await;
+    seen.take(409, ErrorCode::IllegalTransition, &answer);
+    let job = worker.id.parse().unwrap();
+    let file = service
+        .root()
+        .join(state::Layout::artifact(job, "out").to_string());
+    fs::remove_file(file).unwrap();
+    let answer = service.get(&artifact).await;
+    seen.take(410, ErrorCode::Gone, &answer);
+
+    service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
+    let answer = service
+        .post(dispatch, &json!({"inputs": {"target": "a"}}))
+        .await;
+    seen.take(409, ErrorCode::Retired, &answer);
+
+    let unreachable: Vec<String> = UNREACHABLE.iter().map(|(code, _)| name(*code)).collect();
+    let (known, missing): (Vec<&String>, Vec<&String>) = seen
+        .missing
+        .keys()
+        .partition(|name| unreachable.contains(name));
+    assert!(missing.is_empty(), "nothing produces {missing:?}");
+    assert_eq!(
+        known.len(),
+        unreachable.len(),
+        "more is reachable: only {known:?} was not seen"
+    );
+}

@@ -1,0 +1,412 @@
+//! A service in this process, and what its users, runners and workers do.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::{TimeDelta, TimeZone, Utc};
+use git2::{Repository, RepositoryInitOptions, Signature, Time};
+use http::Method;
+use model::{Clock, Entropy, Scope, Scopes, Timestamp};
+use reconciler::{Handle, Location, Reconciler, SourceConfig, Start};
+use serde_json::{Value, json};
+use state::{Options, State};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use crate::client::{Answer, Call};
+
+/// What the one source holds, apart from the file that is invalid.
+const PIPELINE: &str = r#"
+name: Pipeline
+description: Builds things.
+scans:
+  build:
+    on:
+      dispatch:
+        inputs:
+          target: { required: true }
+          fast: { type: bool, default: "false" }
+    env: { TARGET: "${{ inputs.target }}" }
+    steps:
+      - run: make "$TARGET"
+      - run: make check
+        if: inputs.fast
+    artifacts:
+      - { name: out, paths: [out], expires_in: 1w }
+      - { name: more, paths: [more] }
+  large:
+    on: { dispatch: {} }
+    runs_on: [large]
+    steps: [ { run: make all } ]
+  nightly:
+    on: { cron: "0 3 * * *" }
+    steps: [ { run: make clean } ]
+"#;
+pub(crate) const PLAIN: &str =
+    "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
+
+/// The clock of a test: it stands unless it is moved.
+pub(crate) struct TestClock(Mutex<Timestamp>);
+
+impl TestClock {
+    pub(crate) fn advance(&self, by: TimeDelta) {
+        *self.0.lock().unwrap() += by;
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// Repeatable randomness: SplitMix64.
+pub(crate) struct Seeded(pub(crate) u64);
+
+impl Entropy for Seeded {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = self.0;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            *byte = mixed.to_le_bytes()[0];
+        }
+    }
+}
+
+/// A running service.
+pub(crate) struct Service {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: Handle,
+    pub(crate) clock: Arc<TestClock>,
+    /// A token that may do everything.
+    pub(crate) admin: String,
+    folder: TempDir,
+    /// Dropped, it ends the tasks.
+    _reconciler: Reconciler,
+}
+
+/// A registered runner.
+pub(crate) struct Runner {
+    pub(crate) id: String,
+    pub(crate) token: String,
+}
+
+/// A job somebody executes.
+pub(crate) struct Claimed {
+    pub(crate) id: String,
+    pub(crate) token: String,
+}
+
+impl Service {
+    /// A service that follows one source, `main`.
+    pub(crate) async fn start() -> Self {
+        Self::follow(&["main"]).await
+    }
+
+    /// A service that follows these sources, all with the same files.
+    pub(crate) async fn follow(names: &[&str]) -> Self {
+        let folder = TempDir::new().unwrap();
+        let noon = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
+        let clock = Arc::new(TestClock(Mutex::new(noon)));
+        let options = Options {
+            root: folder.path().join("state"),
+            clock: clock.clone(),
+            entropy: Box::new(Seeded(1)),
+        };
+        // The committer's thread ends by itself with the last handle.
+        let (state, _) = State::open(options).await.unwrap();
+        let mut sources = Vec::new();
+        for name in names {
+            let path = folder.path().join(name);
+            push(&path, &files());
+            sources.push(SourceConfig {
+                name: name.parse().unwrap(),
+                location: Location::Local(path),
+                reference: None,
+                folder: "workflows".to_owned(),
+                interval: Duration::from_secs(3_600),
+            });
+        }
+        let reconciler = Reconciler::start(Start {
+            state,
+            sources,
+            clock: clock.clone(),
+            entropy: Box::new(Seeded(2)),
+        })
+        .await
+        .unwrap();
+        let handle = reconciler.handle();
+        for name in names {
+            let name = name.parse().unwrap();
+            handle.sync_source(&name, true).await.unwrap();
+        }
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(api::serve(
+            listener,
+            handle.clone(),
+            Box::pin(std::future::pending()),
+        ));
+        let mut service = Self {
+            address,
+            handle,
+            clock,
+            admin: String::new(),
+            folder,
+            _reconciler: reconciler,
+        };
+        service.admin = service.personal([Scope::Admin], None).await;
+        service
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// Everything below which files of this test lie; it differs from run to run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes the tip of `main` hold these files and has it looked at.
+    pub(crate) async fn push(&self, files: &[(&str, &str)]) {
+        push(&self.folder.path().join("main"), files);
+        let name = "main".parse().unwrap();
+        self.handle.sync_source(&name, true).await.unwrap();
+    }
+
+    /// A new personal access token.
+    pub(crate) async fn personal(
+        &self,
+        scopes: impl IntoIterator<Item = Scope>,
+        life: Option<TimeDelta>,
+    ) -> String {
+        let create = model::decide::CreateToken {
+            name: "tester".to_owned(),
+            scopes: Scopes::from_iter(scopes),
+            life,
+            granted_by: Scopes::admin(),
+        };
+        let created = self.handle.create_token(create).await.unwrap();
+        created.secret.reveal().to_owned()
+    }
+
+    /// Sends a call as the admin.
+    pub(crate) async fn admin(&self, call: Call) -> Answer {
+        call.bearer(&self.admin).send(self.address).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.admin(Call::get(path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.admin(Call::post(path).json(body)).await
+    }
+
+    /// Dispatches a scan of `pipeline` and answers the job's id.
+    pub(crate) async fn dispatch(&self, scan: &str) -> String {
+        let inputs = match scan {
+            "build" => json!({"target": "all"}),
+            _ => json!({}),
+        };
+        let path = format!("/v0/workflows/pipeline/scans/{scan}/dispatch");
+        let answer = self.post(&path, &json!({"inputs": inputs})).await;
+        text(&answer.expect(202)["job"]["id"])
+    }
+
+    pub(crate) async fn registration(&self) -> String {
+        let answer = self.admin(Call::post("/v0/runner-registrations")).await;
+        text(&answer.expect(201)["token"])
+    }
+
+    pub(crate) async fn register(&self, name: &str, labels: &[&str], capacity: u32) -> Runner {
+        let body = json!({
+            "token": self.registration().await,
+            "name": name,
+            "labels": labels,
+            "capacity": capacity,
+            "version": "0.1.0",
+        });
+        let call = Call::post("/v0/runners/register").json(&body);
+        let answer = call.send(self.address).await.expect(201);
+        Runner {
+            id: text(&answer["id"]),
+            token: text(&answer["token"]),
+        }
+    }
+
+    /// Dispatches `build` and has a new runner claim it.
+    pub(crate) async fn claimed(&self, runner: &str) -> (Runner, Claimed) {
+        let job = self.dispatch("build").await;
+        let runner = self.register(runner, &[], 1).await;
+        let claimed = self.claim(&runner, &[]).await;
+        assert_eq!(claimed.id, job);
+        (runner, claimed)
+    }
+
+    /// Polls once and claims the one job that is offered.
+    pub(crate) async fn claim(&self, runner: &Runner, holding: &[&str]) -> Claimed {
+        let capacity = holding.len() + 1;
+        let messages = self.poll(runner, capacity, holding).await;
+        let claimed = match messages.as_slice() {
+            [message] => offered(message),
+            _ => panic!("{messages:?}"),
+        };
+        let path = format!("/v0/jobs/{}/resolve", claimed.id);
+        let answer = claimed.call(Method::POST, &path).send(self.address).await;
+        answer.expect(200);
+        claimed
+    }
+
+    pub(crate) async fn poll(
+        &self,
+        runner: &Runner,
+        capacity: usize,
+        holding: &[&str],
+    ) -> Vec<Value> {
+        let answer = runner.poll(capacity, holding).send(self.address).await;
+        answer.expect(200).as_array().unwrap().clone()
+    }
+
+    /// Completes the job with both steps done.
+    pub(crate) async fn complete(&self, worker: &Claimed, log_records: u64) -> Answer {
+        let body = json!({"steps": both_steps(), "log_records": log_records});
+        let path = worker.path("complete");
+        worker
+            .call(Method::POST, &path)
+            .json(&body)
+            .send(self.address)
+            .await
+    }
+}
+
+impl Runner {
+    pub(crate) fn poll(&self, capacity: usize, holding: &[&str]) -> Call {
+        Call::post("/v0/messages")
+            .bearer(&self.token)
+            .json(&json!({"capacity": capacity, "holding": holding}))
+    }
+}
+
+impl Claimed {
+    /// A path below the job's.
+    pub(crate) fn path(&self, rest: &str) -> String {
+        format!("/v0/jobs/{}/{rest}", self.id)
+    }
+
+    pub(crate) fn call(&self, method: Method, path: &str) -> Call {
+        Call::new(method, path).bearer(&self.token)
+    }
+
+    /// Appends lines to the job's log.
+    pub(crate) fn append(&self, from: u64, lines: &[&str]) -> Call {
+        let records: Vec<Value> = lines
+            .iter()
+            .map(|line| {
+                json!({"at": "2026-11-20T12:00:00Z", "step": 0, "stream": "stdout", "text": line})
+            })
+            .collect();
+        self.call(Method::PATCH, &self.path(&format!("logs?from={from}")))
+            .json(&Value::Array(records))
+    }
+
+    /// Uploads an artifact.
+    pub(crate) fn upload(&self, name: &str, bytes: &'static [u8]) -> Call {
+        self.call(Method::PUT, &self.path(&format!("artifacts/{name}")))
+            .header("x-content-digest", &format!("sha256:{}", "ab".repeat(32)))
+            .bytes(bytes)
+    }
+}
+
+/// The job and token of an offer.
+pub(crate) fn offered(message: &Value) -> Claimed {
+    let offer = &message["job_assigned"];
+    Claimed {
+        id: text(&offer["id"]),
+        token: text(&offer["token"]),
+    }
+}
+
+/// The report of a worker that has done all of `build`.
+pub(crate) fn both_steps() -> Value {
+    json!([
+        {
+            "index": 0, "status": "succeeded", "outcome": "succeeded", "exit_code": 0,
+            "started_at": "2026-11-20T12:00:00Z", "finished_at": "2026-11-20T12:00:01Z",
+        },
+        {"index": 1, "status": "skipped", "outcome": "skipped"},
+    ])
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => panic!("{value} is no text"),
+    }
+}
+
+fn files() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("workflows/pipeline.yaml", PIPELINE),
+        ("workflows/deep/plain.yaml", PLAIN),
+        ("workflows/broken.yaml", "scans: {}\n"),
+    ]
+}
+
+/// Makes a commit of exactly these files the tip of `main`, in a repository that is made when it is missing.
+fn push(path: &Path, files: &[(&str, &str)]) {
+    let repository = if path.exists() {
+        Repository::open(path).unwrap()
+    } else {
+        fs::create_dir_all(path).unwrap();
+        let mut options = RepositoryInitOptions::new();
+        options
+            .bare(true)
+            .external_template(false)
+            .initial_head("main");
+        Repository::init_opts(path, &options).unwrap()
+    };
+    let parent = repository.refname_to_id("refs/heads/main").ok();
+    let parent = parent.map(|id| repository.find_commit(id).unwrap());
+    let mut index = git2::Index::new().unwrap();
+    for (path, text) in files {
+        let id = repository.blob(text.as_bytes()).unwrap();
+        index.add(&entry(path, id)).unwrap();
+    }
+    let tree = index.write_tree_to(&repository).unwrap();
+    let tree = repository.find_tree(tree).unwrap();
+    let author = Signature::new("Ada", "ada@example.org", &Time::new(1_790_000_000, 0)).unwrap();
+    repository
+        .commit(
+            Some("refs/heads/main"),
+            &author,
+            &author,
+            "Change it\n",
+            &tree,
+            &parent.iter().collect::<Vec<_>>(),
+        )
+        .unwrap();
+}
+
+fn entry(path: &str, id: git2::Oid) -> git2::IndexEntry {
+    git2::IndexEntry {
+        ctime: git2::IndexTime::new(0, 0),
+        mtime: git2::IndexTime::new(0, 0),
+        dev: 0,
+        ino: 0,
+        mode: 0o100_644,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path: path.as_bytes().to_vec(),
+    }
+}

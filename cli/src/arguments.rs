@@ -1,0 +1,158 @@
+//! The command line as a whole. A flag comes before the environment; every long flag has its name there.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use client::Secret;
+
+use crate::commands::Command;
+use crate::connection::{Connection, TokenSource};
+use crate::exit;
+use crate::format::Format;
+
+/// Where the token is looked for when no file is named on the command line.
+const TOKEN: &str = "SERVICE_TOKEN";
+
+/// A command with everything it was given.
+pub(crate) struct Arguments {
+    pub(crate) command: Command,
+    pub(crate) output: Format,
+    pub(crate) connection: Connection,
+}
+
+/// What a command line turned out to be.
+pub(crate) enum ParsedArguments {
+    /// Something to do.
+    Run(Box<Arguments>),
+    /// A help text, which was asked for or not, or what is wrong.
+    Told { text: String, asked: bool },
+}
+
+/// Everscan runs workflows from Git; this command asks its daemon and checks workflow files.
+#[derive(Debug, Parser)]
+#[command(name = "everscan", version, max_term_width = 100, after_help = exit::HELP)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Address of the daemon, without /v0
+    #[arg(long, env = "SERVICE_URL", global = true, help_heading = "Connection")]
+    url: Option<String>,
+
+    /// File that holds the access token
+    #[arg(
+        long,
+        env = "SERVICE_TOKEN_FILE",
+        global = true,
+        value_name = "PATH",
+        help_heading = "Connection"
+    )]
+    token_file: Option<PathBuf>,
+
+    /// Form of the data on standard output: a table for people, the others for programs
+    #[arg(
+        long,
+        env = "SERVICE_OUTPUT",
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        default_value = "table"
+    )]
+    output: Format,
+}
+
+impl Arguments {
+    pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> ParsedArguments {
+        let parsed = command().try_get_matches_from(args).and_then(|matches| {
+            let line = CommandLine::from_arg_matches(&matches)?;
+            Ok((matches, line))
+        });
+        match parsed {
+            Ok((matches, line)) => ParsedArguments::Run(Box::new(Self::from_line(&matches, line))),
+            Err(error) => ParsedArguments::Told {
+                asked: matches!(
+                    error.kind(),
+                    ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+                ),
+                text: error.render().to_string(),
+            },
+        }
+    }
+
+    fn from_line(matches: &ArgMatches, line: CommandLine) -> Self {
+        let given = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        let flagged = matches.value_source("token_file") == Some(ValueSource::CommandLine);
+        let token = match (line.token_file, given) {
+            (Some(path), _) if flagged => TokenSource::File(path),
+            (_, Some(token)) => TokenSource::Given(Secret::new(token.trim())),
+            (Some(path), None) => TokenSource::File(path),
+            (None, None) => TokenSource::None,
+        };
+        Self {
+            command: line.command,
+            output: line.output,
+            connection: Connection {
+                url: line.url,
+                token,
+            },
+        }
+    }
+}
+
+/// The definition of the command line. Help texts never show what the environment holds.
+fn command() -> clap::Command {
+    fn quiet(command: clap::Command) -> clap::Command {
+        command
+            .mut_args(|argument| argument.hide_env_values(true))
+            .mut_subcommands(quiet)
+    }
+    quiet(CommandLine::command())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(command: &clap::Command, check: &mut dyn FnMut(&clap::Command)) {
+        check(command);
+        for child in command.get_subcommands() {
+            each(child, check);
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_long_flag_has_its_name_in_the_environment() {
+        each(&command(), &mut |command| {
+            for argument in command.get_arguments() {
+                let Some(long) = argument.get_long() else {
+                    continue;
+                };
+                if matches!(long, "help" | "version") {
+                    continue;
+                }
+                let expected = format!("SERVICE_{}", long.to_uppercase().replace('-', "_"));
+                let found = argument.get_env().and_then(|name| name.to_str());
+                assert_eq!(found, Some(expected.as_str()), "{}", command.get_name());
+            }
+        });
+    }
+
+    #[test]
+    fn every_command_and_flag_is_described() {
+        each(&command(), &mut |command| {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            for argument in command.get_arguments() {
+                let name = format!("{} {}", command.get_name(), argument.get_id());
+                assert!(argument.get_help().is_some(), "{name}");
+            }
+        });
+    }
+}

@@ -1,0 +1,29 @@
+//! `everscan job artifact`.
+
+mod download;
+mod list;
+
+use clap::Subcommand;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Fetch an artifact as a zip file
+    ///
+    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced.
+    Download(download::Download),
+    /// List the artifacts of a job
+    List(list::List),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Download(command) => command.run(session).await,
+            Self::List(command) => command.run(session).await,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `everscan job`.
+
+mod artifact;
+mod cancel;
+mod list;
+mod logs;
+pub(crate) mod selected;
+mod show;
+mod wait;
+
+use clap::Subcommand;
+
+use crate::error::Error;
+use crate::exit::{self, Exit};
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Artifacts: the files that jobs leave
+    #[command(subcommand)]
+    Artifact(artifact::Command),
+    /// End a job
+    ///
+    /// Prints the state of the job afterwards.
+    Cancel(cancel::Cancel),
+    /// List jobs, newest first
+    List(list::List),
+    /// Print the log of a job
+    Logs(logs::Logs),
+    /// Show a job with its steps and artifacts
+    Show(show::Show),
+    /// Wait until a job is over, and end as the job ended
+    ///
+    /// Prints the state in which the job ended.
+    #[command(after_help = exit::CODES)]
+    Wait(wait::Wait),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Artifact(command) => command.run(session).await,
+            Self::Cancel(command) => command.run(session).await,
+            Self::List(command) => command.run(session).await,
+            Self::Logs(command) => command.run(session).await,
+            Self::Show(command) => command.run(session).await,
+            Self::Wait(command) => command.run(session).await,
+        }
+    }
+}

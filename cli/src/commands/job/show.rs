@@ -1,0 +1,102 @@
+//! `everscan job show`.
+
+use clap::Args;
+use wire::{Artifact, Input, Job, Step};
+
+use super::selected::SelectedJob;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::progress::bytes;
+use crate::session::Session;
+use crate::table::{Fields, Table, short_commit, time, time_or_dash};
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    job: SelectedJob,
+}
+
+impl Show {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let id = self.job.id()?;
+        let job = session.client()?.job(id).await?;
+        session.show(&job, text)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn text(job: &Job) -> String {
+    let revision = &job.revision;
+    let mut fields = Fields::new()
+        .add("job", job.id.to_string())
+        .add(
+            "workflow",
+            format!("{}/{}", job.workflow.source, job.workflow.name),
+        )
+        .add("scan", &job.scan)
+        .add(
+            "revision",
+            format!("{} ({})", revision.number, short_commit(&revision.commit)),
+        )
+        .add("state", job.state.as_str())
+        .add(
+            "reason",
+            format!(
+                "{} ({}, by {})",
+                job.reason.message, job.reason.code, job.reason.actor
+            ),
+        )
+        .add("trigger", job.trigger.as_str())
+        .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
+        .add("created", time(&job.created_at))
+        .add_some("started", job.started_at.as_ref().map(time))
+        .add_some("finished", job.finished_at.as_ref().map(time))
+        .add("log records", job.log.records.to_string());
+    for (key, value) in &job.inputs {
+        let value = match value {
+            Input::Bool(value) => value.to_string(),
+            Input::Text(value) => value.clone(),
+        };
+        fields = fields.add(&format!("input {key}"), value);
+    }
+    let mut text = fields.text();
+    for section in [steps(&job.steps), artifacts(&job.artifacts)]
+        .into_iter()
+        .flatten()
+    {
+        text.push('\n');
+        text.push_str(&section);
+    }
+    text
+}
+
+fn steps(steps: &[Step]) -> Option<String> {
+    let mut table = Table::new(&["STEP", "STATUS", "EXIT", "STARTED", "FINISHED", "ERROR"]);
+    for step in steps {
+        table.row([
+            step.index.to_string(),
+            step.status.as_str().to_owned(),
+            step.exit_code
+                .map_or_else(|| "-".to_owned(), |code| code.to_string()),
+            time_or_dash(step.started_at.as_ref()),
+            time_or_dash(step.finished_at.as_ref()),
+            step.error.clone().unwrap_or_default(),
+        ]);
+    }
+    (!table.is_empty()).then(|| table.text())
+}
+
+/// The artifacts as a table, if there are any.
+pub(super) fn artifacts(artifacts: &[Artifact]) -> Option<String> {
+    let mut table = Table::new(&["ARTIFACT", "SIZE", "CREATED", "EXPIRES", "ID"]);
+    for artifact in artifacts {
+        table.row([
+            artifact.name.clone(),
+            bytes(artifact.size),
+            time(&artifact.created_at),
+            time_or_dash(artifact.expires_at.as_ref()),
+            artifact.id.to_string(),
+        ]);
+    }
+    (!table.is_empty()).then(|| table.text())
+}

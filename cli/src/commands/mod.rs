@@ -1,0 +1,53 @@
+//! The commands, one file each, in folders that mirror what a person types.
+
+mod job;
+mod runner;
+mod scan;
+mod source;
+mod token;
+mod validate;
+mod workflow;
+
+use clap::Subcommand;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Scans: what can run
+    #[command(subcommand)]
+    Scan(scan::Command),
+    /// Jobs: what runs and has run
+    #[command(subcommand)]
+    Job(job::Command),
+    /// Sources: the repositories that the daemon follows
+    #[command(subcommand)]
+    Source(source::Command),
+    /// Workflows: the files of the sources
+    #[command(subcommand)]
+    Workflow(workflow::Command),
+    /// Check workflow files on this machine, without a daemon
+    Validate(validate::Validate),
+    /// Runners: the machines that execute jobs
+    #[command(subcommand)]
+    Runner(runner::Command),
+    /// Access tokens
+    #[command(subcommand)]
+    Token(token::Command),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Scan(command) => command.run(session).await,
+            Self::Job(command) => command.run(session).await,
+            Self::Source(command) => command.run(session).await,
+            Self::Workflow(command) => command.run(session).await,
+            Self::Validate(command) => command.run(session),
+            Self::Runner(command) => command.run(session).await,
+            Self::Token(command) => command.run(session).await,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `everscan scan dispatch`: makes a job, and stays with it to its end when asked to.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+use uuid::Uuid;
+use wire::{DispatchRequest, Job};
+
+use crate::connection::read_text;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::format::Format;
+use crate::session::Session;
+use crate::{duration, follow, limits, wait};
+
+#[derive(Debug, Args)]
+pub(crate) struct Dispatch {
+    /// Workflow: its name, SOURCE/NAME, or id
+    workflow: String,
+    /// Name of the scan
+    scan: String,
+    /// Value of an input; may be repeated
+    #[arg(long, short, env = "SERVICE_INPUT", value_name = "KEY=VALUE", value_parser = pair)]
+    input: Vec<(String, String)>,
+    /// File that holds the value of an input; may be repeated
+    #[arg(long, env = "SERVICE_INPUT_FILE", value_name = "KEY=PATH", value_parser = pair)]
+    input_file: Vec<(String, String)>,
+    /// Wait until the job is over, and end as the job ended
+    #[arg(long, env = "SERVICE_WAIT")]
+    wait: bool,
+    /// Print the log until the job is over, and end as the job ended
+    #[arg(long, env = "SERVICE_FOLLOW")]
+    follow: bool,
+    /// Wait no longer than this, as in 90s, 30m or 1h
+    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+}
+
+impl Dispatch {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let request = DispatchRequest {
+            inputs: inputs(self.input, self.input_file)?,
+        };
+        let client = session.client()?;
+        let key = Uuid::new_v4().to_string();
+        let job = client
+            .dispatch(&self.workflow, &self.scan, &request, &key)
+            .await?;
+        if self.follow {
+            session.terminal.say(&job.id.to_string());
+            let end = follow::follow(session, &client, job.id, 0);
+            let job = wait::within(self.timeout, job.id, end).await?;
+            return Ok(told(session, &job));
+        }
+        tell_id(session, &job)?;
+        if self.wait {
+            let end = wait::end_of(&client, job.id);
+            let job = wait::within(self.timeout, job.id, end).await?;
+            return Ok(told(session, &job));
+        }
+        Ok(Exit::Succeeded)
+    }
+}
+
+/// Writes the id alone, so that a script can take it; programs that want more ask for another form.
+fn tell_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
+    match session.format {
+        Format::Table => session.terminal.line(&job.id.to_string())?,
+        Format::Json | Format::Yaml => session.show(job, |job| job.id.to_string())?,
+    }
+    session.terminal.flush()
+}
+
+/// Says how the job ended.
+fn told(session: &mut Session<'_>, job: &Job) -> Exit {
+    session.terminal.say(&format!(
+        "job {} {}: {}",
+        job.id,
+        job.state.as_str(),
+        job.reason.message
+    ));
+    Exit::of_job(job.state)
+}
+
+fn inputs(
+    values: Vec<(String, String)>,
+    files: Vec<(String, String)>,
+) -> Result<BTreeMap<String, Value>, Error> {
+    let mut inputs = BTreeMap::new();
+    let read = files.into_iter().map(|(key, path)| {
+        let text = read_text(&PathBuf::from(path), limits::INPUT_FILE)?;
+        Ok::<_, Error>((key, text))
+    });
+    for pair in values.into_iter().map(Ok).chain(read) {
+        let (key, value) = pair?;
+        if inputs.contains_key(&key) {
+            return Err(Error::Usage {
+                what: format!("input {key} is given twice"),
+                hint: "give each input once, with --input or --input-file",
+            });
+        }
+        inputs.insert(key, Value::String(value));
+    }
+    Ok(inputs)
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("write it as KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_may_hold_anything() {
+        for (text, key, value) in [
+            ("a=b", "a", "b"),
+            ("a=", "a", ""),
+            ("a=b=c\n", "a", "b=c\n"),
+        ] {
+            assert_eq!(pair(text), Ok((key.to_owned(), value.to_owned())));
+        }
+        assert!(pair("a").is_err());
+        assert!(pair("=a").is_err());
+    }
+
+    #[test]
+    fn an_input_is_given_once() {
+        let twice = vec![
+            ("a".to_owned(), "1".to_owned()),
+            ("a".to_owned(), "2".to_owned()),
+        ];
+        assert!(matches!(
+            inputs(twice, Vec::new()),
+            Err(Error::Usage { .. })
+        ));
+    }
+}

@@ -1,0 +1,26 @@
+//! `everscan scan`.
+
+mod dispatch;
+
+use clap::Subcommand;
+
+use crate::error::Error;
+use crate::exit::{self, Exit};
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a job of a scan
+    ///
+    /// Prints the id of the new job. With --follow the log is printed instead, and the id goes to standard error.
+    #[command(after_help = exit::CODES)]
+    Dispatch(dispatch::Dispatch),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Dispatch(command) => command.run(session).await,
+        }
+    }
+}

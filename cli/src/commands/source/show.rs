@@ -1,0 +1,96 @@
+//! `everscan source show`, and how sources are described elsewhere.
+
+use clap::Args;
+use wire::{Condition, Source, StaleFile};
+
+use crate::diagnostic::one_line;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::table::{Fields, Table, short_commit, time, time_or_dash};
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Name of the source
+    name: String,
+}
+
+impl Show {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let source = session.client()?.source(&self.name).await?;
+        session.show(&source, text)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+/// How a source stands, in a few words.
+pub(super) fn standing(source: &Source) -> String {
+    let is = |kind: &str, status: &str| {
+        let found = |condition: &&Condition| condition.kind == kind && condition.status == status;
+        source.conditions.iter().find(found)
+    };
+    if let Some(condition) = is("Stalled", "true").or_else(|| is("Fetched", "false")) {
+        return condition.reason.clone();
+    }
+    match source.stale_files.len() {
+        0 if source.tip.is_none() => "not read yet".to_owned(),
+        0 => "ok".to_owned(),
+        1 => "1 invalid file".to_owned(),
+        count => format!("{count} invalid files"),
+    }
+}
+
+/// A source with everything that is wrong with it.
+pub(super) fn text(source: &Source) -> String {
+    let tip = source.tip.as_ref().map(|tip| {
+        let commit = short_commit(&tip.commit);
+        format!("{commit} {} ({})", tip.summary, tip.author)
+    });
+    let mut text = Fields::new()
+        .add("source", &source.name)
+        .add("status", standing(source))
+        .add("url", &source.url)
+        .add_some("ref", source.reference.as_ref())
+        .add("path", &source.path)
+        .add("interval", format!("{} s", source.interval_seconds))
+        .add_some("commit", tip)
+        .add("checked", time_or_dash(source.checked_at.as_ref()))
+        .add("workflows", source.active_workflows.to_string())
+        .text();
+    if !source.conditions.is_empty() {
+        text.push('\n');
+        text.push_str(&conditions(&source.conditions));
+    }
+    for file in &source.stale_files {
+        text.push('\n');
+        text.push_str(&stale(file));
+    }
+    text
+}
+
+fn conditions(conditions: &[Condition]) -> String {
+    let mut table = Table::new(&["CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"]);
+    for condition in conditions {
+        table.row([
+            condition.kind.clone(),
+            condition.status.clone(),
+            time(&condition.changed_at),
+            condition.reason.clone(),
+            condition.message.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// An invalid file with what is wrong in it; its last good version runs on.
+pub(crate) fn stale(file: &StaleFile) -> String {
+    let mut text = format!(
+        "invalid since {} ({}); the last good version goes on:\n",
+        time(&file.since),
+        short_commit(&file.commit)
+    );
+    for diagnostic in &file.diagnostics {
+        text.push_str(&format!("  {}\n", one_line(diagnostic)));
+    }
+    text
+}

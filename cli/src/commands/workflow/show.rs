@@ -1,0 +1,82 @@
+//! `everscan workflow show`.
+
+use clap::Args;
+use wire::{Scan, ScanInput, Workflow};
+
+use crate::commands::source;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::table::{Fields, Table, short_commit, time};
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Workflow: its name, SOURCE/NAME, or id
+    workflow: String,
+}
+
+impl Show {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let workflow = session.client()?.workflow(&self.workflow).await?;
+        session.show(&workflow, text)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn text(workflow: &Workflow) -> String {
+    let revision = &workflow.revision;
+    let mut text = Fields::new()
+        .add("workflow", format!("{}/{}", workflow.source, workflow.name))
+        .add("id", workflow.id.to_string())
+        .add_some("title", workflow.title.as_ref())
+        .add_some("description", workflow.description.as_ref())
+        .add("state", &workflow.state)
+        .add(
+            "revision",
+            format!(
+                "{} ({}), active since {}",
+                revision.number,
+                short_commit(&revision.commit),
+                time(&revision.activated_at)
+            ),
+        )
+        .text();
+    text.push('\n');
+    text.push_str(&scans(&workflow.scans));
+    if let Some(file) = &workflow.stale {
+        text.push('\n');
+        text.push_str(&source::stale(file));
+    }
+    text
+}
+
+fn scans(scans: &[Scan]) -> String {
+    let mut table = Table::new(&["SCAN", "CRON", "EXPR", "INPUTS", "STEPS", "ARTIFACTS"]);
+    for scan in scans {
+        let dash = |text: Option<&String>| text.cloned().unwrap_or_else(|| "-".to_owned());
+        table.row([
+            scan.name.clone(),
+            dash(scan.cron.as_ref()),
+            dash(scan.expr.as_ref()),
+            scan.inputs
+                .as_deref()
+                .map_or_else(|| "-".to_owned(), inputs),
+            scan.steps.to_string(),
+            scan.artifacts.join(", "),
+        ]);
+    }
+    table.text()
+}
+
+/// The declared inputs; an asterisk marks those that a dispatch must give.
+fn inputs(inputs: &[ScanInput]) -> String {
+    let shown: Vec<_> = inputs
+        .iter()
+        .map(|input| format!("{}{}", input.key, if input.required { "*" } else { "" }))
+        .collect();
+    if shown.is_empty() {
+        "none".to_owned()
+    } else {
+        shown.join(", ")
+    }
+}

@@ -1,0 +1,75 @@
+//! Which daemon, and who asks.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use client::{Client, Secret};
+
+use crate::error::Error;
+use crate::limits;
+
+/// Where the token comes from. It is never an argument, because other users of the machine can read those.
+#[derive(Debug)]
+pub(crate) enum TokenSource {
+    /// Requests go out without one.
+    None,
+    /// The environment holds it.
+    Given(Secret),
+    /// A file holds it.
+    File(PathBuf),
+}
+
+/// The settings of a connection, not yet made.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) url: Option<String>,
+    pub(crate) token: TokenSource,
+}
+
+impl Connection {
+    pub(crate) fn client(&self) -> Result<Client, Error> {
+        let url = self.url.as_deref().ok_or_else(|| Error::Usage {
+            what: "no daemon is named".to_owned(),
+            hint: "set SERVICE_URL or give --url, as in https://everscan.example.org",
+        })?;
+        let token = match &self.token {
+            TokenSource::None => None,
+            TokenSource::Given(token) => Some(token.clone()),
+            TokenSource::File(path) => Some(read_token(path)?),
+        };
+        Ok(Client::new(url, token)?)
+    }
+}
+
+fn read_token(path: &Path) -> Result<Secret, Error> {
+    let text = read_text(path, limits::TOKEN_FILE)?;
+    match text.trim() {
+        "" => Err(Error::EmptyToken {
+            path: path.to_owned(),
+        }),
+        token => Ok(Secret::new(token)),
+    }
+}
+
+/// Reads a file of bounded length as text.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
+    let failed = |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let read = file
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > limit {
+        return Err(Error::FileTooLong {
+            path: path.to_owned(),
+            limit,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Error::NotText {
+        path: path.to_owned(),
+    })
+}

@@ -1,0 +1,145 @@
+//! What a command can fail by, and the one place where failures are told.
+
+use std::error::Error as _;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use uuid::Uuid;
+use wire::JobState;
+
+use crate::duration;
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+
+/// A command that did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("cannot write to standard output")]
+    Output { source: io::Error },
+    #[error("cannot start")]
+    Runtime { source: io::Error },
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} is longer than the {limit} bytes that it may have", path.display())]
+    FileTooLong { path: PathBuf, limit: u64 },
+    #[error("{} is not UTF-8 text", path.display())]
+    NotText { path: PathBuf },
+    #[error("cannot show the answer as {format}")]
+    Render {
+        format: &'static str,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("{what}")]
+    Usage { what: String, hint: &'static str },
+    #[error("the token file {} is empty", path.display())]
+    EmptyToken { path: PathBuf },
+    #[error(
+        "what arrived of {artifact} is not what the daemon stored: SHA-256 {found}, not {expected}"
+    )]
+    Damaged {
+        artifact: String,
+        expected: String,
+        found: String,
+    },
+    #[error("job {job} is not over after {}", duration::show(*after))]
+    WaitTimedOut { job: Uuid, after: Duration },
+}
+
+impl Error {
+    /// Tells the failure, its deepest cause and what to do, and says how the command ends.
+    pub(crate) fn report(&self, terminal: &mut Terminal) -> Exit {
+        if self.is_closed_pipe() {
+            // Whoever read the output has what they wanted, as in `everscan job logs | head`.
+            return Exit::Succeeded;
+        }
+        terminal.say(&format!("error: {self}"));
+        if let Some(cause) = self.cause() {
+            terminal.say(&format!("  because: {cause}"));
+        }
+        if let Some(id) = self.request_id() {
+            terminal.say(&format!("  request: {id}"));
+        }
+        if let Some(hint) = self.hint() {
+            terminal.say(&format!("hint: {hint}"));
+        }
+        self.exit()
+    }
+
+    /// The failure and its cause in one sentence.
+    pub(crate) fn with_cause(&self) -> String {
+        match self.cause() {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
+            | Self::Usage { .. }
+            | Self::EmptyToken { .. } => Exit::Usage,
+            Self::WaitTimedOut { .. } => Exit::of_job(JobState::Running),
+            Self::Client(_)
+            | Self::Output { .. }
+            | Self::Runtime { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::FileTooLong { .. }
+            | Self::NotText { .. }
+            | Self::Render { .. }
+            | Self::Damaged { .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Client(error) => match (error.hint(), error.status()) {
+                (Some(hint), _) => Some(hint.to_owned()),
+                (None, Some(401)) => {
+                    Some("set SERVICE_TOKEN, or name a file with --token-file".to_owned())
+                }
+                (None, _) => None,
+            },
+            Self::Usage { hint, .. } => Some((*hint).to_owned()),
+            Self::FileTooLong { .. } => {
+                Some("upload larger data elsewhere and give its address".to_owned())
+            }
+            Self::Damaged { .. } => Some("nothing was kept; download it again".to_owned()),
+            Self::WaitTimedOut { job, .. } => {
+                Some(format!("it goes on; `everscan job wait {job}` waits again"))
+            }
+            Self::Output { .. }
+            | Self::Runtime { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::NotText { .. }
+            | Self::Render { .. }
+            | Self::EmptyToken { .. } => None,
+        }
+    }
+
+    /// The innermost cause: the layers in between are those of libraries.
+    fn cause(&self) -> Option<String> {
+        let mut cause = self.source()?;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        Some(cause.to_string())
+    }
+
+    fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Client(error) => error.problem()?.request_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output { source } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

@@ -1,0 +1,94 @@
+//! `everscan`, the user's command: asks the daemon over HTTP, and works on the language offline.
+//!
+//! Data goes to standard output, talk to standard error, and the exit code says how things ended. Everything it knows of
+//! a daemon came through `client`; the state folder is none of its business.
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests lay out files and start the programs they are about"
+    )
+)]
+
+mod arguments;
+mod commands;
+mod connection;
+mod diagnostic;
+mod digest;
+mod duration;
+mod error;
+mod exit;
+mod follow;
+mod format;
+mod limits;
+mod progress;
+mod session;
+mod table;
+mod terminal;
+mod untrusted;
+mod wait;
+mod workflow_files;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use arguments::{Arguments, ParsedArguments};
+use error::Error;
+use exit::Exit;
+use session::Session;
+use terminal::Terminal;
+
+/// Runs the command that `args` spell, the first of which is the program's own name, on this process's standard output
+/// and environment.
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    let mut terminal = Terminal::of_this_process();
+    let exit = match run(args, &mut terminal) {
+        Ok(exit) => exit,
+        Err(error) => error.report(&mut terminal),
+    };
+    // The last words may not arrive; nobody is left to be told.
+    let exit = match terminal.flush() {
+        Ok(()) => exit,
+        Err(error) => error.report(&mut terminal),
+    };
+    exit.into()
+}
+
+fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
+    let arguments = match Arguments::parse_from(args) {
+        ParsedArguments::Run(arguments) => *arguments,
+        ParsedArguments::Told { text, asked } => {
+            if asked {
+                terminal.data(&text)?;
+                return Ok(Exit::Succeeded);
+            }
+            terminal.say(text.trim_end());
+            return Ok(Exit::Usage);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::Runtime { source })?;
+    let Arguments {
+        command,
+        output,
+        connection,
+    } = arguments;
+    let mut session = Session {
+        terminal,
+        format: output,
+        connection,
+    };
+    runtime.block_on(async {
+        tokio::select! {
+            exit = command.run(&mut session) => exit,
+            // Ends the command by dropping it, so that what it had open is cleaned up.
+            signal = tokio::signal::ctrl_c() => match signal {
+                Ok(()) => Ok(Exit::Interrupted),
+                Err(source) => Err(Error::Runtime { source }),
+            },
+        }
+    })
+}

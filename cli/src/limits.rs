@@ -1,0 +1,20 @@
+//! Every bound of the command, each with its reason.
+
+use std::time::Duration;
+
+/// Bytes of a file that holds a token: a token has well under a hundred.
+pub(crate) const TOKEN_FILE: u64 = 4 * 1024;
+
+/// Bytes of a file that holds an input's value: 65,535 characters of four bytes, which is what a dispatch takes.
+pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
+
+/// The least time between two questions whether a job is over. A daemon that holds its answer never lets this matter;
+/// one that does not must not be asked in a tight circle.
+pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Between two updates of a progress line: faster than this, a person sees only flicker.
+pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
+
+/// Bytes of a workflow file that is read at all. The language's own bound is lower; this one keeps a mistaken path,
+/// such as a disk image, out of memory.
+pub(crate) const WORKFLOW_FILE: u64 = 4 * 1024 * 1024;

@@ -1,0 +1,7 @@
+//! The program `everscan`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main(std::env::args_os().collect())
+}

@@ -1,0 +1,32 @@
+//! What every command is given.
+
+use client::Client;
+use serde::Serialize;
+
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::format::Format;
+use crate::terminal::Terminal;
+
+/// The terminal, the form of data asked for, and the way to the daemon.
+pub(crate) struct Session<'a> {
+    pub(crate) terminal: &'a mut Terminal,
+    pub(crate) format: Format,
+    pub(crate) connection: Connection,
+}
+
+impl Session<'_> {
+    pub(crate) fn client(&self) -> Result<Client, Error> {
+        self.connection.client()
+    }
+
+    /// Writes a value as data; `table` makes the form for people.
+    pub(crate) fn show<T: Serialize>(
+        &mut self,
+        value: &T,
+        table: impl FnOnce(&T) -> String,
+    ) -> Result<(), Error> {
+        let text = self.format.show(value, table)?;
+        self.terminal.data(&text)
+    }
+}

@@ -1,0 +1,106 @@
+//! Tables and fields for people. Whatever came from a repository or a runner is shown without control characters, so
+//! that it cannot steer the terminal.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use comfy_table::presets::NOTHING;
+
+use crate::untrusted::clean;
+
+/// Rows below a line of headings.
+pub(crate) struct Table(comfy_table::Table);
+
+impl Table {
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        let mut table = plain();
+        table.set_header(headings.to_vec());
+        Self(table)
+    }
+
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.0.add_row(cells.map(|cell| clean(&cell)).to_vec());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The table with a line end after its last line.
+    pub(crate) fn text(mut self) -> String {
+        finished(&mut self.0)
+    }
+}
+
+/// Names and values, one pair on each line.
+pub(crate) struct Fields(comfy_table::Table);
+
+impl Fields {
+    pub(crate) fn new() -> Self {
+        Self(plain())
+    }
+
+    pub(crate) fn add(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        let name = format!("{name}:");
+        self.0.add_row(vec![name, clean(value.as_ref())]);
+        self
+    }
+
+    pub(crate) fn add_some(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
+        match value {
+            Some(value) => self.add(name, value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn text(mut self) -> String {
+        finished(&mut self.0)
+    }
+}
+
+/// A point in time, to the second.
+pub(crate) fn time(time: &DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// A point in time that may not have come.
+pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
+    point.map_or_else(|| "-".to_owned(), time)
+}
+
+/// The part of a commit id that people use.
+pub(crate) fn short_commit(commit: &str) -> String {
+    commit.chars().take(12).collect()
+}
+
+fn plain() -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(NOTHING);
+    table
+}
+
+fn finished(table: &mut comfy_table::Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_longest_cell() {
+        let mut table = Table::new(&["NAME", "STATE"]);
+        table.row(["a".to_owned(), "running".to_owned()]);
+        table.row(["longer".to_owned(), "ok".to_owned()]);
+        assert_eq!(table.text(), "NAME    STATE\na       running\nlonger  ok\n");
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let text = Fields::new().add("a", "x\u{1b}[2Jy\nz").text();
+        assert_eq!(text, "a:  x\u{fffd}[2Jy\u{fffd}z\n");
+    }
+}

@@ -1,0 +1,90 @@
+//! Downloads: the file appears whole and checked, or not at all.
+
+use std::path::Path;
+
+use crate::everscan::{Run, command, finished};
+use crate::fixtures::id;
+use crate::server::{Reply, Server};
+
+/// SHA-256 of `hello`.
+const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
+fn download(folder: &Path, url: &str, more: &str) -> Run {
+    let line = format!("job artifact download -j {} -a report.zip {more}", id(1));
+    let output = command(&line)
+        .env("SERVICE_URL", url)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    finished(output)
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn hello() -> Reply {
+    Reply::bytes("hello").header("etag", &format!("\"{HELLO}\""))
+}
+
+#[test]
+fn the_file_takes_the_place_of_an_older_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.zip");
+    std::fs::write(&path, "older and longer").unwrap();
+    let server = Server::start([hello()]);
+    let told = download(folder.path(), &server.url, "-o new.zip");
+    assert_eq!((told.code, told.data.as_str()), (0, ""));
+    assert_eq!(told.talk, "new.zip (5 B)\n");
+    assert_eq!(files(folder.path()), ["new.zip"]);
+    assert_eq!(std::fs::read(&path).unwrap(), b"hello");
+    let route = format!("GET /v0/jobs/{}/artifacts/report.zip", id(1));
+    assert_eq!(server.lines(), [route]);
+}
+
+#[test]
+fn without_a_name_the_file_is_called_as_the_artifact() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([Reply::bytes("hello")]);
+    let told = download(folder.path(), &server.url, "");
+    assert_eq!(told.code, 0, "{}", told.talk);
+    assert_eq!(files(folder.path()), ["report.zip"]);
+}
+
+#[test]
+fn damage_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([Reply::bytes("hallo").header("etag", &format!("\"{HELLO}\""))]);
+    let told = download(folder.path(), &server.url, "");
+    assert_eq!(told.code, 1);
+    assert!(told.talk.contains(HELLO), "{}", told.talk);
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_refusal_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([Reply::problem(410, "gone", "it has expired", None)]);
+    let told = download(folder.path(), &server.url, "");
+    assert_eq!(told.code, 1);
+    assert!(told.talk.contains("it has expired"), "{}", told.talk);
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([hello()]);
+    let told = download(folder.path(), &server.url, "-o no/such.zip");
+    assert_eq!(told.code, 1);
+    assert!(
+        told.talk.starts_with("error: cannot write no/such.zip\n"),
+        "{}",
+        told.talk
+    );
+}

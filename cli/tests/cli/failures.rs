@@ -1,0 +1,171 @@
+//! What a person reads when something is wrong, and the exit codes of it.
+
+use std::io::Write;
+
+use crate::everscan::{command, finished, run, run_at};
+use crate::fixtures::id;
+use crate::server::{Reply, Server};
+
+#[test]
+fn without_an_address_the_hint_says_how() {
+    let told = run("job list");
+    assert_eq!(told.code, 2);
+    assert_eq!(
+        told.talk,
+        "error: no daemon is named\n\
+         hint: set SERVICE_URL or give --url, as in https://everscan.example.org\n"
+    );
+}
+
+#[test]
+fn an_address_that_is_none_is_wrong_usage() {
+    let told = run("job list --url http://127.0.0.1:1/v0");
+    assert_eq!(told.code, 2);
+    assert!(told.talk.contains("must end before /v0"), "{}", told.talk);
+}
+
+#[test]
+fn without_a_job_the_hint_says_how() {
+    let told = run("job show --url http://127.0.0.1:1");
+    assert_eq!(told.code, 2);
+    assert!(told.talk.contains("--job-id"), "{}", told.talk);
+}
+
+#[test]
+fn a_daemon_that_is_not_there_is_named_with_the_cause() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let told = run_at(&url, "runner register-token");
+    assert_eq!((told.code, told.data.as_str()), (1, ""));
+    assert_eq!(
+        told.talk,
+        format!(
+            "error: cannot reach the daemon for POST {url}/v0/runner-registrations\n  \
+             because: Connection refused (os error 111)\n\
+             hint: is everscand running, and is SERVICE_URL its address?\n"
+        )
+    );
+}
+
+#[test]
+fn a_refusal_is_told_in_the_words_of_the_daemon() {
+    let server = Server::start([Reply::problem(
+        409,
+        "illegal_transition",
+        "the job is over",
+        Some("look at it"),
+    )]);
+    let told = run_at(&server.url, &format!("job cancel {}", id(1)));
+    assert_eq!(told.code, 1);
+    assert_eq!(
+        told.talk,
+        format!(
+            "error: POST {}/v0/jobs/{}/cancel was refused with status 409: the job is over\n  \
+             request: r-1\nhint: look at it\n",
+            server.url,
+            id(1)
+        )
+    );
+}
+
+#[test]
+fn each_refused_input_is_named() {
+    let server = Server::start([Reply::json(&serde_json::json!({
+        "title": "Invalid inputs", "status": 422, "code": "invalid_inputs", "detail": "2 inputs do not fit",
+        "errors": [
+            {"field": "inputs.domain", "message": "is required"},
+            {"field": "inputs.dep", "message": "is not declared; did you mean deep?"},
+        ],
+    }))
+    .status(422)]);
+    let told = run_at(&server.url, "scan dispatch w s -i dep=true");
+    assert_eq!((told.code, told.data.as_str()), (1, ""));
+    assert_eq!(
+        told.talk,
+        format!(
+            "error: POST {}/v0/workflows/w/scans/s/dispatch was refused with status 422: 2 inputs do not fit\n  \
+             inputs.domain: is required\n  inputs.dep: is not declared; did you mean deep?\n",
+            server.url
+        )
+    );
+}
+
+#[test]
+fn a_missing_token_is_hinted_at() {
+    let server = Server::start([Reply::problem(401, "unauthorized", "no token", None)]);
+    let told = run_at(&server.url, "token list");
+    assert!(
+        told.talk.contains("hint: set SERVICE_TOKEN"),
+        "{}",
+        told.talk
+    );
+}
+
+#[test]
+fn a_token_comes_from_the_nearest_place() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"from-file\n").unwrap();
+    let path = file.path().to_str().unwrap();
+    let flag = format!("source list --token-file {path}");
+    let plain = "source list".to_owned();
+    for (line, token, token_file, expected) in [
+        (&plain, None, None, None),
+        (&plain, Some("from-env"), None, Some("Bearer from-env")),
+        (&plain, None, Some(path), Some("Bearer from-file")),
+        (
+            &plain,
+            Some("from-env"),
+            Some(path),
+            Some("Bearer from-env"),
+        ),
+        (&flag, Some("from-env"), None, Some("Bearer from-file")),
+    ] {
+        let server = Server::start([Reply::bytes(r#"{"items":[]}"#)]);
+        let mut command = command(line);
+        command.env("SERVICE_URL", &server.url);
+        for (name, value) in [("SERVICE_TOKEN", token), ("SERVICE_TOKEN_FILE", token_file)] {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        let told = finished(command.output().unwrap());
+        assert_eq!(told.code, 0, "{}", told.talk);
+        assert_eq!(server.seen()[0].token.as_deref(), expected, "{line}");
+    }
+}
+
+#[test]
+fn token_files_that_cannot_be_used_are_named() {
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    let empty = empty.path().display();
+    for (path, code, text) in [
+        ("/no/such/file".to_owned(), 1, "cannot read /no/such/file"),
+        ("/dev/zero".to_owned(), 1, "longer than"),
+        (empty.to_string(), 2, "is empty"),
+    ] {
+        let told = run(&format!(
+            "job list --url http://127.0.0.1:1 --token-file {path}"
+        ));
+        assert_eq!(told.code, code, "{}", told.talk);
+        assert!(told.talk.contains(text), "{}", told.talk);
+    }
+}
+
+#[test]
+fn wrong_arguments_are_refused_before_anything_is_sent() {
+    for line in [
+        "scan dispatch w s --input novalue",
+        "scan dispatch w s --input a=1 --input a=2",
+        "scan dispatch w s --timeout soon",
+        "job list --state done",
+        "job list --limit 0",
+        "job show not-an-id",
+        "token create --name x",
+        "nonsense",
+    ] {
+        let told = run_at("http://127.0.0.1:1", line);
+        assert_eq!((told.code, told.data.as_str()), (2, ""), "{line}");
+        assert!(told.talk.starts_with("error: "), "{line}: {}", told.talk);
+    }
+}

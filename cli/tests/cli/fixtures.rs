@@ -1,0 +1,229 @@
+//! Things a daemon would answer with.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+use wire::{
+    Artifact, Condition, Diagnostic, Input, Job, JobReason, JobState, LogRecord, LogSummary,
+    NewLogRecord, Page, Revision, RevisionRef, Runner, RunnerRef, Scan, ScanInput, Severity,
+    Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, Workflow,
+    WorkflowRef,
+};
+
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+pub(crate) fn at(second: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_790_000_000 + second, 0).unwrap()
+}
+
+pub(crate) fn id(number: u128) -> Uuid {
+    Uuid::from_u128(0x0192_f0c1_2d3e_7a4b_8c5d_0000_0000_0000 + number)
+}
+
+pub(crate) fn job(state: JobState) -> Job {
+    Job {
+        id: id(1),
+        workflow: WorkflowRef {
+            id: id(2),
+            source: "main".to_owned(),
+            name: "nightly/recon".to_owned(),
+        },
+        revision: RevisionRef {
+            id: id(3),
+            number: 4,
+            commit: COMMIT.to_owned(),
+        },
+        scan: "subdomains".to_owned(),
+        state,
+        trigger: Trigger::Dispatch,
+        reason: JobReason {
+            code: "dispatched".to_owned(),
+            message: "asked for".to_owned(),
+            actor: "ann".to_owned(),
+        },
+        inputs: BTreeMap::from([
+            ("deep".to_owned(), Input::Bool(true)),
+            ("domain".to_owned(), Input::Text("example.org".to_owned())),
+        ]),
+        created_at: at(0),
+        started_at: Some(at(1)),
+        finished_at: state.is_terminal().then(|| at(9)),
+        runner: Some(RunnerRef {
+            id: id(5),
+            name: "box".to_owned(),
+        }),
+        steps: vec![Step {
+            index: 0,
+            status: StepStatus::Succeeded,
+            outcome: Some(StepOutcome::Succeeded),
+            exit_code: Some(0),
+            error: None,
+            started_at: Some(at(1)),
+            finished_at: Some(at(2)),
+        }],
+        artifacts: vec![artifact()],
+        log: LogSummary { records: 2 },
+    }
+}
+
+pub(crate) fn artifact() -> Artifact {
+    Artifact {
+        id: id(6),
+        name: "report.zip".to_owned(),
+        size: 1536,
+        sha256: "ab".repeat(32),
+        content_digest: "sha256:cd".to_owned(),
+        created_at: at(8),
+        expires_at: None,
+    }
+}
+
+pub(crate) fn page<T>(items: Vec<T>) -> Page<T> {
+    Page {
+        items,
+        next_cursor: None,
+    }
+}
+
+/// Log lines as the daemon streams them.
+pub(crate) fn log(from: u64, texts: &[&str]) -> String {
+    let line = |(n, text): (u64, &&str)| {
+        let record = LogRecord {
+            n,
+            record: NewLogRecord {
+                at: at(1),
+                step: Some(0),
+                stream: Stream::Stdout,
+                text: (*text).to_owned(),
+            },
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    };
+    (from..).zip(texts).map(line).collect()
+}
+
+fn stale_file() -> StaleFile {
+    StaleFile {
+        file: "workflows/nightly/recon.yaml".to_owned(),
+        commit: COMMIT.to_owned(),
+        since: at(5),
+        diagnostics: vec![Diagnostic {
+            file: "workflows/nightly/recon.yaml".to_owned(),
+            line: 3,
+            column: 7,
+            end_line: 3,
+            end_column: 14,
+            severity: Severity::Error,
+            code: "unknown-key".to_owned(),
+            message: "unknown key `uploads`".to_owned(),
+            hint: Some("it was replaced by `artifacts`".to_owned()),
+        }],
+    }
+}
+
+pub(crate) fn source(valid: bool) -> Source {
+    let condition = |kind: &str, status: bool, reason: &str| Condition {
+        kind: kind.to_owned(),
+        status: status.to_string(),
+        reason: reason.to_owned(),
+        message: "a sentence".to_owned(),
+        changed_at: at(3),
+    };
+    Source {
+        name: "main".to_owned(),
+        project_id: id(7),
+        url: "https://git.example.org/scans.git".to_owned(),
+        reference: Some("main".to_owned()),
+        path: "workflows/".to_owned(),
+        interval_seconds: 60,
+        tip: Some(Tip {
+            number: 2,
+            commit: COMMIT.to_owned(),
+            summary: "add \u{1b}[31mrecon".to_owned(),
+            author: "Ann".to_owned(),
+            seen_at: at(3),
+            history_rewritten: false,
+        }),
+        checked_at: Some(at(4)),
+        conditions: vec![
+            condition("Fetched", true, "fetched"),
+            condition(
+                "Valid",
+                valid,
+                if valid { "valid" } else { "invalid_files" },
+            ),
+        ],
+        stale_files: if valid {
+            Vec::new()
+        } else {
+            vec![stale_file()]
+        },
+        active_workflows: 1,
+    }
+}
+
+pub(crate) fn workflow() -> Workflow {
+    Workflow {
+        id: id(2),
+        source: "main".to_owned(),
+        name: "nightly/recon".to_owned(),
+        title: Some("Recon".to_owned()),
+        description: None,
+        state: "active".to_owned(),
+        revision: Revision {
+            id: id(3),
+            number: 4,
+            commit: COMMIT.to_owned(),
+            activated_at: at(2),
+            sha256: "ef".repeat(32),
+        },
+        scans: vec![
+            Scan {
+                name: "subdomains".to_owned(),
+                cron: Some("0 3 * * *".to_owned()),
+                expr: None,
+                inputs: Some(vec![ScanInput {
+                    key: "domain".to_owned(),
+                    kind: "string".to_owned(),
+                    required: true,
+                    default: String::new(),
+                }]),
+                artifacts: vec!["report.zip".to_owned()],
+                steps: 2,
+            },
+            Scan {
+                name: "ports".to_owned(),
+                cron: None,
+                expr: Some("scans.subdomains.has_diff()".to_owned()),
+                inputs: None,
+                artifacts: Vec::new(),
+                steps: 1,
+            },
+        ],
+        stale: Some(stale_file()),
+    }
+}
+
+pub(crate) fn runner() -> Runner {
+    Runner {
+        id: id(5),
+        name: "box".to_owned(),
+        labels: vec!["linux".to_owned(), "big".to_owned()],
+        capacity: 4,
+        version: "0.1.0".to_owned(),
+        registered_at: at(0),
+        heard_at: Some(at(6)),
+        running: vec![id(1)],
+    }
+}
+
+pub(crate) fn token() -> Token {
+    Token {
+        id: id(8),
+        name: "ci".to_owned(),
+        scopes: vec!["job:read".to_owned(), "dispatch".to_owned()],
+        created_at: at(0),
+        expires_at: None,
+    }
+}

@@ -1,0 +1,209 @@
+//! Starting jobs, staying with them, and the exit codes of their ends.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use wire::{DispatchResponse, JobState};
+
+use crate::everscan::{command, run_at};
+use crate::fixtures::{id, job, log};
+use crate::server::{Reply, Server};
+
+fn dispatched() -> Reply {
+    let job = job(JobState::Scheduled);
+    Reply::json(&DispatchResponse { job }).status(202)
+}
+
+fn now(state: JobState) -> Reply {
+    Reply::json(&job(state))
+}
+
+#[test]
+fn a_dispatch_prints_the_id_alone() {
+    let server = Server::start([dispatched()]);
+    let told = run_at(
+        &server.url,
+        "scan dispatch main/nightly/recon subdomains --input domain=example.org -i deep=true",
+    );
+    assert_eq!(told.code, 0, "{}", told.talk);
+    assert_eq!(
+        (told.data, told.talk),
+        (format!("{}\n", id(1)), String::new())
+    );
+    assert_eq!(
+        server.lines(),
+        ["POST /v0/workflows/main%2Fnightly%2Frecon/scans/subdomains/dispatch"]
+    );
+    assert_eq!(
+        server.seen()[0].body,
+        r#"{"inputs":{"deep":"true","domain":"example.org"}}"#
+    );
+}
+
+#[test]
+fn an_input_may_come_from_a_file() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"a\nb\n").unwrap();
+    let server = Server::start([dispatched()]);
+    let path = file.path().display();
+    let told = run_at(
+        &server.url,
+        &format!("scan dispatch w s --input-file list={path}"),
+    );
+    assert_eq!(told.code, 0, "{}", told.talk);
+    assert_eq!(server.seen()[0].body, r#"{"inputs":{"list":"a\nb\n"}}"#);
+}
+
+#[test]
+fn waiting_ends_as_the_job_ended() {
+    for (state, code) in [
+        (JobState::Succeeded, 0),
+        (JobState::Failed, 1),
+        (JobState::Cancelled, 4),
+        (JobState::Skipped, 5),
+    ] {
+        let server = Server::start([now(JobState::Running), now(state)]);
+        let told = run_at(&server.url, &format!("job wait {}", id(1)));
+        assert_eq!(
+            (told.code, told.data),
+            (code, format!("{}\n", state.as_str()))
+        );
+        let route = format!("GET /v0/jobs/{}", id(1));
+        assert_eq!(
+            server.lines(),
+            [route.clone(), format!("{route}?wait=true")]
+        );
+    }
+}
+
+#[test]
+fn a_job_that_is_over_is_not_waited_for() {
+    let server = Server::start([now(JobState::Skipped)]);
+    let told = run_at(&server.url, &format!("job wait -j {}", id(1)));
+    assert_eq!(told.code, 5);
+}
+
+#[test]
+fn waiting_asks_again_when_the_daemon_lets_go() {
+    let server = Server::start([
+        now(JobState::Scheduled),
+        now(JobState::Running),
+        now(JobState::Succeeded),
+    ]);
+    let told = run_at(&server.url, &format!("job wait {}", id(1)));
+    assert_eq!(told.code, 0, "{}", told.talk);
+    assert_eq!(server.seen().len(), 3);
+}
+
+#[test]
+fn waiting_has_an_end() {
+    let held = now(JobState::Running).held(Duration::from_secs(3));
+    let server = Server::start([now(JobState::Running), held]);
+    let told = run_at(&server.url, &format!("job wait {} --timeout 1s", id(1)));
+    assert_eq!((told.code, told.data.as_str()), (6, ""));
+    assert_eq!(
+        told.talk,
+        format!(
+            "error: job {0} is not over after 1s\nhint: it goes on; `everscan job wait {0}` waits again\n",
+            id(1)
+        )
+    );
+}
+
+#[test]
+fn a_dispatch_can_be_waited_for() {
+    let server = Server::start([dispatched(), now(JobState::Failed)]);
+    let told = run_at(&server.url, "scan dispatch w s --wait");
+    assert_eq!((told.code, told.data), (1, format!("{}\n", id(1))));
+    assert_eq!(told.talk, format!("job {} failed: asked for\n", id(1)));
+}
+
+#[test]
+fn a_followed_dispatch_prints_the_log() {
+    let server = Server::start([
+        dispatched(),
+        Reply::bytes(log(0, &["one", "two"])),
+        now(JobState::Succeeded),
+    ]);
+    let told = run_at(&server.url, "scan dispatch w s --follow");
+    assert_eq!((told.code, told.data.as_str()), (0, "one\ntwo\n"));
+    assert_eq!(
+        told.talk,
+        format!("{0}\njob {0} succeeded: asked for\n", id(1))
+    );
+}
+
+#[test]
+fn following_outlives_a_daemon_that_stopped() {
+    let server = Server::start([
+        Reply::bytes(log(0, &["one"])),
+        now(JobState::Running),
+        Reply::bytes(log(1, &["two"])),
+        now(JobState::Failed),
+    ]);
+    let told = run_at(&server.url, &format!("job logs -f {}", id(1)));
+    assert_eq!((told.code, told.data.as_str()), (0, "one\ntwo\n"));
+    let logs = format!("GET /v0/jobs/{}/logs", id(1));
+    assert_eq!(server.lines()[0], format!("{logs}?from=0&follow=true"));
+    assert_eq!(server.lines()[2], format!("{logs}?from=1&follow=true"));
+}
+
+#[test]
+fn logs_have_a_form_for_programs() {
+    let text = log(3, &["x"]);
+    let job_id = id(1).to_string();
+    for (form, expected) in [("json", text.clone()), ("yaml", format!("- {text}"))] {
+        let server = Server::start([Reply::bytes(text.clone())]);
+        let run = command(&format!("job logs --from 3 --output {form}"))
+            .env("SERVICE_URL", &server.url)
+            .env("SERVICE_JOB_ID", &job_id)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(run.stdout).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let texts = vec!["a line of some length"; 20_000];
+    let server = Server::start([Reply::bytes(log(0, &texts))]);
+    let mut child = command(&format!("job logs {}", id(1)))
+        .env("SERVICE_URL", &server.url)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    reader.read_line(&mut first).unwrap();
+    drop(reader);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_and_not_the_job() {
+    let held = now(JobState::Running).held(Duration::from_secs(30));
+    let server = Server::start([now(JobState::Running), held]);
+    let mut child = command(&format!("job wait {}", id(1)))
+        .env("SERVICE_URL", &server.url)
+        .spawn()
+        .unwrap();
+    while server.seen().len() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kill = format!("kill -INT {}", child.id());
+    Command::new("sh").args(["-c", &kill]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(server.lines().iter().all(|line| line.starts_with("GET ")));
+}
+
+#[test]
+fn a_cancelled_job_is_told() {
+    let server = Server::start([now(JobState::Cancelled)]);
+    let told = run_at(&server.url, &format!("job cancel {}", id(1)));
+    assert_eq!((told.code, told.data.as_str()), (0, "cancelled\n"));
+    assert_eq!(server.lines(), [format!("POST /v0/jobs/{}/cancel", id(1))]);
+}

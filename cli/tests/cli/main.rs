@@ -1,0 +1,18 @@
+//! The program `everscan` as a person or a script meets it: real processes, and a daemon's answers on a real socket.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests lay out files and start the programs they are about"
+)]
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
+
+mod artifacts;
+mod everscan;
+mod failures;
+mod fixtures;
+mod help;
+mod jobs;
+mod listings;
+mod server;
+mod snapshot;
+mod validate;

@@ -1,0 +1,87 @@
+//! Artifacts as users fetch them.
+
+use bytes::Bytes;
+use reqwest::header::ETAG;
+use tokio::time::timeout;
+use uuid::Uuid;
+use wire::Artifact;
+
+use crate::call::Answer;
+use crate::job::job_route;
+use crate::{Client, Error, limits};
+
+/// An artifact on its way. Its content is not checked here: compare it with [`Download::sha256`].
+pub struct Download {
+    answer: Answer,
+}
+
+impl Client {
+    /// The stored artifacts of a job: `GET /jobs/{id}/artifacts`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn artifacts(&self, job: Uuid) -> Result<Vec<Artifact>, Error> {
+        self.all(&job_route(job).then("artifacts")).await
+    }
+
+    /// Begins to fetch an artifact's zip by id or name: `GET /jobs/{id}/artifacts/{artifact}`.
+    ///
+    /// # Errors
+    /// See [`Error`]; an expired artifact is refused with [`wire::ErrorCode::Gone`].
+    pub async fn download_artifact(&self, job: Uuid, artifact: &str) -> Result<Download, Error> {
+        let route = job_route(job).then("artifacts").name(artifact)?;
+        let answer = self.get(&route).open().await?;
+        Ok(Download { answer })
+    }
+}
+
+impl Download {
+    /// The zip's length in bytes, when the daemon says it.
+    pub fn size(&self) -> Option<u64> {
+        self.answer.content_length()
+    }
+
+    /// The zip's SHA-256 in lower-case hexadecimal, when the daemon says it.
+    pub fn sha256(&self) -> Option<String> {
+        let tag = self.answer.headers().get(ETAG)?.to_str().ok()?;
+        digest_in(tag)
+    }
+
+    /// The next piece; `None` after the last.
+    ///
+    /// # Errors
+    /// See [`Error`]; a download cannot be continued after one.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
+        match timeout(limits::STALL, self.answer.piece()).await {
+            Ok(piece) => piece,
+            Err(_) => Err(Error::TimedOut {
+                operation: self.answer.operation().clone(),
+            }),
+        }
+    }
+}
+
+/// The digest in an entity tag such as `"0123…"`.
+fn digest_in(tag: &str) -> Option<String> {
+    let tag = tag.strip_prefix("W/").unwrap_or(tag);
+    let digest = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
+    let hexadecimal = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    hexadecimal.then(|| digest.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest_in;
+
+    #[test]
+    fn only_a_digest_is_a_digest() {
+        let hex = "AB".repeat(32);
+        let lower = Some("ab".repeat(32));
+        assert_eq!(digest_in(&format!("\"{hex}\"")), lower);
+        assert_eq!(digest_in(&format!("W/\"sha256:{hex}\"")), lower);
+        for tag in ["", "\"", "\"abc\"", &hex] {
+            assert_eq!(digest_in(tag), None, "{tag}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! One request and its answer: sent, repeated where that is harmless, bounded in time and size, and its refusals read.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
+use reqwest::{Method, Response, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+use wire::{ErrorCode, Page, Problem};
+
+use crate::backoff::{Backoff, Patience};
+use crate::error::Operation;
+use crate::route::Route;
+use crate::{Client, Error, limits};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The request header under which a creating call may be repeated.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A request that can go out any number of times.
+pub(crate) struct Call<'a> {
+    client: &'a Client,
+    operation: Operation,
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Bytes,
+    limit: Duration,
+    patience: Patience,
+}
+
+impl Client {
+    /// A request that reads, so that repeating it is harmless.
+    pub(crate) fn get(&self, route: &Route) -> Call<'_> {
+        self.call(Method::GET, route).patience(Patience::Call)
+    }
+
+    /// A request that goes out once unless told otherwise.
+    pub(crate) fn call(&self, method: Method, route: &Route) -> Call<'_> {
+        let url = self.base.join(route);
+        Call {
+            client: self,
+            operation: Operation::new(&method, &url),
+            method,
+            url,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            limit: limits::ANSWER,
+            patience: Patience::Once,
+        }
+    }
+
+    /// Reads a list to its end.
+    pub(crate) async fn all<T: DeserializeOwned>(&self, route: &Route) -> Result<Vec<T>, Error> {
+        let mut items = Vec::new();
+        let mut next = route.clone();
+        for _ in 0..limits::PAGES {
+            let page: Page<T> = self.get(&next).answer().await?;
+            items.extend(page.items);
+            match page.next_cursor {
+                Some(cursor) => next = route.clone().with("cursor", cursor),
+                None => return Ok(items),
+            }
+        }
+        Err(Error::Protocol {
+            operation: self.get(route).operation,
+            reason: format!("a list of more than {} pages", limits::PAGES),
+        })
+    }
+}
+
+impl Call<'_> {
+    pub(crate) fn patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// For requests that the daemon holds until something happens.
+    pub(crate) fn held(mut self) -> Self {
+        self.limit = limits::HELD_ANSWER;
+        self
+    }
+
+    pub(crate) fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    pub(crate) fn accept(mut self, media_type: &'static str) -> Self {
+        self.headers
+            .insert(ACCEPT, HeaderValue::from_static(media_type));
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Result<Self, Error> {
+        let value = HeaderValue::from_str(value).map_err(|source| self.unsendable(source))?;
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    /// Makes the call repeatable: the daemon gives the same answer to the same key.
+    pub(crate) fn idempotent(self, key: &str) -> Result<Self, Error> {
+        Ok(self.header(IDEMPOTENCY_KEY, key)?.patience(Patience::Call))
+    }
+
+    pub(crate) fn json(mut self, body: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        self.body = serde_json::to_vec(body)
+            .map_err(|source| self.unsendable(source))?
+            .into();
+        self.headers.insert(CONTENT_TYPE, JSON);
+        Ok(self)
+    }
+
+    /// Sends, and reads the answer's JSON.
+    pub(crate) async fn answer<T: DeserializeOwned>(self) -> Result<T, Error> {
+        Ok(self.answer_with_headers().await?.1)
+    }
+
+    /// Sends, and reads the answer's JSON beside its headers.
+    pub(crate) async fn answer_with_headers<T: DeserializeOwned>(
+        self,
+    ) -> Result<(HeaderMap, T), Error> {
+        let (headers, body) = self.send().await?;
+        let answer = serde_json::from_slice(&body).map_err(|error| Error::Protocol {
+            operation: self.operation.clone(),
+            reason: error.to_string(),
+        })?;
+        Ok((headers, answer))
+    }
+
+    /// Sends, and cares only for the success of it.
+    pub(crate) async fn done(self) -> Result<(), Error> {
+        self.send().await.map(drop)
+    }
+
+    async fn send(&self) -> Result<(HeaderMap, Bytes), Error> {
+        let mut backoff = Backoff::new(self.patience);
+        loop {
+            let attempt = timeout(self.limit, async {
+                let answer = self.open_once(None).await?;
+                let headers = answer.response.headers().clone();
+                Ok((headers, answer.whole().await?))
+            });
+            match attempt.await.unwrap_or_else(|_| Err(self.timed_out())) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => backoff.pause_after(error).await?,
+            }
+        }
+    }
+
+    /// Sends, and leaves the body to be read piece by piece. The time limit ends with the headers.
+    pub(crate) async fn open(&self) -> Result<Answer, Error> {
+        let mut backoff = Backoff::new(self.patience);
+        loop {
+            let attempt = timeout(self.limit, self.open_once(None));
+            match attempt.await.unwrap_or_else(|_| Err(self.timed_out())) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => backoff.pause_after(error).await?,
+            }
+        }
+    }
+
+    /// Sends once with a body that is made while it is sent.
+    pub(crate) async fn send_streamed(self, body: reqwest::Body) -> Result<(), Error> {
+        let attempt = timeout(self.limit, async {
+            self.open_once(Some(body)).await?.whole().await.map(drop)
+        });
+        attempt.await.unwrap_or_else(|_| Err(self.timed_out()))
+    }
+
+    async fn open_once(&self, streamed: Option<reqwest::Body>) -> Result<Answer, Error> {
+        let mut request = self
+            .client
+            .http
+            .request(self.method.clone(), self.url.clone())
+            .headers(self.headers.clone());
+        if let Some(token) = &self.client.token {
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
+                .map_err(|source| self.unsendable(source))?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
+        request = match streamed {
+            Some(body) => request.body(body),
+            None if self.method == Method::GET => request,
+            None => request.body(self.body.clone()),
+        };
+        let response = request
+            .send()
+            .await
+            .map_err(|error| Error::from_transport(&self.operation, error))?;
+        let answer = Answer {
+            operation: self.operation.clone(),
+            response,
+        };
+        if answer.response.status().is_success() {
+            Ok(answer)
+        } else {
+            Err(answer.refusal().await)
+        }
+    }
+
+    fn timed_out(&self) -> Error {
+        Error::TimedOut {
+            operation: self.operation.clone(),
+        }
+    }
+
+    fn unsendable(&self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Unsendable {
+            operation: self.operation.clone(),
+            source: Box::new(source),
+        }
+    }
+}
+
+/// An answer whose body has not been read.
+pub(crate) struct Answer {
+    operation: Operation,
+    response: Response,
+}
+
+impl Answer {
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// The next piece of the body; `None` when it has ended as the daemon meant it to.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
+        self.response
+            .chunk()
+            .await
+            .map_err(|error| Error::from_transport(&self.operation, error))
+    }
+
+    async fn whole(mut self) -> Result<Bytes, Error> {
+        let mut body = BytesMut::new();
+        while let Some(piece) = self.piece().await? {
+            if body.len() + piece.len() > limits::ANSWER_BYTES {
+                return Err(Error::Protocol {
+                    operation: self.operation,
+                    reason: format!("more than {} bytes", limits::ANSWER_BYTES),
+                });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body.freeze())
+    }
+
+    /// Reads why not. Something between here and the daemon may have answered in its place.
+    async fn refusal(self) -> Error {
+        let operation = self.operation.clone();
+        let status = self.response.status();
+        let location = self.response.headers().get(LOCATION).cloned();
+        let problem = match self.whole().await {
+            Ok(body) => serde_json::from_slice::<Problem>(&body).ok(),
+            Err(_) => None,
+        };
+        let problem = problem.unwrap_or_else(|| Problem {
+            title: status.canonical_reason().unwrap_or("error").to_owned(),
+            status: status.as_u16(),
+            code: ErrorCode::Unknown,
+            detail: match location {
+                Some(location) => format!("it redirects to {location:?}"),
+                None => "the answer does not say why".to_owned(),
+            },
+            hint: Some("did everscand answer, or something in front of it?".to_owned()),
+            request_id: None,
+            errors: Vec::new(),
+            diagnostics: Vec::new(),
+            next: None,
+        });
+        Error::Refused {
+            operation,
+            status: status.as_u16(),
+            problem: Box::new(problem),
+        }
+    }
+}

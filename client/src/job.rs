@@ -1,0 +1,88 @@
+//! Jobs as users see them.
+
+use reqwest::Method;
+use uuid::Uuid;
+use wire::{CancelJob, Job, JobState, Page};
+
+use crate::backoff::Patience;
+use crate::route::Route;
+use crate::{Client, Error};
+
+/// Which jobs to list; what is absent does not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Id, name, or `source/name` of a workflow.
+    pub workflow: Option<String>,
+    /// Name of a scan.
+    pub scan: Option<String>,
+    /// Where the jobs stand.
+    pub state: Option<JobState>,
+}
+
+pub(crate) fn job_route(id: Uuid) -> Route {
+    Route::v0("jobs").id(id)
+}
+
+impl Client {
+    /// One page of jobs, newest first: `GET /jobs`. `cursor` is the `next_cursor` of the page before.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn jobs(
+        &self,
+        filter: &JobFilter,
+        limit: Option<u32>,
+        cursor: Option<&str>,
+    ) -> Result<Page<Job>, Error> {
+        let route = Route::v0("jobs")
+            .with_some("workflow", filter.workflow.as_ref())
+            .with_some("scan", filter.scan.as_ref())
+            .with_some("state", filter.state.map(JobState::as_str))
+            .with_some("limit", limit)
+            .with_some("cursor", cursor);
+        self.get(&route).answer().await
+    }
+
+    /// One job as it is now: `GET /jobs/{id}`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn job(&self, id: Uuid) -> Result<Job, Error> {
+        self.get(&job_route(id)).answer().await
+    }
+
+    /// One job as it is now, or as it is once a daemon that restarts is back.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn job_patiently(&self, id: Uuid) -> Result<Job, Error> {
+        self.get(&job_route(id))
+            .patience(Patience::Wait)
+            .answer()
+            .await
+    }
+
+    /// The job once it is over, or as it is when the daemon holds the answer no longer (50 s): call again while it is
+    /// not over. Outlives a restart of the daemon.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn await_job(&self, id: Uuid) -> Result<Job, Error> {
+        self.get(&job_route(id).with("wait", true))
+            .held()
+            .patience(Patience::Wait)
+            .answer()
+            .await
+    }
+
+    /// Ends a job: `POST /jobs/{id}/cancel`. The answer is the cancelled job.
+    ///
+    /// # Errors
+    /// See [`Error`]; a job that is over is refused with [`wire::ErrorCode::IllegalTransition`].
+    pub async fn cancel_job(&self, id: Uuid) -> Result<Job, Error> {
+        self.call(Method::POST, &job_route(id).then("cancel"))
+            .json(&CancelJob {})?
+            .answer()
+            .await
+    }
+}

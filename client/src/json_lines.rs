@@ -1,0 +1,85 @@
+//! Lines out of the pieces of a stream.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use crate::limits;
+
+/// Collects pieces and hands out complete lines. Holds at most one line and the newest piece.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    buffer: BytesMut,
+    /// Bytes at the front that hold no line end.
+    searched: usize,
+}
+
+/// A line over [`limits::LOG_LINE_BYTES`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl Lines {
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.buffer.extend_from_slice(piece);
+    }
+
+    /// The next complete line that is not blank, without its end.
+    pub(crate) fn next_line(&mut self) -> Result<Option<Bytes>, TooLong> {
+        loop {
+            let rest = self.buffer.get(self.searched..).unwrap_or_default();
+            let Some(found) = rest.iter().position(|byte| *byte == b'\n') else {
+                self.searched = self.buffer.len();
+                return if self.searched > limits::LOG_LINE_BYTES {
+                    Err(TooLong)
+                } else {
+                    Ok(None)
+                };
+            };
+            let line = self.buffer.split_to(self.searched + found).freeze();
+            self.buffer.advance(1);
+            self.searched = 0;
+            if line.len() > limits::LOG_LINE_BYTES {
+                return Err(TooLong);
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(line));
+            }
+        }
+    }
+
+    /// What came after the last line end, once the stream has ended.
+    pub(crate) fn rest(&mut self) -> Option<Bytes> {
+        self.searched = 0;
+        let rest = self.buffer.split().freeze();
+        (!rest.trim_ascii().is_empty()).then_some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_may_be_cut_anywhere() {
+        let text = b"one\n\n  \ntwo\nthree";
+        for cut in 0..text.len() {
+            let (left, right) = text.split_at(cut);
+            let mut lines = Lines::default();
+            let mut found = Vec::new();
+            for piece in [left, right] {
+                lines.push(piece);
+                while let Some(line) = lines.next_line().unwrap() {
+                    found.push(line);
+                }
+            }
+            assert_eq!(found, ["one", "two"], "cut at {cut}");
+            assert_eq!(lines.rest().unwrap(), "three");
+            assert_eq!(lines.rest(), None);
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut lines = Lines::default();
+        lines.push(&vec![b'x'; limits::LOG_LINE_BYTES + 1]);
+        assert_eq!(lines.next_line(), Err(TooLong));
+    }
+}

@@ -1,0 +1,160 @@
+//! A job's log, live or finished, through one reader. A lost connection is taken up again after the last record that
+//! arrived, so that the caller sees each record once.
+
+use futures_util::Stream;
+use futures_util::stream;
+use tokio::time::Instant;
+use uuid::Uuid;
+use wire::LogRecord;
+
+use crate::backoff::{Backoff, Patience};
+use crate::call::Answer;
+use crate::job::job_route;
+use crate::json_lines::{Lines, TooLong};
+use crate::{Client, Error, limits};
+
+/// A log being read.
+pub struct LogStream {
+    client: Client,
+    job: Uuid,
+    follow: bool,
+    next: u64,
+    connection: Option<Connection>,
+    backoff: Backoff,
+    ended: bool,
+}
+
+struct Connection {
+    since: Instant,
+    answer: Answer,
+    lines: Lines,
+    body_ended: bool,
+}
+
+impl Client {
+    /// The log from record `from` on: `GET /jobs/{id}/logs`. With `follow` it goes on until the job is over. A daemon
+    /// that stops ends a followed log as well; whoever needs the job's end looks at the job.
+    pub fn logs(&self, job: Uuid, from: u64, follow: bool) -> LogStream {
+        LogStream {
+            client: self.clone(),
+            job,
+            follow,
+            next: from,
+            connection: None,
+            backoff: Backoff::new(Patience::Call),
+            ended: false,
+        }
+    }
+}
+
+impl LogStream {
+    /// The next record; `None` at the end. Must not be called again after an error.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn next_record(&mut self) -> Result<Option<LogRecord>, Error> {
+        while !self.ended {
+            match self.advance().await {
+                Ok(Some(record)) => {
+                    self.backoff.succeeded();
+                    self.next = record.n.saturating_add(1);
+                    return Ok(Some(record));
+                }
+                Ok(None) => self.ended = true,
+                Err(error) => {
+                    if let Some(lost) = self.connection.take()
+                        && lost.since.elapsed() > limits::STEADY_CONNECTION
+                    {
+                        self.backoff.succeeded();
+                    }
+                    if let Err(error) = self.backoff.pause_after(error).await {
+                        self.ended = true;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number of the record that comes next.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// The same as a [`Stream`].
+    pub fn into_stream(self) -> impl Stream<Item = Result<LogRecord, Error>> + Send {
+        stream::try_unfold(self, async |mut log| {
+            Ok(log.next_record().await?.map(|record| (record, log)))
+        })
+    }
+
+    async fn advance(&mut self) -> Result<Option<LogRecord>, Error> {
+        if self.connection.is_none() {
+            self.connection = Some(self.connect().await?);
+            self.backoff.be(Patience::Wait);
+        }
+        let Some(connection) = &mut self.connection else {
+            return Ok(None);
+        };
+        while let Some(record) = connection.record().await? {
+            // A repeated record has been handed out already.
+            if record.n >= self.next {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn connect(&self) -> Result<Connection, Error> {
+        let mut route = job_route(self.job).then("logs").with("from", self.next);
+        if self.follow {
+            route = route.with("follow", true);
+        }
+        let answer = self
+            .client
+            .get(&route)
+            .patience(Patience::Once)
+            .accept(wire::NDJSON_MEDIA_TYPE)
+            .open()
+            .await?;
+        Ok(Connection {
+            since: Instant::now(),
+            answer,
+            lines: Lines::default(),
+            body_ended: false,
+        })
+    }
+}
+
+impl Connection {
+    async fn record(&mut self) -> Result<Option<LogRecord>, Error> {
+        loop {
+            let line = match self.lines.next_line() {
+                Ok(Some(line)) => Some(line),
+                Ok(None) if self.body_ended => self.lines.rest(),
+                Ok(None) => {
+                    match self.answer.piece().await? {
+                        Some(piece) => self.lines.push(&piece),
+                        None => self.body_ended = true,
+                    }
+                    continue;
+                }
+                Err(TooLong) => return Err(self.protocol("a line without end".to_owned())),
+            };
+            let Some(line) = line else {
+                return Ok(None);
+            };
+            return serde_json::from_slice(&line)
+                .map(Some)
+                .map_err(|error| self.protocol(error.to_string()));
+        }
+    }
+
+    fn protocol(&self, reason: String) -> Error {
+        Error::Protocol {
+            operation: self.answer.operation().clone(),
+            reason,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Runners as users see them.
+
+use reqwest::Method;
+use uuid::Uuid;
+use wire::{Registration, Runner};
+
+use crate::route::Route;
+use crate::{Client, Error};
+
+impl Client {
+    /// All registered runners: `GET /runners`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn runners(&self) -> Result<Vec<Runner>, Error> {
+        self.all(&Route::v0("runners")).await
+    }
+
+    /// Forgets a runner, whose jobs fail: `DELETE /runners/{id}`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn delete_runner(&self, id: Uuid) -> Result<(), Error> {
+        self.call(Method::DELETE, &Route::v0("runners").id(id))
+            .done()
+            .await
+    }
+
+    /// A token for the registration of one runner: `POST /runner-registrations`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_registration(&self) -> Result<Registration, Error> {
+        self.call(Method::POST, &Route::v0("runner-registrations"))
+            .answer()
+            .await
+    }
+}

@@ -1,0 +1,129 @@
+//! What a worker says about its one job, under the job's token. No call is repeated here: the worker knows what it has
+//! spooled and decides.
+
+use std::fs::File;
+use std::io::SeekFrom;
+
+use bytes::BytesMut;
+use futures_util::stream;
+use reqwest::Method;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use uuid::Uuid;
+use wire::{Assignment, CompleteJob, Completed, LogReceipt, NewLogRecord, Timeline};
+
+use crate::job::job_route;
+use crate::{Client, Error, limits};
+
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_HEADER);
+
+/// A zip to store as an artifact.
+#[derive(Debug)]
+pub struct ArtifactUpload<'a> {
+    /// Its name, as the scan declares it.
+    pub name: &'a str,
+    /// The digest over its entries, for `has_diff`.
+    pub content_digest: &'a str,
+    /// The zip; read from its start.
+    pub file: File,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+impl Client {
+    /// Claims the job: `POST /jobs/{id}/resolve`. A repetition by the same worker gets the same answer.
+    ///
+    /// # Errors
+    /// See [`Error`]; an offer that is gone is refused with [`wire::ErrorCode::OfferLapsed`] or
+    /// [`wire::ErrorCode::JobOver`].
+    pub async fn resolve(&self, job: Uuid) -> Result<Assignment, Error> {
+        self.call(Method::POST, &job_route(job).then("resolve"))
+            .answer()
+            .await
+    }
+
+    /// Reports all steps so far: `POST /jobs/{id}/timeline`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn timeline(&self, job: Uuid, timeline: &Timeline) -> Result<(), Error> {
+        self.call(Method::POST, &job_route(job).then("timeline"))
+            .json(timeline)?
+            .done()
+            .await
+    }
+
+    /// Appends log records, the first of which has number `from`: `PATCH /jobs/{id}/logs`.
+    ///
+    /// # Errors
+    /// See [`Error`]; a gap is refused with [`wire::ErrorCode::LogMismatch`] and the number expected in
+    /// [`wire::Problem::next`].
+    pub async fn append_logs(
+        &self,
+        job: Uuid,
+        from: u64,
+        records: &[NewLogRecord],
+    ) -> Result<LogReceipt, Error> {
+        self.call(
+            Method::PATCH,
+            &job_route(job).then("logs").with("from", from),
+        )
+        .json(records)?
+        .answer()
+        .await
+    }
+
+    /// Stores an artifact, read from its file piece by piece: `PUT /jobs/{id}/artifacts/{name}`.
+    ///
+    /// # Errors
+    /// See [`Error`]; a file shorter than announced shows as [`Error::Interrupted`].
+    pub async fn upload_artifact(
+        &self,
+        job: Uuid,
+        upload: ArtifactUpload<'_>,
+    ) -> Result<(), Error> {
+        let route = job_route(job).then("artifacts").name(upload.name)?;
+        self.call(Method::PUT, &route)
+            .limit(limits::upload(upload.size))
+            .header(CONTENT_DIGEST, upload.content_digest)?
+            .header(CONTENT_TYPE, "application/zip")?
+            // The daemon decides by the length whether it takes the body at all.
+            .header(CONTENT_LENGTH, &upload.size.to_string())?
+            .send_streamed(pieces(upload.file, upload.size))
+            .await
+    }
+
+    /// Ends the job: `POST /jobs/{id}/complete`. A repetition gets the same answer.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn complete(&self, job: Uuid, end: &CompleteJob) -> Result<Completed, Error> {
+        self.call(Method::POST, &job_route(job).then("complete"))
+            .json(end)?
+            .answer()
+            .await
+    }
+}
+
+/// The first `size` bytes of a file as a request body.
+fn pieces(file: File, size: u64) -> reqwest::Body {
+    let start = (tokio::fs::File::from_std(file), size, true);
+    reqwest::Body::wrap_stream(stream::try_unfold(
+        start,
+        async |(mut file, left, rewind)| {
+            if rewind {
+                file.seek(SeekFrom::Start(0)).await?;
+            }
+            if left == 0 {
+                return Ok::<_, std::io::Error>(None);
+            }
+            let mut piece = BytesMut::with_capacity(limits::UPLOAD_PIECE);
+            let read = (&mut file).take(left).read_buf(&mut piece).await?;
+            if read == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            let left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+            Ok(Some((piece.freeze(), (file, left, false))))
+        },
+    ))
+}

@@ -1,0 +1,53 @@
+//! Workflows, and starting their scans. `workflow` is always the id, the name, or `source/name`.
+
+use reqwest::Method;
+use wire::{DispatchRequest, DispatchResponse, Job, Workflow};
+
+use crate::route::Route;
+use crate::{Client, Error};
+
+impl Client {
+    /// All workflows: `GET /workflows`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
+        self.all(&Route::v0("workflows")).await
+    }
+
+    /// One workflow: `GET /workflows/{workflow}`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn workflow(&self, workflow: &str) -> Result<Workflow, Error> {
+        self.get(&Route::v0("workflows").name(workflow)?)
+            .answer()
+            .await
+    }
+
+    /// Makes a job of a scan: `POST /workflows/{workflow}/scans/{scan}/dispatch`. Calls with the same idempotency key
+    /// make one job, so that this call is repeated when the daemon cannot be reached.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn dispatch(
+        &self,
+        workflow: &str,
+        scan: &str,
+        request: &DispatchRequest,
+        idempotency_key: &str,
+    ) -> Result<Job, Error> {
+        let route = Route::v0("workflows")
+            .name(workflow)?
+            .then("scans")
+            .name(scan)?
+            .then("dispatch");
+        let response: DispatchResponse = self
+            .call(Method::POST, &route)
+            .idempotent(idempotency_key)?
+            .json(request)?
+            .answer()
+            .await?;
+        Ok(response.job)
+    }
+}

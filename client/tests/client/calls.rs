@@ -1,0 +1,245 @@
+//! Refusals, repetitions, tokens and lists.
+
+use std::collections::BTreeMap;
+
+use client::{Client, Error, JobFilter, Secret};
+use uuid::Uuid;
+use wire::{DispatchRequest, ErrorCode, Hello, JobState, Poll};
+
+use crate::server::{Reply, Server};
+
+const JOB: &str = r#"{
+    "id": "0192f0c1-2d3e-7a4b-8c5d-6e7f8091a2b3",
+    "workflow": {"id": "0192f0c1-2d3e-7a4b-8c5d-6e7f8091a2b4", "source": "main", "name": "a/b"},
+    "revision": {"id": "0192f0c1-2d3e-7a4b-8c5d-6e7f8091a2b5", "number": 3, "commit": "abc"},
+    "scan": "s", "state": "scheduled", "trigger": "dispatch",
+    "reason": {"code": "dispatched", "message": "asked for", "actor": "ann"},
+    "inputs": {"deep": true, "domain": "example.org"},
+    "created_at": "2026-11-20T10:00:00Z", "steps": [], "artifacts": [], "log": {"records": 0}
+}"#;
+
+#[tokio::test]
+async fn a_refusal_carries_the_problem() {
+    let server = Server::start([Reply::problem(409, "illegal_transition")]).await;
+    let error = server.client().cancel_job(Uuid::nil()).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::IllegalTransition));
+    assert_eq!(error.status(), Some(409));
+    assert_eq!(error.hint(), Some("H"));
+    assert!(!error.is_transient());
+    let expected = format!(
+        "POST {}/v0/jobs/{}/cancel was refused with status 409: D",
+        server.url,
+        Uuid::nil()
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn an_answer_of_something_in_between_is_a_refusal_too() {
+    let page = Reply::new(404, &[("content-type", "text/html")], "<h1>nginx</h1>");
+    let redirect = Reply::new(307, &[("location", "https://elsewhere.example")], "");
+    let server = Server::start([page, redirect]).await;
+    let error = server.client().health().await.unwrap_err();
+    assert_eq!(
+        (error.status(), error.code()),
+        (Some(404), Some(ErrorCode::Unknown))
+    );
+    let error = server.client().health().await.unwrap_err();
+    assert!(error.to_string().contains("elsewhere.example"), "{error}");
+}
+
+#[tokio::test]
+async fn a_code_of_a_newer_daemon_is_unknown() {
+    let server = Server::start([Reply::problem(418, "teapot")]).await;
+    let error = server.client().health().await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::Unknown));
+    assert_eq!(error.hint(), Some("H"));
+}
+
+#[tokio::test]
+async fn reads_are_repeated_until_the_daemon_is_back() {
+    let server = Server::start([
+        Reply::problem(503, "unavailable"),
+        Reply::nothing(),
+        Reply::json(JOB).torn(5),
+        Reply::json(JOB),
+    ])
+    .await;
+    let job = server.client().job(Uuid::nil()).await.unwrap();
+    assert_eq!(job.state, JobState::Scheduled);
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn what_repetition_cannot_help_goes_out_once() {
+    for status in [400, 401, 404, 409, 500, 507] {
+        let server = Server::start([Reply::problem(status, "internal")]).await;
+        server.client().job(Uuid::nil()).await.unwrap_err();
+        assert_eq!(server.seen().len(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_dispatch_is_repeated_under_its_key() {
+    let answer = format!(r#"{{"job":{JOB}}}"#);
+    let server = Server::start([Reply::nothing(), Reply::json(&answer)]).await;
+    let request = DispatchRequest {
+        inputs: BTreeMap::from([("domain".to_owned(), "example.org".into())]),
+    };
+    let job = server
+        .client()
+        .dispatch("main/a/b", "s", &request, "key-1")
+        .await
+        .unwrap();
+    assert_eq!(job.workflow.name, "a/b");
+    for request in server.seen() {
+        assert_eq!(
+            request.line,
+            "POST /v0/workflows/main%2Fa%2Fb/scans/s/dispatch"
+        );
+        assert_eq!(request.header("idempotency-key"), Some("key-1"));
+        assert_eq!(request.body, br#"{"inputs":{"domain":"example.org"}}"#);
+    }
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn other_changes_go_out_once() {
+    let server = Server::start([]).await;
+    let error = server.client().cancel_job(Uuid::nil()).await.unwrap_err();
+    assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
+    assert!(error.is_transient());
+    let hello = Hello {
+        version: "0".to_owned(),
+    };
+    server.client().hello(&hello).await.unwrap_err();
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_not_there_is_named() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let client = Client::new(&url, None).unwrap();
+    let error = client.health().await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains(&url), "{error}");
+    assert!(
+        error
+            .hint()
+            .is_some_and(|hint| hint.contains("SERVICE_URL"))
+    );
+}
+
+#[tokio::test]
+async fn the_token_goes_out_and_never_shows() {
+    let server = Server::start([Reply::json("{}"), Reply::json("{}")]).await;
+    let client = server.client();
+    client.health().await.unwrap();
+    client
+        .with_token(Secret::new("other"))
+        .health()
+        .await
+        .unwrap();
+    let tokens: Vec<_> = server
+        .seen()
+        .iter()
+        .map(|request| request.header("authorization").map(str::to_owned))
+        .collect();
+    assert_eq!(
+        tokens,
+        [
+            Some("Bearer hush".to_owned()),
+            Some("Bearer other".to_owned())
+        ]
+    );
+    assert!(!format!("{client:?}").contains("hush"));
+}
+
+#[tokio::test]
+async fn a_token_that_no_header_can_hold_is_an_error() {
+    let client = Client::new("http://127.0.0.1:9", Some(Secret::new("a\nb"))).unwrap();
+    let error = client.health().await.unwrap_err();
+    assert!(matches!(error, Error::Unsendable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_answer_of_another_shape_is_named() {
+    let server = Server::start([Reply::json("{}")]).await;
+    let error = server.client().job(Uuid::nil()).await.unwrap_err();
+    assert!(matches!(error, Error::Protocol { .. }), "{error:?}");
+    assert!(error.to_string().contains("missing field"), "{error}");
+}
+
+#[tokio::test]
+async fn lists_are_read_to_their_end() {
+    let token = |name: &str| {
+        format!(
+            r#"{{"id":"{}","name":"{name}","scopes":[],"created_at":"2026-11-20T10:00:00Z"}}"#,
+            Uuid::nil()
+        )
+    };
+    let server = Server::start([
+        Reply::json(&format!(
+            r#"{{"items":[{}],"next_cursor":"c 1"}}"#,
+            token("a")
+        )),
+        Reply::json(&format!(r#"{{"items":[{}]}}"#, token("b"))),
+    ])
+    .await;
+    let tokens = server.client().tokens().await.unwrap();
+    let names: Vec<_> = tokens.iter().map(|token| token.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(
+        server.lines(),
+        ["GET /v0/tokens", "GET /v0/tokens?cursor=c+1"]
+    );
+}
+
+#[tokio::test]
+async fn filters_become_queries() {
+    let server = Server::start([Reply::json(r#"{"items":[]}"#), Reply::json(JOB)]).await;
+    let filter = JobFilter {
+        workflow: Some("a/b".to_owned()),
+        scan: None,
+        state: Some(JobState::Running),
+    };
+    let client = server.client();
+    client.jobs(&filter, Some(5), Some("x")).await.unwrap();
+    client.await_job(Uuid::nil()).await.unwrap();
+    assert_eq!(
+        server.lines(),
+        [
+            "GET /v0/jobs?workflow=a%2Fb&state=running&limit=5&cursor=x".to_owned(),
+            format!("GET /v0/jobs/{}?wait=true", Uuid::nil()),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_poll_brings_messages_and_a_renewed_token() {
+    let messages = format!(r#"[{{"job_cancelled":{{"id":"{}"}}}}]"#, Uuid::nil());
+    let server = Server::start([
+        Reply::new(200, &[("X-Authorization-Refresh", "fresh")], messages),
+        Reply::json("[]"),
+    ])
+    .await;
+    let poll = Poll {
+        capacity: 2,
+        holding: vec![Uuid::nil()],
+    };
+    let answer = server.client().poll(&poll).await.unwrap();
+    assert_eq!(answer.messages.len(), 1);
+    assert_eq!(answer.renewed_token, Some(Secret::new("fresh")));
+    let answer = server.client().poll(&poll).await.unwrap();
+    assert_eq!((answer.messages.len(), answer.renewed_token), (0, None));
+}
+
+#[tokio::test]
+async fn https_is_set_up_or_refused_but_never_panics() {
+    match Client::new("https://everscan.example.org", None) {
+        Ok(_) | Err(Error::Connector { .. }) => {}
+        Err(error) => panic!("{error:?}"),
+    }
+}

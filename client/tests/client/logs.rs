@@ -1,0 +1,99 @@
+//! Logs, read and written.
+
+use client::Error;
+use futures_util::TryStreamExt;
+use uuid::Uuid;
+use wire::{ErrorCode, LogRecord, NewLogRecord, Stream};
+
+use crate::server::{Reply, Server};
+
+fn line(n: u64) -> String {
+    format!(
+        "{{\"n\":{n},\"at\":\"2026-11-20T10:00:00Z\",\"stream\":\"stdout\",\"text\":\"line {n}\"}}\n"
+    )
+}
+
+async fn read(server: &Server, from: u64, follow: bool) -> Result<Vec<u64>, Error> {
+    let records = server.client().logs(Uuid::nil(), from, follow);
+    let records: Vec<LogRecord> = records.into_stream().try_collect().await?;
+    Ok(records.into_iter().map(|record| record.n).collect())
+}
+
+#[tokio::test]
+async fn a_finished_log_is_read_to_its_end() {
+    let text = format!("{}\n{}", line(3), line(4).trim_end());
+    let server = Server::start([Reply::new(200, &[], text)]).await;
+    assert_eq!(read(&server, 3, false).await.unwrap(), [3, 4]);
+    let expected = format!("GET /v0/jobs/{}/logs?from=3", Uuid::nil());
+    assert_eq!(server.lines(), [expected]);
+    let accept = server.seen()[0].header("accept").map(str::to_owned);
+    assert_eq!(accept.as_deref(), Some("application/x-ndjson"));
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_taken_up_after_the_last_record() {
+    let half = &line(2)[..20];
+    let server = Server::start([
+        Reply::chunked(&[&line(0), &line(1), half], false),
+        Reply::problem(503, "unavailable"),
+        Reply::nothing(),
+        // A daemon may begin a little earlier than it was asked to.
+        Reply::chunked(&[&line(1), &line(2)], false),
+        Reply::chunked(&[&line(3)], true),
+    ])
+    .await;
+    assert_eq!(read(&server, 0, true).await.unwrap(), [0, 1, 2, 3]);
+    let from = |n: u64| format!("GET /v0/jobs/{}/logs?from={n}&follow=true", Uuid::nil());
+    assert_eq!(
+        server.lines(),
+        [from(0), from(2), from(2), from(2), from(3)]
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_ends_the_log() {
+    let server = Server::start([
+        Reply::chunked(&[&line(0)], false),
+        Reply::problem(404, "not_found"),
+    ])
+    .await;
+    let error = read(&server, 0, true).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::NotFound));
+}
+
+#[tokio::test]
+async fn what_is_no_record_is_named() {
+    let server = Server::start([Reply::chunked(&["{}\n"], true)]).await;
+    let error = read(&server, 0, true).await.unwrap_err();
+    assert!(matches!(error, Error::Protocol { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn appended_records_are_a_list_with_a_number() {
+    let server = Server::start([
+        Reply::json(r#"{"received":6,"durable":4}"#),
+        Reply::problem(409, "log_mismatch"),
+    ])
+    .await;
+    let record = NewLogRecord {
+        at: chrono::DateTime::UNIX_EPOCH,
+        step: Some(0),
+        stream: Stream::Stderr,
+        text: "oh".to_owned(),
+    };
+    let client = server.client();
+    let records = std::slice::from_ref(&record);
+    let receipt = client.append_logs(Uuid::nil(), 5, records).await.unwrap();
+    assert_eq!((receipt.received, receipt.durable), (6, 4));
+    let request = &server.seen()[0];
+    assert_eq!(
+        request.line,
+        format!("PATCH /v0/jobs/{}/logs?from=5", Uuid::nil())
+    );
+    let sent: Vec<NewLogRecord> = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(sent, records);
+    let error = client.append_logs(Uuid::nil(), 9, &[record]).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::LogMismatch));
+    assert_eq!(error.problem().unwrap().next, Some(7));
+}

@@ -1,0 +1,54 @@
+//! The command line of `everscand`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Everscan's daemon: follows Git repositories and runs what they say.
+#[derive(Debug, Parser)]
+#[command(name = "everscand", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 stopped, 1 failed, 2 usage or configuration, 10 state folder in use, 11 state \
+folder of a newer format, 12 state folder damaged or not one, 13 address not available, 14 commit failed, 15 disk full.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the daemon.
+    Run(RunOptions),
+    /// Show it all in a temporary folder: push, dispatch, run, download.
+    Demo(DemoOptions),
+}
+
+/// Every setting is taken from the flag, then the environment, then the configuration file.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// The configuration file (YAML).
+    #[arg(long, env = "SERVICE_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The state folder; made when it is missing.
+    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Where to listen; port 0 takes a free one. The URL is printed on standard output.
+    #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A source to follow, beside those of the configuration file: NAME=URL.
+    #[arg(
+        long = "source",
+        env = "SERVICE_SOURCE",
+        value_name = "NAME=URL",
+        value_delimiter = ','
+    )]
+    pub(crate) sources: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoOptions {
+    /// Leave the daemon and the runner running, and the folder in place, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) keep: bool,
+}

@@ -1,0 +1,269 @@
+//! From flags, environment and the configuration file to checked settings.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::SourceName;
+use reconciler::{Location, LocationError, Reference, SourceConfig};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::arguments::RunOptions;
+
+/// Where the daemon listens when nothing is said: this machine only.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
+
+/// Time between two looks at a source when nothing is said.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Shortest time between two looks: a host that is asked more often takes it for an attack.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Checked settings.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) state: PathBuf,
+    pub(crate) listen: SocketAddr,
+    pub(crate) sources: Vec<SourceConfig>,
+}
+
+/// The configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    state: Option<PathBuf>,
+    #[serde(default)]
+    listen: Option<SocketAddr>,
+    #[serde(default)]
+    sources: Vec<FileSource>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileSource {
+    name: String,
+    url: String,
+    #[serde(default, rename = "ref")]
+    reference: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+    #[serde(default)]
+    interval: Option<String>,
+}
+
+/// Why the settings are no good.
+#[derive(Debug, Error)]
+pub(crate) enum ConfigurationError {
+    #[error("cannot read the configuration file {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("the configuration file {} is not valid: {problem}", path.display())]
+    Invalid { path: PathBuf, problem: String },
+    #[error(
+        "no state folder is named\nhint: give `--state-dir DIR`, or `state:` in the configuration file"
+    )]
+    NoState,
+    #[error("`--source {text}` is not NAME=URL")]
+    SourceFlag { text: String },
+    #[error("source `{name}`: {problem}")]
+    Source { name: String, problem: String },
+    #[error("two sources are named `{name}`")]
+    TwoSources { name: SourceName },
+}
+
+impl Settings {
+    /// Puts flags, environment and file together and checks them.
+    pub(crate) fn resolve(options: RunOptions) -> Result<Self, ConfigurationError> {
+        let (file, base) = match &options.config {
+            None => (File::default(), PathBuf::new()),
+            Some(path) => (
+                read(path)?,
+                path.parent().unwrap_or(Path::new("")).to_owned(),
+            ),
+        };
+        let state = options
+            .state_dir
+            .or_else(|| file.state.map(|state| base.join(state)));
+        let mut sources = Vec::new();
+        for source in file.sources {
+            sources.push(source.check(&base)?);
+        }
+        for text in options.sources {
+            let Some((name, url)) = text.split_once('=') else {
+                return Err(ConfigurationError::SourceFlag { text });
+            };
+            let (name, url) = (name.to_owned(), url.to_owned());
+            sources.push(
+                FileSource {
+                    name,
+                    url,
+                    reference: None,
+                    path: None,
+                    interval: None,
+                }
+                .check(Path::new(""))?,
+            );
+        }
+        let mut names = BTreeSet::new();
+        if let Some(twice) = sources.iter().find(|source| !names.insert(&source.name)) {
+            return Err(ConfigurationError::TwoSources {
+                name: twice.name.clone(),
+            });
+        }
+        Ok(Self {
+            state: state.ok_or(ConfigurationError::NoState)?,
+            listen: options.listen.or(file.listen).unwrap_or(LISTEN),
+            sources,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<File, ConfigurationError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigurationError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    serde_yaml::from_str(&text).map_err(|error| ConfigurationError::Invalid {
+        path: path.to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+impl FileSource {
+    /// Checks a source; a relative path of a repository is relative to the configuration file.
+    fn check(self, base: &Path) -> Result<SourceConfig, ConfigurationError> {
+        let Self {
+            name,
+            url,
+            reference,
+            path,
+            interval,
+        } = self;
+        let fail = |problem: String| ConfigurationError::Source {
+            name: name.clone(),
+            problem,
+        };
+        let parsed_name: SourceName = name
+            .parse()
+            .map_err(|error: model::SourceNameError| fail(error.to_string()))?;
+        let location = match Location::parse(&url).map_err(|error| fail(with_hint(&error)))? {
+            Location::Local(path) => {
+                let path = base.join(path);
+                let absolute = std::path::absolute(&path)
+                    .map_err(|error| fail(format!("{}: {error}", path.display())))?;
+                Location::Local(absolute)
+            }
+            remote @ Location::Remote(_) => remote,
+        };
+        let reference = reference
+            .map(|text| Reference::parse(&text))
+            .transpose()
+            .map_err(|error| fail(error.to_string()))?;
+        let interval = match interval {
+            None => INTERVAL,
+            Some(text) => {
+                let interval = workflow::parse_duration(&text)
+                    .map_err(|error| fail(format!("interval: {error}")))?;
+                interval.to_std().unwrap_or_default()
+            }
+        };
+        if interval < SHORTEST_INTERVAL {
+            return Err(fail("interval: must be at least 1s".to_owned()));
+        }
+        let folder = path.as_deref().unwrap_or("workflows");
+        let folder = folder.trim_start_matches("./").trim_matches('/').to_owned();
+        Ok(SourceConfig {
+            name: parsed_name,
+            location,
+            reference,
+            folder,
+            interval,
+        })
+    }
+}
+
+/// What is wrong with a location, and what to do about it.
+fn with_hint(error: &LocationError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(config: Option<PathBuf>, sources: &[&str]) -> RunOptions {
+        RunOptions {
+            config,
+            state_dir: None,
+            listen: None,
+            sources: sources.iter().map(|&source| source.to_owned()).collect(),
+        }
+    }
+
+    fn resolve(text: &str, sources: &[&str]) -> Result<Settings, ConfigurationError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("everscand.yaml");
+        std::fs::write(&path, text).unwrap();
+        Settings::resolve(options(Some(path), sources))
+    }
+
+    #[test]
+    fn a_file_and_flags_add_up() {
+        let text = "state: st\nlisten: 127.0.0.1:9\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
+        let settings = resolve(text, &["b=/srv/b.git"]).unwrap();
+        assert!(settings.state.ends_with("st") && settings.state.is_absolute());
+        assert_eq!(settings.listen.port(), 9);
+        let [a, b] = settings.sources.as_slice() else {
+            panic!("{:?}", settings.sources)
+        };
+        assert_eq!(
+            (a.folder.as_str(), a.interval),
+            ("w", Duration::from_secs(300))
+        );
+        assert!(
+            matches!(&a.location, Location::Local(path) if path.is_absolute() && path.ends_with("repo"))
+        );
+        assert_eq!((b.folder.as_str(), b.interval), ("workflows", INTERVAL));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, sources, wanted) in [
+            ("listen: 127.0.0.1:1\n", &[][..], "no state folder"),
+            ("state: s\nstat: x\n", &[], "stat"),
+            ("state: s\nsources: [{name: 'a b', url: x}]\n", &[], "a b"),
+            (
+                "state: s\nsources: [{name: a, url: x, interval: never}]\n",
+                &[],
+                "interval",
+            ),
+            (
+                "state: s\nsources: [{name: a, url: x, interval: 0s}]\n",
+                &[],
+                "interval",
+            ),
+            (
+                "state: s\nsources: [{name: a, url: 'ext::sh'}]\n",
+                &[],
+                "ext",
+            ),
+            (
+                "state: s\nsources: [{name: a, url: x}]\n",
+                &["a=y"],
+                "two sources are named `a`",
+            ),
+            ("state: s\n", &["nothing"], "NAME=URL"),
+        ] {
+            let error = resolve(text, sources).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The demonstration: the whole path in a temporary folder, with the programs and commands that users run.
+//!
+//! Nothing is simulated. A Git repository is made and pushed to, the daemon, the runner and the command line are
+//! separate processes of this same file, and any step that does not happen ends the demonstration with its reason.
+
+mod processes;
+mod story;
+mod terminal;
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use thiserror::Error;
+
+use crate::arguments::DemoOptions;
+use crate::demo::story::Story;
+
+/// Why the demonstration did not come to its end.
+#[derive(Debug, Error)]
+pub(crate) enum DemoError {
+    #[error("cannot make {}", path.display())]
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot find this program's own file")]
+    OwnFile(#[source] std::io::Error),
+    #[error("cannot start `{program}`{}", if program == "git" { "; is Git installed?" } else { "" })]
+    Spawn {
+        program: String,
+        source: std::io::Error,
+    },
+    #[error("`{command}` ended with {status}: {said}")]
+    Failed {
+        command: String,
+        status: ExitStatus,
+        said: String,
+    },
+    #[error("{program} did not say {wanted}")]
+    Silent {
+        program: &'static str,
+        wanted: &'static str,
+    },
+    #[error("{0}")]
+    Unexpected(String),
+    #[error("cannot write to the terminal")]
+    Terminal(#[source] std::io::Error),
+}
+
+/// Shows it all; with `--keep` leaves it running until Ctrl-C.
+pub(crate) fn demo(options: &DemoOptions) -> Result<(), DemoError> {
+    Story::begin()?.tell(options.keep)
+}

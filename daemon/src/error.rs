@@ -1,0 +1,67 @@
+//! Why the daemon ended, as text and as exit code.
+
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+use crate::configuration::ConfigurationError;
+use crate::demo::DemoError;
+use crate::exit;
+
+/// Why the daemon ended other than as asked.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error("cannot open the state")]
+    Open(#[from] state::OpenError),
+    #[error("cannot listen on {address}; is another program using it?")]
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
+    #[error("cannot start")]
+    Start(#[from] state::SubmitError),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] std::io::Error),
+    #[error(transparent)]
+    Fatal(#[from] state::Fatal),
+    #[error("the demonstration failed")]
+    Demo(#[from] DemoError),
+}
+
+impl Error {
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Configuration(_) => exit::USAGE,
+            Self::Open(state::OpenError::Store(error)) => match error {
+                store::OpenError::Locked { .. } => exit::STATE_IN_USE,
+                store::OpenError::NewerFormat { .. } => exit::NEWER_FORMAT,
+                store::OpenError::NotAState { .. } | store::OpenError::Damaged { .. } => {
+                    exit::STATE_UNUSABLE
+                }
+                store::OpenError::Disk(error) if error.is_full() => exit::DISK_FULL,
+                store::OpenError::Disk(_) => exit::FAILED,
+            },
+            Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
+            Self::Start(state::SubmitError::DiskFull) => exit::DISK_FULL,
+            Self::Open(state::OpenError::Thread(_))
+            | Self::Start(_)
+            | Self::Runtime(_)
+            | Self::Demo(_) => exit::FAILED,
+            Self::Listen { .. } => exit::ADDRESS,
+            Self::Fatal(_) => exit::COMMIT_FAILED,
+        }
+    }
+
+    /// The error and everything that led to it, for a person.
+    pub(crate) fn report(&self) -> String {
+        let mut text = format!("error: {self}");
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(&format!("\n  caused by: {error}"));
+            source = error.source();
+        }
+        text
+    }
+}

@@ -1,0 +1,20 @@
+//! The exit codes of `everscand`, documented in `docs/operating.md`.
+
+/// Stopped as asked.
+pub(crate) const STOPPED: u8 = 0;
+/// Anything that has no code of its own.
+pub(crate) const FAILED: u8 = 1;
+/// Wrong arguments or configuration.
+pub(crate) const USAGE: u8 = 2;
+/// Another daemon has the state folder.
+pub(crate) const STATE_IN_USE: u8 = 10;
+/// The state folder was written by a newer program.
+pub(crate) const NEWER_FORMAT: u8 = 11;
+/// The state folder is damaged, or is no state folder.
+pub(crate) const STATE_UNUSABLE: u8 = 12;
+/// The address cannot be listened on.
+pub(crate) const ADDRESS: u8 = 13;
+/// The disk failed while committing: what is on it is known after the next start.
+pub(crate) const COMMIT_FAILED: u8 = 14;
+/// The disk is full and the daemon cannot even start.
+pub(crate) const DISK_FULL: u8 = 15;

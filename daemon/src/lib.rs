@@ -1,0 +1,72 @@
+//! `everscand`: configuration, composition and shutdown of the daemon, and the demonstration.
+//!
+//! Called under the name `everscan` or `everscan-runner` it is that program, so that one file is a whole installation.
+//! Rules of the domain are none of its business.
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests lay out files and start the programs they are about"
+    )
+)]
+
+mod arguments;
+mod configuration;
+mod demo;
+mod error;
+mod exit;
+mod run;
+mod system;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+use crate::error::Error;
+
+/// Runs the program that the first of `args` names, with the rest.
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    let name = args
+        .first()
+        .map(Path::new)
+        .and_then(Path::file_name)
+        .unwrap_or(OsStr::new("everscand"));
+    match name.to_str() {
+        Some("everscan") => cli::main(args),
+        Some("everscan-runner") => runner::main(args),
+        Some(_) | None => daemon(args),
+    }
+}
+
+fn daemon(args: Vec<OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(args) {
+        Ok(arguments) => arguments,
+        Err(told) => {
+            // Nobody is left to be told when the terminal is gone.
+            drop(told.print());
+            return ExitCode::from(if told.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::STOPPED
+            });
+        }
+    };
+    let ended = match arguments.command {
+        Command::Run(options) => configuration::Settings::resolve(options)
+            .map_err(Error::from)
+            .and_then(run::run),
+        Command::Demo(options) => demo::demo(&options).map_err(Error::from),
+    };
+    match ended {
+        Ok(()) => ExitCode::from(exit::STOPPED),
+        Err(error) => {
+            drop(writeln!(std::io::stderr(), "{}", error.report()));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -1,0 +1,37 @@
+# The verbs of this repository. `just` lists them.
+
+_default:
+    @just --list --unsorted
+
+# Show the whole path in a temporary folder.
+demo:
+    cargo run --release --bin everscand -- demo
+
+# Run every test.
+test *ARGS:
+    cargo test --workspace {{ ARGS }}
+
+# Run the tests of one package.
+test-package PACKAGE *ARGS:
+    cargo test --package {{ PACKAGE }} {{ ARGS }}
+
+# Format and lint, as a change must pass it.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Format the code.
+fmt:
+    cargo fmt --all
+
+# Print the figures of the benches.
+bench:
+    cargo bench --package daemon
+
+# Look at licences, advisories and origins of the dependencies; needs cargo-deny.
+deny:
+    cargo deny check
+
+# Everything that is checked before a change lands.
+ci:
+    .ci/run

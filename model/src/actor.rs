@@ -1,0 +1,39 @@
+//! Who caused a change.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{RunnerId, TokenId};
+
+/// Who caused a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Actor {
+    /// The daemon by itself: a schedule, a deadline, a push.
+    Daemon,
+    /// The holder of a personal access token.
+    Token {
+        /// The token.
+        id: TokenId,
+        /// Its name when it acted.
+        name: String,
+    },
+    /// A runner.
+    Runner {
+        /// The runner.
+        id: RunnerId,
+        /// Its name when it acted.
+        name: String,
+    },
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Daemon => f.write_str("everscand"),
+            Self::Token { name, .. } => write!(f, "token {name}"),
+            Self::Runner { name, .. } => write!(f, "runner {name}"),
+        }
+    }
+}

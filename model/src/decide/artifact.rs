@@ -1,0 +1,100 @@
+//! A worker has uploaded an artifact.
+
+use std::sync::Arc;
+
+use super::report::running;
+use super::{Command, Decision, Refusal, Urgency};
+use crate::job::{Artifact, Job};
+use crate::life_cycle::JobEvent;
+use crate::limits::CONTENT_DIGEST_BYTES;
+use crate::moment::Moment;
+use crate::world::{Change, World};
+use crate::{ArtifactId, JobId, TokenHash};
+
+/// Record an artifact whose bytes are stored and durable.
+#[derive(Debug, Clone)]
+pub struct StoreArtifact {
+    /// The job.
+    pub job: JobId,
+    /// Hash of the worker's token.
+    pub token: TokenHash,
+    /// The artifact's name.
+    pub name: String,
+    /// Bytes of the zip.
+    pub size: u64,
+    /// SHA-256 of the zip, hexadecimal.
+    pub sha256: String,
+    /// Digest over entry names and contents.
+    pub content_digest: String,
+}
+
+impl Command for StoreArtifact {
+    type Answer = Artifact;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    /// A repeat with the same bytes gets the same answer, one with others is refused.
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Artifact>, Refusal> {
+        let (job, run) = running(world, self.job, self.token)?;
+        if let Some(stored) = run.artifacts.iter().find(|stored| stored.name == self.name) {
+            return if stored.sha256 == self.sha256 {
+                Ok(Decision::unchanged(stored.clone()))
+            } else {
+                Err(Refusal::ArtifactMismatch {
+                    job: job.id,
+                    artifact: self.name,
+                })
+            };
+        }
+        let declared = world
+            .revision(job.revision.id)
+            .and_then(|revision| revision.definition.scan(job.scan.as_str()))
+            .and_then(|scan| {
+                scan.artifacts
+                    .iter()
+                    .find(|artifact| artifact.name == self.name)
+            });
+        let Some(declared) = declared else {
+            return Err(Refusal::UndeclaredArtifact {
+                scan: job.scan.to_string(),
+                artifact: self.name,
+            });
+        };
+        let digest = &self.content_digest;
+        if digest.is_empty()
+            || digest.len() > CONTENT_DIGEST_BYTES
+            || !digest.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(Refusal::BadReport {
+                job: job.id,
+                problem: format!(
+                    "the content digest must be 1 to {CONTENT_DIGEST_BYTES} visible ASCII characters"
+                ),
+            });
+        }
+        let artifact = Artifact {
+            id: ArtifactId::derive(job.id, &self.name),
+            name: self.name,
+            size: self.size,
+            sha256: self.sha256,
+            content_digest: self.content_digest,
+            created_at: moment.now,
+            expires_at: declared.expires_in.map(|life| moment.now + life),
+        };
+        let state = job
+            .state
+            .clone()
+            .on_event(JobEvent::ArtifactStored(artifact.clone()))
+            .map_err(|source| Refusal::IllegalTransition {
+                job: job.id,
+                source,
+            })?;
+        let job = Arc::new(Job {
+            state,
+            ..Job::clone(job)
+        });
+        Ok(Decision {
+            changes: vec![Change::Job(job)],
+            answer: artifact,
+        })
+    }
+}

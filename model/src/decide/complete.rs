@@ -1,0 +1,132 @@
+//! A worker is done.
+
+use std::sync::Arc;
+
+use super::finish::finish;
+use super::report::{check_steps, declared_steps, running};
+use super::{Command, Decision, Refusal, Urgency};
+use crate::job::{End, Job, Step, StepOutcome};
+use crate::life_cycle::{JobEvent, Verdict};
+use crate::limits::MESSAGE_CHARS;
+use crate::moment::Moment;
+use crate::world::World;
+use crate::{Actor, JobId, Reason, TokenHash};
+
+/// Complete a job with what its worker reports.
+#[derive(Debug, Clone)]
+pub struct Complete {
+    /// The job.
+    pub job: JobId,
+    /// Hash of the worker's token.
+    pub token: TokenHash,
+    /// The state of all steps.
+    pub steps: Vec<Step>,
+    /// Number of log records, all of which are stored.
+    pub log_records: u64,
+    /// What failed the job outside its steps.
+    pub failure: Option<Failure>,
+}
+
+/// A failure that is no step's, with the worker's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// An artifact's path, condition or upload failed.
+    Artifact(String),
+    /// An environment value of the scan could not be evaluated.
+    Env(String),
+    /// The runner could not prepare the job.
+    Setup(String),
+    /// The runner was told to stop at once.
+    RunnerStopped(String),
+}
+
+impl Command for Complete {
+    type Answer = Arc<Job>;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
+        let (job, run) = running(world, self.job, self.token)?;
+        let steps = check_steps(world, job, self.steps)?;
+        let reason = outcome(job, &steps, declared_steps(world, job), self.failure)?;
+        let verdict = if reason == Reason::StepsSucceeded {
+            Verdict::Succeeded
+        } else {
+            Verdict::Failed
+        };
+        let actor = Actor::Runner {
+            id: run.runner.id,
+            name: run.runner.name.clone(),
+        };
+        let end = End {
+            at: moment.now,
+            reason,
+            actor,
+        };
+        let event = JobEvent::Completed {
+            end,
+            verdict,
+            steps,
+            log_records: self.log_records,
+        };
+        let (job, changes) = finish(world, job, event, moment)?;
+        Ok(Decision {
+            changes,
+            answer: job,
+        })
+    }
+}
+
+/// What the report comes to. A failure outside the steps is told only when no step had failed the job before.
+fn outcome(
+    job: &Job,
+    steps: &[Step],
+    declared: usize,
+    failure: Option<Failure>,
+) -> Result<Reason, Refusal> {
+    let failed = steps
+        .iter()
+        .find(|step| step.outcome == Some(StepOutcome::Failed));
+    if let Some(step) = failed {
+        return Ok(Reason::StepFailed {
+            step: step.index,
+            exit_code: step.exit_code,
+        });
+    }
+    if let Some(failure) = failure {
+        return Ok(match failure {
+            Failure::Artifact(message) => Reason::ArtifactFailed {
+                message: cut(message),
+            },
+            Failure::Env(message) => Reason::EnvFailed {
+                message: cut(message),
+            },
+            Failure::Setup(message) => Reason::SetupFailed {
+                message: cut(message),
+            },
+            Failure::RunnerStopped(message) => Reason::RunnerStopped {
+                message: cut(message),
+            },
+        });
+    }
+    let done = |step: &Step| {
+        matches!(
+            step.outcome,
+            Some(StepOutcome::Succeeded | StepOutcome::Skipped)
+        )
+    };
+    if steps.len() == declared && steps.iter().all(done) {
+        Ok(Reason::StepsSucceeded)
+    } else {
+        Err(Refusal::BadReport {
+            job: job.id,
+            problem: format!(
+                "{} of {declared} steps have ended and nothing is reported as failed",
+                steps.iter().filter(|step| done(step)).count()
+            ),
+        })
+    }
+}
+
+fn cut(message: String) -> String {
+    message.chars().take(MESSAGE_CHARS).collect()
+}

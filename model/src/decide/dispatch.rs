@@ -1,0 +1,175 @@
+//! Starting a job by hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use workflow::{InputValue, ScanName};
+
+use super::{Command, Decision, Refusal, Urgency};
+use crate::idempotency::{Idempotency, IdempotencyKey};
+use crate::job::{Inputs, Job, JobState, Trigger};
+use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP};
+use crate::moment::Moment;
+use crate::revision::{ActiveWorkflow, WorkflowStatus};
+use crate::world::{Change, World};
+use crate::{Actor, JobId, Reason, RevisionId, Timestamp, WorkflowId};
+
+/// Start a job of a scan, with inputs that were checked against `revision`.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    /// The workflow.
+    pub workflow: WorkflowId,
+    /// The scan.
+    pub scan: ScanName,
+    /// The revision the inputs were checked against.
+    pub revision: RevisionId,
+    /// Complete with defaults.
+    pub inputs: Inputs,
+    /// Who asks.
+    pub actor: Actor,
+    /// What tells a repeat of this request.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+/// A dispatch whose inputs fit.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// The scan.
+    pub scan: ScanName,
+    /// The revision the inputs were checked against.
+    pub revision: RevisionId,
+    /// Complete with defaults.
+    pub inputs: BTreeMap<String, InputValue>,
+}
+
+/// Checks what a dispatcher gave against the active revision, before anything large is stored.
+pub fn check_dispatch(
+    world: &World,
+    workflow: WorkflowId,
+    scan: &str,
+    given: &BTreeMap<String, Value>,
+) -> Result<Checked, Refusal> {
+    let workflow = active(world, workflow)?;
+    let Some(declared) = workflow.revision.definition.scan(scan) else {
+        return Err(no_such_scan(&workflow, scan));
+    };
+    let inputs = declared
+        .accept_inputs(given)
+        .map_err(|errors| Refusal::InvalidInputs {
+            scan: scan.to_owned(),
+            errors,
+        })?;
+    Ok(Checked {
+        scan: declared.name.clone(),
+        revision: workflow.record.revision.id,
+        inputs,
+    })
+}
+
+fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
+    let workflow = world.workflow(id).ok_or_else(|| Refusal::NoSuchWorkflow {
+        workflow: id.to_string(),
+    })?;
+    match workflow.record.status {
+        WorkflowStatus::Active => Ok(workflow),
+        WorkflowStatus::Retired { .. } => Err(Refusal::Retired {
+            workflow: workflow.record.name.clone(),
+        }),
+    }
+}
+
+fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {
+    Refusal::NoSuchScan {
+        workflow: workflow.record.name.clone(),
+        scan: scan.chars().take(80).collect(),
+        known: workflow
+            .revision
+            .definition
+            .scans()
+            .map(|scan| scan.name.to_string())
+            .collect(),
+    }
+}
+
+impl Command for Dispatch {
+    /// The new job, or for a repeated request the job of the first.
+    type Answer = JobId;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<JobId>, Refusal> {
+        if let Some(first) = repeated_dispatch(world, self.idempotency.as_ref(), moment.now)? {
+            return Ok(Decision::unchanged(first));
+        }
+        let workflow = active(world, self.workflow)?;
+        if workflow.record.revision.id != self.revision {
+            return Err(Refusal::RevisionChanged {
+                workflow: workflow.record.name.clone(),
+            });
+        }
+        if workflow.scan(&self.scan).is_none() {
+            return Err(no_such_scan(&workflow, self.scan.as_str()));
+        }
+        let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
+        let mut changes = remember(world, self.idempotency, id, moment);
+        changes.push(Change::Job(Arc::new(Job {
+            id,
+            project: workflow.record.project,
+            workflow: workflow.record.reference(),
+            revision: workflow.record.revision.clone(),
+            scan: self.scan,
+            trigger: Trigger::Dispatch,
+            reason: Reason::Dispatched,
+            actor: self.actor,
+            inputs: self.inputs,
+            created_at: moment.now,
+            state: JobState::Scheduled,
+        })));
+        Ok(Decision {
+            changes,
+            answer: id,
+        })
+    }
+}
+
+/// The job of an earlier request with the same key, when this is a repeat of it: answered as it was then, whatever has
+/// become of the scan since.
+pub fn repeated_dispatch(
+    world: &World,
+    key: Option<&IdempotencyKey>,
+    now: Timestamp,
+) -> Result<Option<JobId>, Refusal> {
+    let first = key.and_then(|key| Some((key, world.idempotency(&key.key)?)));
+    match first.filter(|(_, first)| now < first.expires_at) {
+        None => Ok(None),
+        Some((key, first)) if first.request == key.request => Ok(Some(first.job)),
+        Some(_) => Err(Refusal::IdempotencyMismatch),
+    }
+}
+
+/// The record of a request that carried a key; a few that have run out go with it.
+fn remember(
+    world: &World,
+    key: Option<IdempotencyKey>,
+    job: JobId,
+    moment: &Moment<'_>,
+) -> Vec<Change> {
+    let Some(IdempotencyKey { key, request }) = key else {
+        return Vec::new();
+    };
+    let over = world
+        .idempotency_over(moment.now)
+        .filter(|over| *over != key)
+        .take(IDEMPOTENCY_SWEEP);
+    let mut changes: Vec<Change> = over
+        .map(|key| Change::IdempotencyRemoved(key.to_owned()))
+        .collect();
+    let expires_at = moment.now + IDEMPOTENCY;
+    changes.push(Change::Idempotency(Arc::new(Idempotency {
+        key,
+        request,
+        job,
+        expires_at,
+    })));
+    changes
+}

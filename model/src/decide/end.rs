@@ -1,0 +1,102 @@
+//! Ending a job other than by its own completion.
+
+use std::sync::Arc;
+
+use super::finish::finish;
+use super::{Command, Decision, Refusal, Urgency};
+use crate::job::{End, Job, JobState};
+use crate::life_cycle::JobEvent;
+use crate::moment::Moment;
+use crate::world::World;
+use crate::{Actor, JobId, Reason};
+
+/// Cancel a job for a person.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    /// The job.
+    pub job: JobId,
+    /// Who asks.
+    pub actor: Actor,
+}
+
+impl Command for Cancel {
+    type Answer = Arc<Job>;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
+        let job = world
+            .job(self.job)
+            .ok_or(Refusal::JobOver { job: self.job })?;
+        let end = End {
+            at: moment.now,
+            reason: Reason::CancelledByUser,
+            actor: self.actor,
+        };
+        let (job, changes) = finish(world, job, JobEvent::Cancelled(end), moment)?;
+        Ok(Decision {
+            changes,
+            answer: job,
+        })
+    }
+}
+
+/// Why the daemon ends a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Its runner is gone.
+    RunnerLost,
+    /// The scan's `timeout` passed.
+    TimedOut,
+    /// The worker session token ran out.
+    SessionExpired,
+    /// The scan is gone from its source before the job began.
+    Retired,
+}
+
+/// End a job because of something other than a person or its worker.
+#[derive(Debug, Clone)]
+pub struct EndJob {
+    /// The job.
+    pub job: JobId,
+    /// Why.
+    pub loss: Loss,
+}
+
+impl Command for EndJob {
+    type Answer = Arc<Job>;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    /// Retiring leaves alone what runs already, and what is wanted again because its scan came back meanwhile.
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
+        let job = world
+            .job(self.job)
+            .ok_or(Refusal::JobOver { job: self.job })?;
+        let end = |reason| End {
+            at: moment.now,
+            reason,
+            actor: Actor::Daemon,
+        };
+        let event = match (self.loss, &job.state) {
+            (Loss::RunnerLost, _) => JobEvent::Lost(end(Reason::RunnerLost)),
+            (Loss::TimedOut, _) => JobEvent::OutOfTime(end(Reason::TimedOut)),
+            (Loss::SessionExpired, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
+            (Loss::Retired, JobState::Scheduled) if world.is_orphan(job) => {
+                JobEvent::Cancelled(end(Reason::Retired))
+            }
+            (
+                Loss::Retired,
+                JobState::Scheduled
+                | JobState::Running { .. }
+                | JobState::Succeeded { .. }
+                | JobState::Failed { .. }
+                | JobState::Cancelled { .. }
+                | JobState::Skipped { .. },
+            ) => return Ok(Decision::unchanged(job.clone())),
+        };
+        let (job, changes) = finish(world, job, event, moment)?;
+        Ok(Decision {
+            changes,
+            answer: job,
+        })
+    }
+}

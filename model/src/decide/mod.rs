@@ -1,0 +1,91 @@
+//! The decisions: one file for each family of commands.
+//!
+//! A decision reads the world, takes no other input than its command and the moment, and says what changes. It is
+//! taken by the one committer against everything decided before it, so two decisions can never conflict.
+
+mod artifact;
+mod claim;
+mod complete;
+mod dispatch;
+mod end;
+mod finish;
+mod refusal;
+mod report;
+mod runners;
+mod sources;
+mod tokens;
+mod workflows;
+
+pub use artifact::StoreArtifact;
+pub use claim::{Claim, Claimed};
+pub use complete::{Complete, Failure};
+pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
+pub use end::{Cancel, EndJob, Loss};
+pub use refusal::Refusal;
+pub use report::ReportSteps;
+pub use runners::{
+    CreateRegistration, NewRegistration, NewSession, RegisterRunner, RemoveRunner, RenewSession,
+};
+pub use sources::{ConfigureSource, DropSource, RecordLook, RecordTip};
+pub use tokens::{CreateToken, InitialToken, NewToken};
+pub use workflows::{Activate, Retire};
+
+use crate::moment::Moment;
+use crate::world::{Change, World};
+
+/// A wish that is decided on.
+pub trait Command: Send + 'static {
+    /// What the asker is told once the changes are durable.
+    type Answer: Send + 'static;
+
+    /// Whether the command still goes through on a full disk.
+    const URGENCY: Urgency;
+
+    /// Decides.
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Self::Answer>, Refusal>;
+}
+
+/// How a command stands to a full disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Begins something new: refused when space runs out.
+    Ordinary,
+    /// Ends something: goes through as long as the journal has room.
+    Finishing,
+}
+
+/// What changes, and what the asker is told once it is durable.
+#[derive(Debug)]
+#[must_use]
+pub struct Decision<A> {
+    /// In the order in which they apply; all or none.
+    pub changes: Vec<Change>,
+    /// For the asker.
+    pub answer: A,
+}
+
+impl<A> Decision<A> {
+    /// A decision that changes nothing.
+    pub const fn unchanged(answer: A) -> Self {
+        Self {
+            changes: Vec::new(),
+            answer,
+        }
+    }
+}
+
+/// Takes the decision on `command` in this `world` at this `moment`.
+pub fn decide<C: Command>(
+    world: &World,
+    command: C,
+    moment: &mut Moment<'_>,
+) -> Result<Decision<C::Answer>, Refusal> {
+    command.decide(world, moment)
+}
+
+#[cfg(test)]
+mod tests;

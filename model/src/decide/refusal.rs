@@ -1,0 +1,129 @@
+//! Why a command was refused.
+
+use thiserror::Error;
+use workflow::InputError;
+
+use crate::JobId;
+
+/// Why a command was refused. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Refusal {
+    /// No workflow of that id.
+    #[error("there is no workflow `{workflow}`")]
+    NoSuchWorkflow {
+        /// What was asked for.
+        workflow: String,
+    },
+    /// No scan of that name in the active revision.
+    #[error("workflow `{workflow}` has no scan `{scan}` (it has: {})", known.join(", "))]
+    NoSuchScan {
+        /// The workflow's name.
+        workflow: String,
+        /// What was asked for.
+        scan: String,
+        /// The scans it has.
+        known: Vec<String>,
+    },
+    /// The workflow's file is gone from its source.
+    #[error("workflow `{workflow}` is retired: its file is gone from the source")]
+    Retired {
+        /// The workflow's name.
+        workflow: String,
+    },
+    /// A new revision became active between reading the inputs and deciding.
+    #[error("workflow `{workflow}` changed while the dispatch was read")]
+    RevisionChanged {
+        /// The workflow's name.
+        workflow: String,
+    },
+    /// Inputs that do not fit the declaration.
+    #[error("the inputs do not fit what scan `{scan}` declares")]
+    InvalidInputs {
+        /// The scan's name.
+        scan: String,
+        /// One entry for each input.
+        errors: Vec<InputError>,
+    },
+    /// The idempotency key was used for another request.
+    #[error("the idempotency key was used for another request within the last 24 hours")]
+    IdempotencyMismatch,
+    /// No unfinished job of that id.
+    #[error("job {job} is over or does not exist")]
+    JobOver {
+        /// The job.
+        job: JobId,
+    },
+    /// Not legal in the job's state.
+    #[error("job {job}: {source}")]
+    IllegalTransition {
+        /// The job.
+        job: JobId,
+        /// What was tried in which state.
+        source: crate::IllegalTransition,
+    },
+    /// The caller does not hold the token of the job's execution.
+    #[error("job {job} is executed by another worker")]
+    NotYourJob {
+        /// The job.
+        job: JobId,
+    },
+    /// A worker's report that cannot be.
+    #[error("job {job}: {problem}")]
+    BadReport {
+        /// The job.
+        job: JobId,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The artifact is not one the scan declares.
+    #[error("scan `{scan}` declares no artifact `{artifact}`")]
+    UndeclaredArtifact {
+        /// The scan's name.
+        scan: String,
+        /// What was uploaded.
+        artifact: String,
+    },
+    /// The artifact was stored with another content.
+    #[error("job {job} has an artifact `{artifact}` with another content already")]
+    ArtifactMismatch {
+        /// The job.
+        job: JobId,
+        /// The artifact.
+        artifact: String,
+    },
+    /// The registration token is unknown, used or has run out.
+    #[error("the registration token is unknown, used up or older than 15 minutes")]
+    BadRegistration,
+    /// Too many registration tokens wait.
+    #[error("{waiting} registration tokens wait for their runners")]
+    TooManyRegistrations {
+        /// How many.
+        waiting: usize,
+    },
+    /// Another runner has that name.
+    #[error("a runner named `{name}` is registered already")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// A name, label, capacity or scope that is not acceptable.
+    #[error("{field}: {problem}")]
+    InvalidField {
+        /// Path of the member.
+        field: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// No runner of that id.
+    #[error("there is no such runner")]
+    NoSuchRunner,
+    /// A token may not make one that may do more.
+    #[error("a token cannot make one with more scopes than its own")]
+    TooStrong,
+    /// No source of that name.
+    #[error("there is no source `{source_name}`")]
+    NoSuchSource {
+        /// What was asked for.
+        source_name: String,
+    },
+}

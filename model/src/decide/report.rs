@@ -1,0 +1,113 @@
+//! A worker reports on its steps.
+
+use std::sync::Arc;
+
+use super::{Command, Decision, Refusal, Urgency};
+use crate::job::{Job, JobState, Run, Step};
+use crate::life_cycle::JobEvent;
+use crate::limits::{MESSAGE_CHARS, STEP_ERRORS_BYTES};
+use crate::moment::Moment;
+use crate::world::{Change, World};
+use crate::{JobId, TokenHash};
+
+/// Take over the state of all steps.
+#[derive(Debug, Clone)]
+pub struct ReportSteps {
+    /// The job.
+    pub job: JobId,
+    /// Hash of the worker's token.
+    pub token: TokenHash,
+    /// Every step that began or was skipped, in order.
+    pub steps: Vec<Step>,
+}
+
+impl Command for ReportSteps {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    /// A report that was overtaken by a later one changes nothing.
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let (job, run) = running(world, self.job, self.token)?;
+        let steps = check_steps(world, job, self.steps)?;
+        if run.steps == steps || is_behind(&steps, &run.steps) {
+            return Ok(Decision::unchanged(()));
+        }
+        let state = job
+            .state
+            .clone()
+            .on_event(JobEvent::StepsReported(steps))
+            .map_err(|source| Refusal::IllegalTransition {
+                job: job.id,
+                source,
+            })?;
+        Ok(Decision {
+            changes: vec![Change::Job(Arc::new(Job {
+                state,
+                ..Job::clone(job)
+            }))],
+            answer: (),
+        })
+    }
+}
+
+/// Whether a report knows less than an earlier one: steps only move forward.
+fn is_behind(report: &[Step], known: &[Step]) -> bool {
+    report.len() < known.len()
+        || report
+            .iter()
+            .zip(known)
+            .any(|(report, known)| report.outcome.is_none() && known.outcome.is_some())
+}
+
+/// The running job whose worker holds `token`.
+pub(super) fn running(
+    world: &World,
+    id: JobId,
+    token: TokenHash,
+) -> Result<(&Arc<Job>, &Run), Refusal> {
+    let job = world.job(id).ok_or(Refusal::JobOver { job: id })?;
+    match &job.state {
+        JobState::Running { run } if run.token == token => Ok((job, run)),
+        JobState::Running { .. } | JobState::Scheduled => Err(Refusal::NotYourJob { job: id }),
+        JobState::Succeeded { .. }
+        | JobState::Failed { .. }
+        | JobState::Cancelled { .. }
+        | JobState::Skipped { .. } => Err(Refusal::JobOver { job: id }),
+    }
+}
+
+/// Steps as a record may hold them: in order, none twice, none the scan does not have, texts cut to their bound.
+pub(super) fn check_steps(
+    world: &World,
+    job: &Job,
+    mut steps: Vec<Step>,
+) -> Result<Vec<Step>, Refusal> {
+    let declared = declared_steps(world, job);
+    let in_order = steps
+        .iter()
+        .enumerate()
+        .all(|(at, step)| step.index as usize == at);
+    if !in_order || steps.len() > declared {
+        return Err(Refusal::BadReport {
+            job: job.id,
+            problem: format!("steps must be reported from 0 in order and the scan has {declared}"),
+        });
+    }
+    let mut room = STEP_ERRORS_BYTES;
+    for error in steps.iter_mut().filter_map(|step| step.error.as_mut()) {
+        let chars = error.char_indices().take(MESSAGE_CHARS);
+        let ends = chars.map(|(at, char)| at + char.len_utf8());
+        let end = ends.take_while(|end| *end <= room).last().unwrap_or(0);
+        error.truncate(end);
+        room -= end;
+    }
+    Ok(steps)
+}
+
+/// How many steps the job's scan has.
+pub(super) fn declared_steps(world: &World, job: &Job) -> usize {
+    world
+        .revision(job.revision.id)
+        .and_then(|revision| revision.definition.scan(job.scan.as_str()))
+        .map_or(0, |scan| scan.steps.len())
+}

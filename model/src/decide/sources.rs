@@ -1,0 +1,301 @@
+//! What is known of sources.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Command, Decision, Refusal, Urgency};
+use crate::limits::{STALE_DIAGNOSTICS_BYTES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
+use crate::moment::Moment;
+use crate::source::{
+    Condition, ConditionKind, FileVerdict, Source, StaleFile, Status, TipRecord, TipRef,
+};
+use crate::world::{Change, World};
+use crate::{ProjectId, Reason, SourceName, Timestamp};
+
+/// Take over a source from the daemon's configuration.
+#[derive(Debug, Clone)]
+pub struct ConfigureSource {
+    /// Its name.
+    pub name: SourceName,
+    /// Where the repository is, without credentials.
+    pub url: String,
+    /// Branch, tag or commit; absent for the remote's default branch.
+    pub reference: Option<String>,
+    /// Folder of workflows within the repository.
+    pub folder: String,
+    /// Seconds between two looks.
+    pub interval_seconds: u64,
+}
+
+impl Command for ConfigureSource {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = world.source(&self.name);
+        let mut source = before.map_or_else(
+            || Source {
+                project: ProjectId::of_source(&self.name),
+                name: self.name.clone(),
+                url: String::new(),
+                reference: None,
+                folder: String::new(),
+                interval_seconds: 0,
+                configured: true,
+                tip: None,
+                conditions: vec![Condition {
+                    kind: ConditionKind::Fetched,
+                    status: Status::Unknown,
+                    reason: Reason::NeverFetched,
+                    changed_at: moment.now,
+                }],
+                stale_files: Vec::new(),
+            },
+            |before| Source::clone(before),
+        );
+        source.configured = true;
+        source.url = self.url;
+        source.reference = self.reference;
+        source.folder = self.folder;
+        source.interval_seconds = self.interval_seconds;
+        Ok(replace(before, source))
+    }
+}
+
+/// Let go of a source the configuration no longer names.
+#[derive(Debug, Clone)]
+pub struct DropSource {
+    /// Its name.
+    pub name: SourceName,
+}
+
+impl Command for DropSource {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = find(world, &self.name)?;
+        let source = Source {
+            configured: false,
+            ..Source::clone(before)
+        };
+        Ok(replace(Some(before), source))
+    }
+}
+
+/// Record how a look at the repository went when it brought no new tip. Changes nothing while nothing changes.
+#[derive(Debug, Clone)]
+pub struct RecordLook {
+    /// The source.
+    pub name: SourceName,
+    /// Whether the repository was read.
+    pub status: Status,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Command for RecordLook {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = find(world, &self.name)?;
+        let mut source = Source::clone(before);
+        set(
+            &mut source.conditions,
+            ConditionKind::Fetched,
+            self.status,
+            self.reason,
+            moment.now,
+        );
+        Ok(replace(Some(before), source))
+    }
+}
+
+/// Record a tip once everything it asks for has been decided.
+#[derive(Debug, Clone)]
+pub struct RecordTip {
+    /// The source.
+    pub name: SourceName,
+    /// The commit id.
+    pub commit: String,
+    /// First line of the message.
+    pub summary: String,
+    /// The commit's author.
+    pub author: String,
+    /// Whether the tip before it is no ancestor.
+    pub history_rewritten: bool,
+    /// Commits passed over since the tip before.
+    pub skipped: Vec<String>,
+    /// Whether there were more of them.
+    pub more_skipped: bool,
+    /// What became of the files whose state changed; very many are cut in the record.
+    pub files: Vec<FileVerdict>,
+    /// Files that are invalid at this tip.
+    pub stale_files: Vec<StaleFile>,
+    /// Number of workflow files at this tip.
+    pub file_count: u64,
+    /// Set when the source's folder does not exist at this tip.
+    pub folder_missing: bool,
+}
+
+impl Command for RecordTip {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = find(world, &self.name)?;
+        let mut source = Source::clone(before);
+        let same_commit = before.tip.as_ref().filter(|tip| tip.commit == self.commit);
+        let tip = same_commit.cloned().unwrap_or_else(|| TipRef {
+            number: before.tip.as_ref().map_or(0, |tip| tip.number) + 1,
+            commit: self.commit,
+            summary: self.summary,
+            author: self.author,
+            seen_at: moment.now,
+            history_rewritten: self.history_rewritten,
+        });
+        let invalid = self.stale_files.len() as u64;
+        let active = self.file_count.saturating_sub(invalid);
+        let (valid, valid_reason) = if self.folder_missing {
+            (
+                Status::Unknown,
+                Reason::FolderMissing {
+                    folder: source.folder.clone(),
+                },
+            )
+        } else if invalid == 0 {
+            (Status::True, Reason::FilesValid)
+        } else {
+            (
+                Status::False,
+                Reason::FilesInvalid {
+                    invalid,
+                    files: self.file_count,
+                },
+            )
+        };
+        let (running, running_reason) = if self.folder_missing {
+            (
+                Status::False,
+                Reason::FolderMissing {
+                    folder: source.folder.clone(),
+                },
+            )
+        } else if invalid == 0 {
+            (Status::True, Reason::TipActive)
+        } else {
+            (
+                Status::False,
+                Reason::TipPartlyActive {
+                    active,
+                    files: self.file_count,
+                },
+            )
+        };
+        set(
+            &mut source.conditions,
+            ConditionKind::Fetched,
+            Status::True,
+            Reason::Fetched,
+            moment.now,
+        );
+        set(
+            &mut source.conditions,
+            ConditionKind::Valid,
+            valid,
+            valid_reason,
+            moment.now,
+        );
+        set(
+            &mut source.conditions,
+            ConditionKind::Active,
+            running,
+            running_reason,
+            moment.now,
+        );
+        source.tip = Some(tip.clone());
+        source.stale_files = stale_files(self.stale_files);
+        let mut decision = replace(Some(before), source);
+        if same_commit.is_none() {
+            decision.changes.push(Change::Tip(Arc::new(TipRecord {
+                source: self.name,
+                tip,
+                skipped: self.skipped,
+                more_skipped: self.more_skipped,
+                files: fitting(self.files, TIP_VERDICTS_BYTES),
+                file_count: self.file_count,
+            })));
+        }
+        Ok(decision)
+    }
+}
+
+/// Stale files as a record may hold them: each has its share of the room for diagnostics, and very many are cut.
+fn stale_files(mut files: Vec<StaleFile>) -> Vec<StaleFile> {
+    let share = STALE_DIAGNOSTICS_BYTES / files.len().max(1);
+    for file in &mut files {
+        file.diagnostics = fitting(std::mem::take(&mut file.diagnostics), share);
+    }
+    fitting(files, STALE_FILES_BYTES)
+}
+
+/// The first items, as many as fit into `room` bytes of JSON.
+fn fitting<T: Serialize>(mut items: Vec<T>, room: usize) -> Vec<T> {
+    let sizes = items
+        .iter()
+        .map(|item| serde_json::to_vec(item).map_or(usize::MAX, |json| json.len()));
+    let ends = sizes.scan(0_usize, |end, size| {
+        *end = end.saturating_add(size);
+        Some(*end)
+    });
+    let count = ends.take_while(|end| *end <= room).count();
+    items.truncate(count);
+    items
+}
+
+fn find<'a>(world: &'a World, name: &SourceName) -> Result<&'a Arc<Source>, Refusal> {
+    world.source(name).ok_or_else(|| Refusal::NoSuchSource {
+        source_name: name.to_string(),
+    })
+}
+
+fn replace(before: Option<&Arc<Source>>, source: Source) -> Decision<()> {
+    if before.is_some_and(|before| **before == source) {
+        Decision::unchanged(())
+    } else {
+        Decision {
+            changes: vec![Change::Source(Arc::new(source))],
+            answer: (),
+        }
+    }
+}
+
+/// Sets a condition; the time moves only when its status does.
+fn set(
+    conditions: &mut Vec<Condition>,
+    kind: ConditionKind,
+    status: Status,
+    reason: Reason,
+    now: Timestamp,
+) {
+    match conditions
+        .iter_mut()
+        .find(|condition| condition.kind == kind)
+    {
+        Some(condition) => {
+            if condition.status != status {
+                condition.changed_at = now;
+            }
+            condition.status = status;
+            condition.reason = reason;
+        }
+        None => conditions.push(Condition {
+            kind,
+            status,
+            reason,
+            changed_at: now,
+        }),
+    }
+}

@@ -1,0 +1,144 @@
+//! Completion: what a worker's report comes to.
+
+use crate::decide::{Cancel, Complete, Failure, Refusal};
+use crate::job::StepOutcome as Outcome;
+use crate::job::StepStatus as Status;
+use crate::limits::MESSAGE_CHARS;
+use crate::testing::{House, complete, ended, key, step, succeeded};
+use crate::{Actor, Change, HistoryLine, Step, TokenHash};
+
+/// Completes a running job of two steps; answers the state and the reason's code, or the refusal's text.
+fn outcome(steps: Vec<Step>, failure: Option<Failure>) -> String {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    let command = Complete {
+        steps,
+        failure,
+        ..complete(job, token)
+    };
+    match house.changes(command) {
+        Ok((changes, answer)) => {
+            let (state, reason) = ended(&changes).unwrap();
+            assert_eq!(answer.state.name(), state);
+            format!("{state}: {}", reason.code())
+        }
+        Err(refusal) => {
+            assert!(matches!(refusal, Refusal::BadReport { .. }), "{refusal:?}");
+            "refused".to_owned()
+        }
+    }
+}
+
+#[test]
+fn the_verdict_follows_from_the_steps_and_the_failure() {
+    let good = |index| step(index, Status::Succeeded, Some(Outcome::Succeeded));
+    let allowed = |index| step(index, Status::Failed, Some(Outcome::Succeeded));
+    let bad = |index| step(index, Status::Failed, Some(Outcome::Failed));
+    let skipped = |index| step(index, Status::Skipped, Some(Outcome::Skipped));
+    let stopped = |index| step(index, Status::Cancelled, Some(Outcome::Cancelled));
+    let running = |index| step(index, Status::Running, None);
+    let words = || "words".to_owned();
+
+    let table: Vec<(Vec<Step>, Option<Failure>, &str)> = vec![
+        (vec![good(0), good(1)], None, "succeeded: steps_succeeded"),
+        (
+            vec![allowed(0), skipped(1)],
+            None,
+            "succeeded: steps_succeeded",
+        ),
+        (vec![bad(0), good(1)], None, "failed: step_failed"),
+        (vec![bad(0)], None, "failed: step_failed"),
+        (
+            vec![good(0), bad(1)],
+            Some(Failure::Artifact(words())),
+            "failed: step_failed",
+        ),
+        (
+            vec![good(0), good(1)],
+            Some(Failure::Artifact(words())),
+            "failed: artifact_failed",
+        ),
+        (vec![], Some(Failure::Env(words())), "failed: env_failed"),
+        (
+            vec![],
+            Some(Failure::Setup(words())),
+            "failed: setup_failed",
+        ),
+        (
+            vec![stopped(0)],
+            Some(Failure::RunnerStopped(words())),
+            "failed: runner_stopped",
+        ),
+        (vec![], None, "refused"),
+        (vec![good(0)], None, "refused"),
+        (vec![good(0), running(1)], None, "refused"),
+        (vec![good(0), stopped(1)], None, "refused"),
+        (vec![good(1), good(0)], None, "refused"),
+        (vec![good(0), good(0)], None, "refused"),
+        (vec![good(0), good(1), good(2)], None, "refused"),
+    ];
+    for (steps, failure, expected) in table {
+        let told = format!("{steps:?} {failure:?}");
+        assert_eq!(outcome(steps, failure), expected, "{told}");
+    }
+}
+
+#[test]
+fn an_end_comes_with_the_head_and_a_line_of_history() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    let workflow = house.world.job(job).unwrap().workflow.id;
+    let (changes, _) = house.changes(complete(job, token)).unwrap();
+    let [
+        Change::Job(record),
+        Change::History(entry),
+        Change::Head(head),
+    ] = changes.as_slice()
+    else {
+        panic!("{changes:?}");
+    };
+    let line: HistoryLine = serde_json::from_str(&entry.line).unwrap();
+    assert_eq!(Some(line), HistoryLine::of(record));
+    assert_eq!((entry.page, entry.at), (0, 0));
+    assert_eq!(head.history.bytes, entry.line.len() as u64);
+    assert_eq!(head.totals.succeeded, 1);
+    assert_eq!(head.successes[0].order, house.order);
+    assert_eq!(house.world.head(&key(workflow, "probe")), Some(head));
+    assert!(house.world.job(job).is_none());
+    assert_eq!(house.world.jobs().count(), 0);
+}
+
+#[test]
+fn only_the_worker_completes_and_only_once() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    let stranger = complete(job, TokenHash::of("stranger"));
+    assert_eq!(
+        house.run(stranger).map(drop),
+        Err(Refusal::NotYourJob { job })
+    );
+    house.run(complete(job, token)).unwrap();
+    let over = Err(Refusal::JobOver { job });
+    assert_eq!(house.run(complete(job, token)).map(drop), over);
+
+    let (job, token) = house.running();
+    let actor = Actor::Daemon;
+    house.run(Cancel { job, actor }).unwrap();
+    let over = Err(Refusal::JobOver { job });
+    assert_eq!(house.run(complete(job, token)).map(drop), over);
+}
+
+#[test]
+fn a_worker_s_words_are_cut() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    let command = Complete {
+        steps: succeeded(2),
+        failure: Some(Failure::Artifact("ä".repeat(MESSAGE_CHARS + 1))),
+        ..complete(job, token)
+    };
+    let (changes, _) = house.changes(command).unwrap();
+    let (_, reason) = ended(&changes).unwrap();
+    let message = serde_json::to_value(reason).unwrap()["message"].clone();
+    assert_eq!(message.as_str().unwrap(), "ä".repeat(MESSAGE_CHARS));
+}

@@ -1,0 +1,167 @@
+//! Starting jobs by hand: inputs, refusals, repeats.
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use crate::decide::{Dispatch, Refusal, Retire, check_dispatch};
+use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP};
+use crate::testing::{House, NIGHTLY, key};
+use crate::{IdempotencyKey, Inputs, JobId, JobState, TokenId, Trigger, WorkflowId};
+
+fn with_key(house: &House, workflow: WorkflowId, key: &str, body: &str) -> Dispatch {
+    let token = TokenId::from_uuid(uuid::Uuid::nil());
+    Dispatch {
+        idempotency: Some(IdempotencyKey::new(
+            token,
+            "/dispatch",
+            key,
+            body.as_bytes(),
+        )),
+        ..house.dispatch_of(workflow, "probe", json!({})).unwrap()
+    }
+}
+
+#[test]
+fn a_job_waits_with_its_inputs_complete() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let id = house
+        .dispatch(workflow, "probe", json!({"target": "x"}))
+        .unwrap();
+    let job = house.world.job(id).unwrap();
+    assert_eq!(
+        (job.trigger, &job.state),
+        (Trigger::Dispatch, &JobState::Scheduled)
+    );
+    let Inputs::Inline(inputs) = &job.inputs else {
+        panic!("small inputs stand in the record");
+    };
+    assert_eq!(json!(inputs), json!({"target": "x", "deep": false}));
+    assert_eq!(id.moment(), house.now);
+    assert!(house.world.head(&key(workflow, "probe")).is_none());
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_all_told() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let refusal = house.dispatch(workflow, "strict", json!({"tarket": 1}));
+    let Err(Refusal::InvalidInputs { scan, errors }) = refusal else {
+        panic!("{refusal:?}");
+    };
+    let names: Vec<&str> = errors.iter().map(|error| error.input.as_str()).collect();
+    assert_eq!((scan.as_str(), names), ("strict", vec!["target", "tarket"]));
+}
+
+#[test]
+fn what_does_not_exist_or_is_gone_is_refused() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let other = WorkflowId::from_uuid(uuid::Uuid::nil());
+    let given = Default::default();
+    let check = |house: &House, workflow, scan| {
+        check_dispatch(&house.world, workflow, scan, &given).map(|checked| checked.scan)
+    };
+    assert!(matches!(
+        check(&house, other, "probe"),
+        Err(Refusal::NoSuchWorkflow { .. })
+    ));
+    assert_eq!(
+        check(&house, workflow, "prob"),
+        Err(Refusal::NoSuchScan {
+            workflow: "nightly".to_owned(),
+            scan: "prob".to_owned(),
+            known: vec!["probe".to_owned(), "strict".to_owned()],
+        })
+    );
+    let late = house.dispatch_of(workflow, "probe", json!({})).unwrap();
+    house.run(Retire { workflow }).unwrap();
+    let retired = Refusal::Retired {
+        workflow: "nightly".to_owned(),
+    };
+    assert_eq!(check(&house, workflow, "probe"), Err(retired.clone()));
+    assert_eq!(house.run(late), Err(retired));
+}
+
+#[test]
+fn inputs_checked_against_an_older_revision_are_not_taken() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let late = house.dispatch_of(workflow, "probe", json!({})).unwrap();
+    house.push("nightly", &format!("{NIGHTLY}# changed\n"));
+    assert!(matches!(
+        house.run(late),
+        Err(Refusal::RevisionChanged { .. })
+    ));
+}
+
+#[test]
+fn a_repeat_gets_the_job_of_the_first_also_when_much_has_changed() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let first = with_key(&house, workflow, "k", "{}");
+    let job = house.run(first.clone()).unwrap();
+    let (changes, repeat) = house.changes(first.clone()).unwrap();
+    assert_eq!((changes.len(), repeat), (0, job));
+
+    house.run(Retire { workflow }).unwrap();
+    house.pass(IDEMPOTENCY - TimeDelta::seconds(1));
+    assert_eq!(house.run(first), Ok(job));
+}
+
+#[test]
+fn a_key_stands_for_one_request_only() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let first = with_key(&house, workflow, "k", "{}");
+    house.run(first).unwrap();
+    let other = with_key(&house, workflow, "k", "{\"deep\":true}");
+    assert_eq!(house.run(other), Err(Refusal::IdempotencyMismatch));
+}
+
+#[test]
+fn a_key_is_free_again_after_a_day_and_its_new_use_is_kept_as_long() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let command = with_key(&house, workflow, "k", "{}");
+    let first = house.run(command.clone()).unwrap();
+    house.pass(IDEMPOTENCY);
+    let second = house.run(command.clone()).unwrap();
+    assert_ne!(first, second);
+
+    // A third request sweeps what has run out, and must not sweep the second use of the key.
+    house.pass(TimeDelta::hours(1));
+    let third = with_key(&house, workflow, "other", "{}");
+    house.run(third).unwrap();
+    assert_eq!(house.run(command), Ok(second));
+}
+
+#[test]
+fn requests_that_have_run_out_do_not_pile_up() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    for number in 0..10 {
+        let command = with_key(&house, workflow, &format!("old {number}"), "{}");
+        house.run(command).unwrap();
+    }
+    house.pass(IDEMPOTENCY);
+    let left = |house: &House| house.world.idempotency_over(house.now).count();
+    for round in 1..=5 {
+        let command = with_key(&house, workflow, &format!("new {round}"), "{}");
+        house.run(command).unwrap();
+        assert_eq!(left(&house), 10 - round * IDEMPOTENCY_SWEEP);
+    }
+}
+
+#[test]
+fn ids_rise_while_the_clock_steps_back() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let mut latest = JobId::FIRST;
+    for _ in 0..50 {
+        let job = house.dispatch(workflow, "probe", json!({})).unwrap();
+        assert!(job > latest);
+        latest = job;
+        house.pass(TimeDelta::seconds(-7));
+    }
+}

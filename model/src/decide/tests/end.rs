@@ -1,0 +1,110 @@
+//! Ends that are no completion: by a person, a deadline, a loss, a removal.
+
+use serde_json::json;
+
+use crate::decide::{Cancel, EndJob, Loss, Refusal, Retire};
+use crate::testing::{House, NIGHTLY, ended, key};
+use crate::{Actor, JobId, Reason, TokenId};
+
+const LOSSES: [Loss; 4] = [
+    Loss::RunnerLost,
+    Loss::TimedOut,
+    Loss::SessionExpired,
+    Loss::Retired,
+];
+
+/// What a loss makes of a job: state and reason, `-` for nothing, or `refused`.
+fn outcome(house: &mut House, job: JobId, loss: Loss) -> String {
+    match house.changes(EndJob { job, loss }) {
+        Ok((changes, answer)) => match ended(&changes) {
+            Some((state, reason)) => format!("{state}: {}", reason.code()),
+            None => {
+                assert_eq!(Some(&answer), house.world.job(job));
+                "-".to_owned()
+            }
+        },
+        Err(refusal) => {
+            assert!(matches!(refusal, Refusal::IllegalTransition { .. }));
+            "refused".to_owned()
+        }
+    }
+}
+
+fn scheduled(house: &mut House) -> JobId {
+    let workflow = house.push("nightly", NIGHTLY);
+    house.dispatch(workflow, "probe", json!({})).unwrap()
+}
+
+#[test]
+fn a_loss_ends_what_runs() {
+    let expected = [
+        "failed: runner_lost",
+        "cancelled: timed_out",
+        "cancelled: session_expired",
+        "-",
+    ];
+    for (loss, expected) in LOSSES.into_iter().zip(expected) {
+        let mut house = House::new();
+        let (job, _) = house.running();
+        assert_eq!(outcome(&mut house, job, loss), expected, "{loss:?}");
+    }
+}
+
+#[test]
+fn what_waits_cannot_be_lost_or_out_of_time() {
+    for (loss, expected) in LOSSES
+        .into_iter()
+        .zip(["refused", "refused", "refused", "-"])
+    {
+        let mut house = House::new();
+        let job = scheduled(&mut house);
+        assert_eq!(outcome(&mut house, job, loss), expected, "{loss:?}");
+        assert!(house.world.job(job).is_some());
+    }
+}
+
+#[test]
+fn retiring_ends_what_waits_and_spares_what_runs_or_is_wanted_again() {
+    let mut house = House::new();
+    let (running, _) = house.running();
+    let waiting = scheduled(&mut house);
+    let workflow = house.world.job(waiting).unwrap().workflow.id;
+
+    house.run(Retire { workflow }).unwrap();
+    assert_eq!(outcome(&mut house, running, Loss::Retired), "-");
+    house.push("nightly", NIGHTLY);
+    assert_eq!(outcome(&mut house, waiting, Loss::Retired), "-");
+    house.run(Retire { workflow }).unwrap();
+    assert_eq!(
+        outcome(&mut house, waiting, Loss::Retired),
+        "cancelled: retired"
+    );
+}
+
+#[test]
+fn a_person_cancels_what_waits_and_what_runs_and_nothing_else() {
+    let mut house = House::new();
+    let actor = Actor::Token {
+        id: TokenId::from_uuid(uuid::Uuid::nil()),
+        name: "ops".to_owned(),
+    };
+    let waiting = scheduled(&mut house);
+    let (running, _) = house.running();
+    for job in [waiting, running] {
+        let cancel = Cancel {
+            job,
+            actor: actor.clone(),
+        };
+        let ended = house.run(cancel.clone()).unwrap();
+        let end = ended.state.end().unwrap();
+        assert_eq!(
+            (&end.reason, &end.actor),
+            (&Reason::CancelledByUser, &actor)
+        );
+        assert_eq!(ended.state.run().is_some(), job == running);
+
+        assert_eq!(house.run(cancel), Err(Refusal::JobOver { job }));
+    }
+    let workflow = key(house.push("nightly", NIGHTLY), "probe");
+    assert_eq!(house.world.head(&workflow).unwrap().totals.cancelled, 2);
+}

@@ -1,0 +1,12 @@
+//! What is promised of every decision, one file for each family; `properties` drives all of them at random.
+
+mod claim;
+mod complete;
+mod dispatch;
+mod end;
+mod properties;
+mod report;
+mod runners;
+mod sources;
+mod tokens;
+mod workflows;

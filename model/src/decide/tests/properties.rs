@@ -1,0 +1,391 @@
+//! Random commands against a naive record of what has happened. The seed is fixed, so a failure repeats itself.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::json;
+
+use crate::decide::{
+    Cancel, Claim, Command, Complete, Dispatch, EndJob, Failure, Loss, Refusal, RemoveRunner,
+    ReportSteps, Retire, StoreArtifact,
+};
+use crate::job::{StepOutcome as Outcome, StepStatus as Status};
+use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
+use crate::{
+    Actor, Change, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead, ScanKey, Tail, TokenHash,
+    TokenId, Totals, WorkflowId, World,
+};
+
+/// Something that may happen. Numbers choose among few things, so that commands meet.
+#[derive(Debug, Clone)]
+enum Action {
+    Push { workflow: u8, version: u8 },
+    Retire { workflow: u8 },
+    Dispatch { workflow: u8, key: Option<u8> },
+    Register { name: u8 },
+    RemoveRunner { runner: u8 },
+    Claim { job: u8, runner: u8, stranger: bool },
+    Report { job: u8, steps: u8 },
+    Store { job: u8, content: u8 },
+    Complete { job: u8, good: bool },
+    Cancel { job: u8 },
+    End { job: u8, loss: u8 },
+    Pass { seconds: i64 },
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let few = 0..2_u8;
+    let job = 0..4_u8;
+    prop_oneof![
+        4 => (few.clone(), few.clone()).prop_map(|(workflow, version)| Action::Push { workflow, version }),
+        1 => few.clone().prop_map(|workflow| Action::Retire { workflow }),
+        8 => (few.clone(), prop::option::of(few.clone()))
+            .prop_map(|(workflow, key)| Action::Dispatch { workflow, key }),
+        3 => few.clone().prop_map(|name| Action::Register { name }),
+        1 => few.clone().prop_map(|runner| Action::RemoveRunner { runner }),
+        12 => (job.clone(), few.clone(), prop::bool::weighted(0.1))
+            .prop_map(|(job, runner, stranger)| Action::Claim { job, runner, stranger }),
+        2 => (job.clone(), few.clone()).prop_map(|(job, steps)| Action::Report { job, steps }),
+        2 => (job.clone(), few.clone()).prop_map(|(job, content)| Action::Store { job, content }),
+        8 => (job.clone(), prop::bool::weighted(0.8)).prop_map(|(job, good)| Action::Complete { job, good }),
+        1 => job.clone().prop_map(|job| Action::Cancel { job }),
+        2 => (job, 0..4_u8).prop_map(|(job, loss)| Action::End { job, loss }),
+        1 => (-90_000..90_000_i64).prop_map(|seconds| Action::Pass { seconds }),
+    ]
+}
+
+/// What is known of a scan by counting.
+#[derive(Default)]
+struct Past {
+    totals: Totals,
+    successes: Vec<(JobId, Order)>,
+    claim: Option<Order>,
+    history: Tail,
+}
+
+/// The house, and what has happened in it.
+struct Story {
+    house: House,
+    jobs: BTreeMap<JobId, Job>,
+    past: BTreeMap<ScanKey, Past>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let mut house = House::new();
+        house.push("0", NIGHTLY);
+        house.runner("0", &[]);
+        Self {
+            house,
+            jobs: BTreeMap::new(),
+            past: BTreeMap::new(),
+        }
+    }
+
+    /// One of the newest jobs, over or not.
+    fn job(&self, choice: u8) -> JobId {
+        let newest = self.jobs.keys().rev().nth(usize::from(choice));
+        newest.copied().unwrap_or(JobId::FIRST)
+    }
+
+    fn runner(&self, choice: u8) -> RunnerId {
+        let world = &self.house.world;
+        let count = world.runners().count().max(1);
+        let nth = world.runners().nth(usize::from(choice) % count);
+        nth.map_or(RunnerId::from_uuid(uuid::Uuid::nil()), |runner| runner.id)
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Push { workflow, version } => {
+                let text = format!("{NIGHTLY}# {version}\n");
+                self.settled(activate(&workflow.to_string(), &text));
+            }
+            Action::Retire { workflow } => {
+                let workflow = WorkflowId::derive(&source(), &workflow.to_string());
+                self.settled(Retire { workflow });
+            }
+            Action::Dispatch { workflow, key } => self.dispatch(workflow, key),
+            Action::Register { name } => {
+                let name = name.to_string();
+                if self.house.world.runners().all(|runner| runner.name != name) {
+                    self.house.runner(&name, &[]);
+                }
+            }
+            Action::RemoveRunner { runner } => {
+                let runner = self.runner(runner);
+                self.once(RemoveRunner { runner });
+            }
+            Action::Claim {
+                job,
+                runner,
+                stranger,
+            } => {
+                let (job, runner) = (self.job(job), self.runner(runner));
+                let token = TokenHash::of(&format!("{job}{stranger}"));
+                let command = Claim { job, runner, token };
+                if self.step(command.clone()).is_ok() {
+                    let (changes, repeat) = self.house.changes(command).unwrap();
+                    assert!(changes.is_empty(), "a repeated claim changes nothing");
+                    assert_eq!(Some(&repeat.job), self.house.world.job(job));
+                }
+            }
+            Action::Report { job, steps } => {
+                let (job, token) = self.worker(job);
+                let steps = succeeded(u32::from(steps));
+                self.settled(ReportSteps { job, token, steps });
+            }
+            Action::Store { job, content } => {
+                let (job, token) = self.worker(job);
+                self.settled(StoreArtifact {
+                    job,
+                    token,
+                    name: ["hosts", "ports"][usize::from(content % 2)].to_owned(),
+                    size: 1,
+                    sha256: content.to_string(),
+                    content_digest: content.to_string(),
+                });
+            }
+            Action::Complete { job, good } => {
+                let (job, token) = self.worker(job);
+                let bad = step(0, Status::Failed, Some(Outcome::Failed));
+                self.once(Complete {
+                    steps: if good { succeeded(2) } else { vec![bad] },
+                    failure: (!good).then(|| Failure::Artifact("none".to_owned())),
+                    ..complete(job, token)
+                });
+            }
+            Action::Cancel { job } => {
+                let (job, actor) = (self.job(job), Actor::Daemon);
+                self.once(Cancel { job, actor });
+            }
+            Action::End { job, loss } => {
+                let losses = [
+                    Loss::RunnerLost,
+                    Loss::TimedOut,
+                    Loss::SessionExpired,
+                    Loss::Retired,
+                ];
+                let (job, loss) = (self.job(job), losses[usize::from(loss)]);
+                // Refused, or nothing to do, or the end; all of them are looked at as they come.
+                self.step(EndJob { job, loss }).ok();
+            }
+            Action::Pass { seconds } => self.house.pass(TimeDelta::seconds(seconds)),
+        }
+    }
+
+    fn dispatch(&mut self, workflow: u8, key: Option<u8>) {
+        let workflow = WorkflowId::derive(&source(), &workflow.to_string());
+        let token = TokenId::from_uuid(uuid::Uuid::nil());
+        let idempotency = key.map(|key| {
+            let request = workflow.to_string();
+            IdempotencyKey::new(token, "/dispatch", &key.to_string(), request.as_bytes())
+        });
+        let Ok(checked) = self.house.dispatch_of(workflow, "probe", json!({})) else {
+            return;
+        };
+        let command = Dispatch {
+            idempotency,
+            ..checked
+        };
+        if key.is_some() {
+            self.settled(command);
+        } else if let Ok(job) = self.step(command) {
+            assert_eq!(self.jobs.keys().next_back(), Some(&job), "ids rise");
+        }
+    }
+
+    /// The worker that claims a job, whether or not it did.
+    fn worker(&self, choice: u8) -> (JobId, TokenHash) {
+        let job = self.job(choice);
+        (job, TokenHash::of(&format!("{job}false")))
+    }
+
+    /// A command whose repeat changes nothing and gives the same answer.
+    fn settled<C: Command + Clone>(&mut self, command: C)
+    where
+        C::Answer: PartialEq + Debug,
+    {
+        if let Ok(answer) = self.step(command.clone()) {
+            let (changes, repeat) = self.house.changes(command).unwrap();
+            assert!(changes.is_empty(), "a repeat changes nothing");
+            assert_eq!(repeat, answer);
+        }
+    }
+
+    /// A command whose repeat is refused.
+    fn once<C: Command + Clone>(&mut self, command: C) {
+        if self.step(command.clone()).is_ok() {
+            assert!(self.house.run(command).is_err(), "it happens once");
+        }
+    }
+
+    /// Decides, applies, and compares the world with what has happened.
+    fn step<C: Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
+        let before = snapshot(&self.house.world);
+        let decided = self.house.changes(command);
+        match decided {
+            Ok((changes, answer)) => {
+                for change in &changes {
+                    self.note(change);
+                }
+                self.compare();
+                Ok(answer)
+            }
+            Err(refusal) => {
+                assert_eq!(before, snapshot(&self.house.world), "{refusal}");
+                Err(refusal)
+            }
+        }
+    }
+
+    fn note(&mut self, change: &Change) {
+        match change {
+            Change::Job(job) => self.note_job(job),
+            Change::History(entry) => {
+                let past = self.past.entry(entry.scan.clone()).or_default();
+                assert_eq!(
+                    (entry.page, entry.at),
+                    (past.history.page, past.history.bytes)
+                );
+                past.history.bytes += entry.line.len() as u64;
+            }
+            _ => {}
+        }
+    }
+
+    fn note_job(&mut self, job: &Job) {
+        let order = self.house.order;
+        let before = self.jobs.insert(job.id, job.clone());
+        let past = self.past.entry(ScanKey {
+            workflow: job.workflow.id,
+            scan: job.scan.clone(),
+        });
+        let past = past.or_default();
+        if let Some(before) = &before {
+            assert!(
+                !before.state.is_terminal(),
+                "nothing leaves a terminal state"
+            );
+            if let Some(run) = before.state.run() {
+                let after = job.state.run().unwrap();
+                assert_eq!((run.token, run.claimed), (after.token, after.claimed));
+            }
+        }
+        let claimed = before.is_some_and(|before| before.state.run().is_none());
+        if claimed && job.state.run().is_some() {
+            assert!(past.claim < Some(order));
+            past.claim = Some(order);
+        }
+        if job.state.is_terminal() {
+            let count = match job.state.name() {
+                "succeeded" => &mut past.totals.succeeded,
+                "failed" => &mut past.totals.failed,
+                "cancelled" => &mut past.totals.cancelled,
+                _ => &mut past.totals.skipped,
+            };
+            *count += 1;
+        }
+        if job.state.name() == "succeeded" {
+            past.successes.insert(0, (job.id, order));
+        }
+    }
+
+    fn compare(&self) {
+        let world = &self.house.world;
+        let unfinished = self.jobs.values().filter(|job| !job.state.is_terminal());
+        assert!(world.jobs().map(|job| &**job).eq(unfinished.clone()));
+        let waiting: BTreeSet<JobId> = unfinished
+            .clone()
+            .filter(|job| job.state.run().is_none())
+            .map(|job| job.id)
+            .collect();
+        let scheduled = world.scheduled().flat_map(|(_, jobs)| jobs.clone());
+        assert_eq!(scheduled.collect::<BTreeSet<_>>(), waiting);
+        for job in unfinished {
+            assert!(
+                world.revision(job.revision.id).is_some(),
+                "{} can run",
+                job.id
+            );
+            if let Some(run) = job.state.run() {
+                assert!(world.running_on(run.runner.id).any(|it| it.id == job.id));
+            }
+        }
+        for (scan, past) in &self.past {
+            let unused = ScanHead::new(scan.workflow, scan.scan.clone());
+            let head = world.head(scan).map_or(&unused, |head| head);
+            assert_eq!(head.totals, past.totals);
+            assert_eq!(head.latest_claim, past.claim);
+            assert_eq!(head.history, past.history);
+            let newest = past.successes.iter().take(2).copied();
+            let told = head.successes.iter().map(|it| (it.job, it.order));
+            assert!(told.eq(newest), "the two newest successes, newest first");
+            assert!(world.latest_order() >= past.claim.unwrap_or_default());
+        }
+        assert!(world.latest_order() <= self.house.order);
+    }
+
+    /// The same changes make the same world, also when each is applied twice.
+    fn replay(&self) {
+        let mut once = World::default();
+        let mut twice = World::default();
+        for change in &self.house.decided {
+            once.apply(change);
+            twice.apply(change);
+            twice.apply(change);
+        }
+        let expected = snapshot(&self.house.world);
+        assert_eq!(snapshot(&once), expected);
+        assert_eq!(snapshot(&twice), expected);
+    }
+}
+
+#[test]
+fn whatever_is_asked_for_the_promises_hold() {
+    let config = Config {
+        cases: 64,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let actions = prop::collection::vec(action(), 1..120);
+    let busiest = Cell::new(0);
+    let ends = RefCell::new(BTreeSet::new());
+    TestRunner::new_with_rng(config, seed)
+        .run(&actions, |actions| {
+            let mut story = Story::new();
+            for action in actions {
+                story.act(action);
+            }
+            story.replay();
+            let successes = story.past.values().map(|past| past.successes.len());
+            busiest.set(successes.max().unwrap_or_default().max(busiest.get()));
+            let over = story.jobs.values().filter_map(|job| job.state.end());
+            ends.borrow_mut().extend(over.map(|end| end.reason.code()));
+            Ok(())
+        })
+        .unwrap();
+
+    // A random story proves nothing about what never happens in it.
+    assert!(
+        busiest.get() > 3,
+        "successes of one scan: {}",
+        busiest.get()
+    );
+    let seen = ends.into_inner();
+    let expected = [
+        "cancelled_by_user",
+        "retired",
+        "runner_lost",
+        "session_expired",
+        "step_failed",
+        "steps_succeeded",
+        "timed_out",
+    ];
+    assert!(seen.iter().eq(&expected), "{seen:?}");
+}

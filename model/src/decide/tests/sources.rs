@@ -1,0 +1,209 @@
+//! Sources: configuration, looks, tips and their conditions.
+
+use chrono::TimeDelta;
+use workflow::{Code, Diagnostic};
+
+use crate::decide::{ConfigureSource, DropSource, RecordLook, RecordTip, Refusal};
+use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
+use crate::testing::{House, source};
+use crate::{
+    Change, ConditionKind, FileOutcome, FileVerdict, Reason, Source, StaleFile, Status, WorkflowId,
+};
+
+fn tip(commit: &str) -> RecordTip {
+    RecordTip {
+        name: source(),
+        commit: commit.to_owned(),
+        summary: "add nightly".to_owned(),
+        author: "Ada".to_owned(),
+        history_rewritten: false,
+        skipped: Vec::new(),
+        more_skipped: false,
+        files: Vec::new(),
+        stale_files: Vec::new(),
+        file_count: 2,
+        folder_missing: false,
+    }
+}
+
+fn look(status: Status, reason: Reason) -> RecordLook {
+    RecordLook {
+        name: source(),
+        status,
+        reason,
+    }
+}
+
+fn stale(house: &House, file: &str, messages: usize) -> StaleFile {
+    let diagnostic = Diagnostic::of_file(file, Code::Syntax, "no YAML".repeat(20), None);
+    StaleFile {
+        file: file.to_owned(),
+        workflow: WorkflowId::derive(&source(), file),
+        commit: "c0ffee".to_owned(),
+        since: house.now,
+        diagnostics: vec![diagnostic; messages],
+    }
+}
+
+fn record(house: &House) -> &Source {
+    house.world.source(&source()).unwrap()
+}
+
+fn conditions(house: &House) -> Vec<(&'static str, &'static str, &'static str)> {
+    let conditions = record(house).conditions.iter();
+    conditions
+        .map(|it| (it.kind.name(), it.status.name(), it.reason.code()))
+        .collect()
+}
+
+#[test]
+fn the_configuration_is_taken_over_and_let_go() {
+    let mut house = House::new();
+    assert_eq!(
+        conditions(&house),
+        [("Fetched", "unknown", "never_fetched")]
+    );
+    let configure = ConfigureSource {
+        name: source(),
+        url: "/srv/elsewhere.git".to_owned(),
+        reference: Some("main".to_owned()),
+        folder: "flows".to_owned(),
+        interval_seconds: 5,
+    };
+    house.run(tip("a")).unwrap();
+    house.run(configure.clone()).unwrap();
+    assert_eq!(record(&house).url, "/srv/elsewhere.git");
+    assert!(record(&house).tip.is_some());
+    let (changes, ()) = house.changes(configure).unwrap();
+    assert!(changes.is_empty());
+
+    house.run(DropSource { name: source() }).unwrap();
+    assert!(!record(&house).configured);
+    let name = "other".parse().unwrap();
+    let refusal = house.run(DropSource { name });
+    assert!(matches!(refusal, Err(Refusal::NoSuchSource { .. })));
+}
+
+#[test]
+fn the_conditions_follow_the_tip() {
+    let mut house = House::new();
+    house.run(tip("a")).unwrap();
+    assert_eq!(
+        conditions(&house),
+        [
+            ("Fetched", "true", "fetched"),
+            ("Valid", "true", "files_valid"),
+            ("Active", "true", "tip_active"),
+        ]
+    );
+    let invalid = RecordTip {
+        stale_files: vec![stale(&house, "x.yaml", 1)],
+        ..tip("b")
+    };
+    house.run(invalid).unwrap();
+    assert_eq!(
+        conditions(&house),
+        [
+            ("Fetched", "true", "fetched"),
+            ("Valid", "false", "files_invalid"),
+            ("Active", "false", "tip_partly_active"),
+        ]
+    );
+    let missing = RecordTip {
+        folder_missing: true,
+        file_count: 0,
+        ..tip("c")
+    };
+    house.run(missing).unwrap();
+    assert_eq!(
+        conditions(&house),
+        [
+            ("Fetched", "true", "fetched"),
+            ("Valid", "unknown", "folder_missing"),
+            ("Active", "false", "folder_missing"),
+        ]
+    );
+}
+
+#[test]
+fn a_look_that_brings_nothing_new_changes_nothing() {
+    let mut house = House::new();
+    house.run(look(Status::True, Reason::Fetched)).unwrap();
+    let since = house.now;
+    house.pass(TimeDelta::minutes(1));
+    let (changes, ()) = house.changes(look(Status::True, Reason::Fetched)).unwrap();
+    assert!(changes.is_empty());
+
+    let failed = |message: &str| Reason::FetchFailed {
+        message: message.to_owned(),
+    };
+    house.run(look(Status::False, failed("one"))).unwrap();
+    let broke = house.now;
+    house.pass(TimeDelta::minutes(1));
+    house.run(look(Status::False, failed("two"))).unwrap();
+    let fetched = record(&house).conditions[0].clone();
+    assert_eq!(fetched.kind, ConditionKind::Fetched);
+    assert_eq!(fetched.reason, failed("two"));
+    assert!(since < broke && fetched.changed_at == broke);
+}
+
+#[test]
+fn every_tip_is_a_numbered_record_and_a_repeat_is_none() {
+    let mut house = House::new();
+    for (number, commit) in [(1, "a"), (2, "b"), (3, "a")] {
+        let (changes, ()) = house.changes(tip(commit)).unwrap();
+        let [Change::Source(source), Change::Tip(record)] = changes.as_slice() else {
+            panic!("{changes:?}");
+        };
+        assert_eq!(
+            (record.tip.number, record.tip.commit.as_str()),
+            (number, commit)
+        );
+        assert_eq!(source.tip.as_ref(), Some(&record.tip));
+        let (changes, ()) = house.changes(tip(commit)).unwrap();
+        assert!(changes.is_empty());
+    }
+}
+
+#[test]
+fn records_stay_small_however_much_is_wrong() {
+    let mut house = House::new();
+    let name = |number: usize| format!("workflows/{number}/{}.yaml", "x".repeat(150));
+    let stale_files = (0..4_000).map(|at| stale(&house, &name(at), 100)).collect();
+    let verdict = |at| FileVerdict {
+        file: name(at),
+        verdict: FileOutcome::Invalid,
+    };
+    let command = RecordTip {
+        stale_files,
+        files: (0..4_000).map(verdict).collect(),
+        file_count: 4_000,
+        ..tip("a")
+    };
+    let (changes, ()) = house.changes(command).unwrap();
+    let [Change::Source(source), Change::Tip(tip)] = changes.as_slice() else {
+        panic!("two changes");
+    };
+    let bytes = |value: serde_json::Value| value.to_string().len();
+    assert!(bytes(serde_json::json!(**source)) < STALE_FILES_BYTES + 4_096);
+    assert!(bytes(serde_json::json!(**tip)) < TIP_VERDICTS_BYTES + 4_096);
+    assert!(source.stale_files.len() > 500 && tip.files.len() > 500);
+    let invalid = Reason::FilesInvalid {
+        invalid: 4_000,
+        files: 4_000,
+    };
+    assert!(source.conditions.iter().any(|it| it.reason == invalid));
+}
+
+#[test]
+fn a_few_stale_files_keep_all_that_is_wrong_with_them() {
+    let mut house = House::new();
+    let command = RecordTip {
+        stale_files: vec![stale(&house, "a.yaml", 100), stale(&house, "b.yaml", 3)],
+        ..tip("a")
+    };
+    house.run(command).unwrap();
+    let kept = record(&house).stale_files.iter();
+    let counts: Vec<usize> = kept.map(|stale| stale.diagnostics.len()).collect();
+    assert_eq!(counts, [100, 3]);
+}

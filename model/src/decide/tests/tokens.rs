@@ -1,0 +1,84 @@
+//! Personal access tokens: none is stronger than the one it was made with.
+
+use chrono::TimeDelta;
+
+use crate::decide::{CreateToken, InitialToken, Refusal};
+use crate::testing::House;
+use crate::{Change, Scope, Scopes};
+
+fn create(scopes: &[Scope]) -> CreateToken {
+    CreateToken {
+        name: "ci".to_owned(),
+        scopes: scopes.iter().copied().collect(),
+        life: Some(TimeDelta::days(1)),
+        granted_by: Scopes::admin(),
+    }
+}
+
+#[test]
+fn a_token_is_found_by_its_hash_until_it_ends() {
+    let mut house = House::new();
+    let made = house.run(create(&[Scope::JobRead])).unwrap();
+    let found = house.world.token(&made.secret.hash()).unwrap();
+    assert_eq!(found, &made.token);
+    assert!(found.is_valid(house.now + TimeDelta::days(1) - TimeDelta::seconds(1)));
+    assert!(!found.is_valid(house.now + TimeDelta::days(1)));
+
+    let record = serde_json::to_string(&*made.token).unwrap();
+    assert!(!record.contains(made.secret.reveal()));
+}
+
+#[test]
+fn no_token_makes_a_stronger_one() {
+    let mut house = House::new();
+    let by = |scopes: &[Scope]| CreateToken {
+        granted_by: [Scope::TokenWrite, Scope::JobRead].into_iter().collect(),
+        ..create(scopes)
+    };
+    assert!(house.run(by(&[Scope::JobRead])).is_ok());
+    for stronger in [
+        &[Scope::Admin][..],
+        &[Scope::JobRead, Scope::JobWrite],
+        &[Scope::Dispatch],
+    ] {
+        let refusal = house.run(by(stronger)).map(drop);
+        assert_eq!(refusal, Err(Refusal::TooStrong));
+    }
+}
+
+#[test]
+fn names_scopes_and_lives_have_bounds() {
+    let mut house = House::new();
+    let mut field = |command: CreateToken| match house.run(command) {
+        Err(Refusal::InvalidField { field, .. }) => field,
+        other => panic!("{other:?}"),
+    };
+    let unnamed = CreateToken {
+        name: " ".to_owned(),
+        ..create(&[Scope::Admin])
+    };
+    assert_eq!(field(unnamed), "name");
+    assert_eq!(field(create(&[])), "scopes");
+    for life in [TimeDelta::zero(), TimeDelta::seconds(-1), TimeDelta::MAX] {
+        let command = CreateToken {
+            life: Some(life),
+            ..create(&[Scope::Admin])
+        };
+        assert_eq!(field(command), "expires_in_seconds", "{life:?}");
+    }
+}
+
+#[test]
+fn the_first_token_is_made_once_and_its_secret_goes_to_the_operator() {
+    let mut house = House::new();
+    let (changes, ()) = house.changes(InitialToken).unwrap();
+    let [Change::Token(token), Change::InitialAdminToken(secret)] = changes.as_slice() else {
+        panic!("{changes:?}");
+    };
+    assert_eq!(token.hash, secret.hash());
+    assert_eq!(token.scopes, Scopes::admin());
+    assert!(token.is_valid(house.now + TimeDelta::days(36_500)));
+
+    let (changes, ()) = house.changes(InitialToken).unwrap();
+    assert!(changes.is_empty());
+}

@@ -1,0 +1,119 @@
+//! Activating and retiring: what a tip makes of workflows.
+
+use serde_json::json;
+
+use crate::decide::{Activate, Cancel, Refusal, Retire};
+use crate::limits::INLINE_PAYLOAD_BYTES;
+use crate::testing::{House, NIGHTLY, activate};
+use crate::{Actor, Change, RevisionId, WorkflowId, WorkflowStatus, World};
+
+fn changed(number: u32) -> String {
+    format!("{NIGHTLY}# {number}\n")
+}
+
+#[test]
+fn each_new_text_is_a_revision_and_the_same_text_is_none() {
+    let mut house = House::new();
+    let id = house.push("nightly", NIGHTLY);
+    let (changes, ()) = house.changes(activate("nightly", NIGHTLY)).unwrap();
+    assert!(changes.is_empty());
+
+    house.push("nightly", &changed(2));
+    house.push("nightly", NIGHTLY);
+    let workflow = house.world.workflow(id).unwrap();
+    assert_eq!(workflow.record.revision.number, 3);
+    assert_eq!(workflow.record.revision.id, RevisionId::derive(id, 3));
+    assert!(house.world.revision(RevisionId::derive(id, 1)).is_none());
+}
+
+#[test]
+fn a_file_that_only_got_another_extension_keeps_its_revision() {
+    let mut house = House::new();
+    let id = house.push("nightly", NIGHTLY);
+    let renamed = Activate {
+        file: "workflows/nightly.yml".to_owned(),
+        ..activate("nightly", NIGHTLY)
+    };
+    let (changes, ()) = house.changes(renamed).unwrap();
+    assert_eq!(changes.len(), 1);
+    let record = &house.world.workflow(id).unwrap().record;
+    assert_eq!(record.file, "workflows/nightly.yml");
+    assert_eq!(record.revision.number, 1);
+}
+
+#[test]
+fn retiring_is_said_once_and_the_same_text_brings_the_workflow_back() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    house.run(Retire { workflow }).unwrap();
+    let status = house
+        .world
+        .workflow_record(workflow)
+        .unwrap()
+        .status
+        .clone();
+    assert_eq!(status, WorkflowStatus::Retired { since: house.now });
+    let (changes, ()) = house.changes(Retire { workflow }).unwrap();
+    assert!(changes.is_empty());
+
+    house.push("nightly", NIGHTLY);
+    let record = house.world.workflow_record(workflow).unwrap();
+    assert_eq!(record.status, WorkflowStatus::Active);
+    assert_eq!(record.revision.number, 1);
+
+    let unknown = WorkflowId::from_uuid(uuid::Uuid::nil());
+    let refusal = house.run(Retire { workflow: unknown });
+    assert!(matches!(refusal, Err(Refusal::NoSuchWorkflow { .. })));
+}
+
+#[test]
+fn a_revision_stays_as_long_as_a_job_needs_it() {
+    let mut house = House::new();
+    let id = house.push("nightly", NIGHTLY);
+    let job = house.dispatch(id, "probe", json!({})).unwrap();
+    house.push("nightly", &changed(2));
+    let first = RevisionId::derive(id, 1);
+    assert!(house.world.revision(first).is_some());
+    let actor = Actor::Daemon;
+    house.run(Cancel { job, actor }).unwrap();
+    assert!(house.world.revision(first).is_none());
+}
+
+#[test]
+fn numbers_go_on_and_jobs_stay_while_the_newest_revision_cannot_be_read() {
+    let mut house = House::new();
+    let id = house.push("nightly", NIGHTLY);
+    house.push("nightly", &changed(2));
+    let job = house.dispatch(id, "probe", json!({})).unwrap();
+    // What a load without the text of the revision makes of the records.
+    let mut world = World::default();
+    for change in &house.decided {
+        if !matches!(change, Change::Revision(..)) {
+            world.apply(change);
+        }
+    }
+    house.world = world;
+    assert!(house.world.workflow(id).is_none());
+    assert!(!house.world.is_orphan(house.world.job(job).unwrap()));
+    let runner = house.runner("first", &[]);
+    let refusal = house.claim(job, runner);
+    assert!(matches!(refusal, Err(Refusal::NoSuchWorkflow { .. })));
+
+    house.push("nightly", &changed(2));
+    assert_eq!(house.world.workflow(id).unwrap().record.revision.number, 3);
+    house.run(Retire { workflow: id }).unwrap();
+}
+
+#[test]
+fn a_large_text_is_an_object_and_not_in_the_change() {
+    let mut house = House::new();
+    let large = format!("{NIGHTLY}# {}\n", "x".repeat(INLINE_PAYLOAD_BYTES));
+    for (name, text, is_object) in [("small", NIGHTLY, false), ("large", large.as_str(), true)] {
+        let (changes, ()) = house.changes(activate(name, text)).unwrap();
+        let [Change::Revision(revision, inline), Change::Workflow(_)] = changes.as_slice() else {
+            panic!("{changes:?}");
+        };
+        assert_eq!(revision.record.text.object, is_object);
+        assert_eq!(inline.is_none(), is_object);
+    }
+}

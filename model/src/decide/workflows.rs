@@ -1,0 +1,141 @@
+//! A source's tip changes what runs.
+
+use std::sync::Arc;
+
+use workflow::Workflow;
+
+use super::{Command, Decision, Refusal, Urgency};
+use crate::limits::INLINE_PAYLOAD_BYTES;
+use crate::moment::Moment;
+use crate::revision::{
+    Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
+};
+use crate::world::{Change, World};
+use crate::{ProjectId, RevisionId, SourceName, WorkflowId};
+
+/// Make a workflow file's text its newest revision.
+#[derive(Debug, Clone)]
+pub struct Activate {
+    /// The source.
+    pub source: SourceName,
+    /// The workflow's name.
+    pub name: String,
+    /// Path in the repository.
+    pub file: String,
+    /// The commit the text was read from.
+    pub commit: String,
+    /// The text. One that is too large for a record is stored as an object before this is decided.
+    pub text: Arc<str>,
+    /// SHA-256 of the text, hexadecimal.
+    pub sha256: String,
+    /// What the text defines.
+    pub definition: Arc<Workflow>,
+}
+
+impl Activate {
+    /// Whether the text is too large for a record and stands as an object named by its digest.
+    pub fn is_object(&self) -> bool {
+        self.text.len() > INLINE_PAYLOAD_BYTES
+    }
+}
+
+impl Command for Activate {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    /// The same text again makes no new revision; it only brings a retired workflow back.
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let id = WorkflowId::derive(&self.source, &self.name);
+        // Numbers go on also when the newest revision cannot be read: one that was given is never given again.
+        let before = world.workflow_record(id);
+        let newest = before.and_then(|before| world.revision(before.revision.id));
+        if let (Some(before), Some(newest)) = (before, newest)
+            && newest.record.text.sha256 == self.sha256
+        {
+            let record = WorkflowRecord {
+                status: WorkflowStatus::Active,
+                file: self.file,
+                ..WorkflowRecord::clone(before)
+            };
+            let changes = if record == **before {
+                Vec::new()
+            } else {
+                vec![Change::Workflow(Arc::new(record))]
+            };
+            return Ok(Decision {
+                changes,
+                answer: (),
+            });
+        }
+        let object = self.is_object();
+        let number = before.map_or(0, |before| before.revision.number) + 1;
+        let reference = RevisionRef {
+            id: RevisionId::derive(id, number),
+            number,
+            commit: self.commit,
+        };
+        let record = WorkflowRecord {
+            id,
+            project: ProjectId::of_source(&self.source),
+            source: self.source,
+            name: self.name,
+            file: self.file.clone(),
+            status: WorkflowStatus::Active,
+            revision: reference.clone(),
+        };
+        let revision = Revision {
+            record: RevisionRecord {
+                workflow: record.reference(),
+                reference,
+                file: self.file,
+                activated_at: moment.now,
+                text: Text {
+                    sha256: self.sha256,
+                    object,
+                },
+            },
+            definition: self.definition,
+        };
+        Ok(Decision {
+            changes: vec![
+                Change::Revision(Arc::new(revision), (!object).then_some(self.text)),
+                Change::Workflow(Arc::new(record)),
+            ],
+            answer: (),
+        })
+    }
+}
+
+/// Retire a workflow whose file is gone.
+#[derive(Debug, Clone)]
+pub struct Retire {
+    /// The workflow.
+    pub workflow: WorkflowId,
+}
+
+impl Command for Retire {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let Some(workflow) = world.workflow_record(self.workflow) else {
+            return Err(Refusal::NoSuchWorkflow {
+                workflow: self.workflow.to_string(),
+            });
+        };
+        Ok(match workflow.status {
+            WorkflowStatus::Retired { .. } => Decision::unchanged(()),
+            WorkflowStatus::Active => {
+                let status = WorkflowStatus::Retired { since: moment.now };
+                let record = WorkflowRecord {
+                    status,
+                    ..WorkflowRecord::clone(workflow)
+                };
+                Decision {
+                    changes: vec![Change::Workflow(Arc::new(record))],
+                    answer: (),
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! One line per finished job in its scan's history.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Job, Trigger};
+use crate::{JobId, RevisionId, Timestamp};
+
+/// What a scan's history says of a finished job: what lists show and what expressions read as `scans.X[i]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryLine {
+    /// The job.
+    pub id: JobId,
+    /// The name of its terminal state.
+    pub state: String,
+    /// What made it.
+    pub trigger: Trigger,
+    /// The revision it ran.
+    pub revision: RevisionId,
+    /// When it was scheduled.
+    pub created_at: Timestamp,
+    /// When it was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Timestamp,
+    /// Artifact name to content digest and size.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, (String, u64)>,
+}
+
+impl HistoryLine {
+    /// The line of a job, once it has ended.
+    pub fn of(job: &Job) -> Option<Self> {
+        let end = job.state.end()?;
+        let run = job.state.run();
+        Some(Self {
+            id: job.id,
+            state: job.state.name().to_owned(),
+            trigger: job.trigger,
+            revision: job.revision.id,
+            created_at: job.created_at,
+            started_at: run.map(|run| run.started_at),
+            finished_at: end.at,
+            artifacts: run
+                .iter()
+                .flat_map(|run| &run.artifacts)
+                .map(|artifact| {
+                    (
+                        artifact.name.clone(),
+                        (artifact.content_digest.clone(), artifact.size),
+                    )
+                })
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! The job record. A state carries exactly what that state has.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use workflow::{Context, InputValue, ScanName};
+
+use crate::revision::RevisionRef;
+use crate::{
+    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, SourceName, Timestamp, TokenHash,
+    WorkflowId,
+};
+
+/// One invocation of a scan: one attempt, which is never repeated under the same id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Globally unique.
+    pub id: JobId,
+    /// The project of the workflow.
+    pub project: ProjectId,
+    /// The workflow it belongs to.
+    pub workflow: WorkflowRef,
+    /// The revision it runs.
+    pub revision: RevisionRef,
+    /// The scan.
+    pub scan: ScanName,
+    /// What made it.
+    pub trigger: Trigger,
+    /// Why it was made.
+    pub reason: Reason,
+    /// Who made it.
+    pub actor: Actor,
+    /// The inputs, complete with defaults.
+    pub inputs: Inputs,
+    /// When it was scheduled.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub state: JobState,
+}
+
+/// Names a workflow with what people call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRef {
+    /// Its id.
+    pub id: WorkflowId,
+    /// The source it comes from.
+    pub source: SourceName,
+    /// Path within the source without extension.
+    pub name: String,
+}
+
+/// What made a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A person or program asked for it.
+    Dispatch,
+    /// A cron slot came due.
+    Cron,
+    /// An expression over other scans' results became true.
+    Expr,
+}
+
+impl Trigger {
+    /// The name expressions and files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::Cron => "cron",
+            Self::Expr => "expr",
+        }
+    }
+}
+
+/// A job's inputs: in the record while small, else an object named by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inputs {
+    /// The values.
+    Inline(BTreeMap<String, InputValue>),
+    /// The values as a JSON object of that digest.
+    Object {
+        /// SHA-256 of the object, hexadecimal.
+        sha256: String,
+    },
+}
+
+/// Where a job stands. No edge goes back; see [`crate::JobEvent`] for the edges.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum JobState {
+    /// Waits for a runner.
+    Scheduled,
+    /// Claimed by a runner.
+    Running {
+        /// The execution.
+        run: Box<Run>,
+    },
+    /// Ended; no step failed it.
+    Succeeded {
+        /// How it ended.
+        end: End,
+        /// The execution.
+        run: Box<Run>,
+    },
+    /// Ended; a step, an artifact or the runner failed.
+    Failed {
+        /// How it ended.
+        end: End,
+        /// The execution.
+        run: Box<Run>,
+    },
+    /// Ended by a person or a deadline, or gone from its source before it began.
+    Cancelled {
+        /// How it ended.
+        end: End,
+        /// The execution, when it had begun.
+        run: Option<Box<Run>>,
+    },
+    /// Never ran, because its condition no longer held when a runner came for it.
+    Skipped {
+        /// How it ended.
+        end: End,
+    },
+}
+
+impl JobState {
+    /// The name expressions and files use.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Running { .. } => "running",
+            Self::Succeeded { .. } => "succeeded",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Skipped { .. } => "skipped",
+        }
+    }
+
+    /// The execution, once there is one.
+    pub fn run(&self) -> Option<&Run> {
+        match self {
+            Self::Scheduled | Self::Skipped { .. } => None,
+            Self::Running { run } | Self::Succeeded { run, .. } | Self::Failed { run, .. } => {
+                Some(run)
+            }
+            Self::Cancelled { run, .. } => run.as_deref(),
+        }
+    }
+
+    /// How the job ended, once it has.
+    pub const fn end(&self) -> Option<&End> {
+        match self {
+            Self::Scheduled | Self::Running { .. } => None,
+            Self::Succeeded { end, .. }
+            | Self::Failed { end, .. }
+            | Self::Cancelled { end, .. }
+            | Self::Skipped { end } => Some(end),
+        }
+    }
+
+    /// Whether nothing can change any more.
+    pub const fn is_terminal(&self) -> bool {
+        self.end().is_some()
+    }
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Reason,
+    /// Who caused it.
+    pub actor: Actor,
+}
+
+/// One execution of a job by one runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Who executes it.
+    pub runner: RunnerRef,
+    /// Hash of the worker session token that alone may report on it.
+    pub token: TokenHash,
+    /// When it was claimed.
+    pub started_at: Timestamp,
+    /// The claim's place in the order of decisions.
+    pub claimed: Order,
+    /// When the worker session token ends, and the job with it.
+    pub expires_at: Timestamp,
+    /// When the scan's `timeout` is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// What expressions read, frozen at the claim. `inputs` are the job's own and not repeated here.
+    pub context: Context,
+    /// The steps reported so far, in order.
+    pub steps: Vec<Step>,
+    /// The artifacts stored so far.
+    pub artifacts: Vec<Artifact>,
+    /// Number of log records at the end; 0 while running.
+    pub log_records: u64,
+}
+
+/// Names a runner with what people call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerRef {
+    /// Its id.
+    pub id: RunnerId,
+    /// Its name at the claim.
+    pub name: String,
+}
+
+/// One step as its runner reported it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Position in the scan, from 0.
+    pub index: u32,
+    /// What happened.
+    pub status: StepStatus,
+    /// What it means for the job; absent while the step runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<StepOutcome>,
+    /// The script's exit code, when it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What went wrong, when something other than the exit code did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What happened to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// Its script runs.
+    Running,
+    /// Its script ended with exit code 0.
+    Succeeded,
+    /// Its script failed or could not be started.
+    Failed,
+    /// It was stopped.
+    Cancelled,
+    /// Its condition was false.
+    Skipped,
+}
+
+/// What a step means for its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepOutcome {
+    /// The job goes on.
+    Succeeded,
+    /// The step failed the job.
+    Failed,
+    /// The step was stopped with the job.
+    Cancelled,
+    /// The step did not run.
+    Skipped,
+}
+
+/// A stored artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Derived from job and name.
+    pub id: ArtifactId,
+    /// Unique within the scan.
+    pub name: String,
+    /// Bytes of the zip.
+    pub size: u64,
+    /// SHA-256 of the zip, hexadecimal.
+    pub sha256: String,
+    /// Digest over entry names and contents, which `has_diff` compares.
+    pub content_digest: String,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// After this it may be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}

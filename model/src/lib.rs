@@ -1,0 +1,58 @@
+//! The domain: identifiers, records, reasons, the life of a job, and every decision the service takes.
+//!
+//! Pure and deterministic: a decision is a function of the [`World`], a command and the [`Moment`], and its result is
+//! a list of [`Change`]s that says everything and leaves no choice to whoever stores it. This package knows no file, no
+//! HTTP, no clock and no source of randomness; all of them come in as values.
+
+mod actor;
+pub mod decide;
+mod history;
+mod id;
+mod idempotency;
+mod job;
+mod life_cycle;
+pub mod limits;
+mod matching;
+mod moment;
+pub mod plan;
+mod reason;
+mod revision;
+mod runner;
+mod scan_head;
+mod scope;
+mod source;
+#[cfg(test)]
+mod testing;
+mod token;
+mod world;
+
+pub use actor::Actor;
+pub use history::HistoryLine;
+pub use id::{
+    ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName,
+    SourceNameError, TokenId, WorkflowId,
+};
+pub use idempotency::{Idempotency, IdempotencyKey};
+pub use job::{
+    Artifact, End, Inputs, Job, JobState, Run, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
+    WorkflowRef,
+};
+pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
+pub use matching::{Turns, next_job};
+pub use moment::{Clock, Entropy, Moment, Order};
+pub use reason::Reason;
+pub use revision::{
+    ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
+};
+pub use runner::{Registration, Runner, Session};
+pub use scan_head::{ScanHead, Success, Tail, Totals};
+pub use scope::{ParseScopeError, Scope, Scopes};
+pub use source::{
+    Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
+    TipRef,
+};
+pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
+pub use world::{Change, HistoryEntry, ScanKey, World};
+
+/// A moment in UTC.
+pub type Timestamp = chrono::DateTime<chrono::Utc>;

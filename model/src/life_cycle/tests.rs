@@ -1,0 +1,184 @@
+//! The whole table of states and events, and what an event does to an execution.
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{step, succeeded};
+use crate::{Actor, Order, Reason, RunnerRef, Timestamp, TokenHash};
+
+fn now() -> Timestamp {
+    Timestamp::from_timestamp_millis(1_790_000_000_000).unwrap()
+}
+
+fn end() -> End {
+    End {
+        at: now(),
+        reason: Reason::CancelledByUser,
+        actor: Actor::Daemon,
+    }
+}
+
+fn run() -> Box<Run> {
+    let context = json!({"project": "", "workflow": "", "revision": "", "ok": true});
+    Box::new(Run {
+        runner: RunnerRef {
+            id: "0198c5f2-7c1e-4000-8000-000000000000".parse().unwrap(),
+            name: "first".to_owned(),
+        },
+        token: TokenHash::of("t"),
+        started_at: now() - TimeDelta::minutes(1),
+        claimed: Order::START,
+        expires_at: now() + TimeDelta::hours(4),
+        deadline: None,
+        context: serde_json::from_value(context).unwrap(),
+        steps: vec![
+            step(0, StepStatus::Succeeded, Some(StepOutcome::Succeeded)),
+            step(1, StepStatus::Running, None),
+        ],
+        artifacts: Vec::new(),
+        log_records: 0,
+    })
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        id: "0198c5f2-7c1e-5000-8000-000000000000".parse().unwrap(),
+        name: "hosts".to_owned(),
+        size: 1,
+        sha256: "00".to_owned(),
+        content_digest: "sha256:00".to_owned(),
+        created_at: now(),
+        expires_at: None,
+    }
+}
+
+fn completed(verdict: Verdict) -> JobEvent {
+    JobEvent::Completed {
+        end: end(),
+        verdict,
+        steps: succeeded(2),
+        log_records: 7,
+    }
+}
+
+fn states() -> [JobState; 7] {
+    [
+        JobState::Scheduled,
+        JobState::Running { run: run() },
+        JobState::Succeeded {
+            end: end(),
+            run: run(),
+        },
+        JobState::Failed {
+            end: end(),
+            run: run(),
+        },
+        JobState::Cancelled {
+            end: end(),
+            run: None,
+        },
+        JobState::Cancelled {
+            end: end(),
+            run: Some(run()),
+        },
+        JobState::Skipped { end: end() },
+    ]
+}
+
+fn events() -> [JobEvent; 9] {
+    [
+        JobEvent::Claimed(run()),
+        JobEvent::NoLongerWanted(end()),
+        JobEvent::StepsReported(succeeded(1)),
+        JobEvent::ArtifactStored(artifact()),
+        completed(Verdict::Succeeded),
+        completed(Verdict::Failed),
+        JobEvent::Lost(end()),
+        JobEvent::OutOfTime(end()),
+        JobEvent::Cancelled(end()),
+    ]
+}
+
+#[test]
+fn every_event_in_every_state() {
+    // One row for each state, one column for each event; `-` is refused.
+    const SCHEDULED: [&str; 9] = [
+        "running",
+        "skipped",
+        "-",
+        "-",
+        "-",
+        "-",
+        "-",
+        "-",
+        "cancelled",
+    ];
+    const RUNNING: [&str; 9] = [
+        "-",
+        "-",
+        "running",
+        "running",
+        "succeeded",
+        "failed",
+        "failed",
+        "cancelled",
+        "cancelled",
+    ];
+    const OVER: [&str; 9] = ["-"; 9];
+
+    let rows = [SCHEDULED, RUNNING, OVER, OVER, OVER, OVER, OVER];
+    for (state, row) in states().into_iter().zip(rows) {
+        for (event, expected) in events().into_iter().zip(row) {
+            let (from, tried) = (state.name(), event.name());
+            let refused = IllegalTransition {
+                state: from,
+                event: tried,
+            };
+            match state.clone().on_event(event) {
+                Ok(after) => assert_eq!(after.name(), expected, "{from}, {tried}"),
+                Err(error) => {
+                    assert_eq!(expected, "-", "{from}, {tried}");
+                    assert_eq!(error, refused);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_state_is_over_exactly_when_it_says_how_it_ended() {
+    let over: Vec<bool> = states().iter().map(JobState::is_terminal).collect();
+    assert_eq!(over, [false, false, true, true, true, true, true]);
+    for state in states() {
+        assert_eq!(state.is_terminal(), state.end().is_some());
+        let json = serde_json::to_value(&state).unwrap();
+        assert_eq!(json["name"], state.name());
+        assert_eq!(serde_json::from_value::<JobState>(json).unwrap(), state);
+    }
+}
+
+#[test]
+fn a_step_that_still_runs_is_stopped_with_its_job() {
+    for event in [
+        JobEvent::Lost(end()),
+        JobEvent::OutOfTime(end()),
+        JobEvent::Cancelled(end()),
+    ] {
+        let state = JobState::Running { run: run() }.on_event(event).unwrap();
+        let steps = &state.run().unwrap().steps;
+        assert_eq!(steps[0].status, StepStatus::Succeeded);
+        assert_eq!(steps[1].status, StepStatus::Cancelled);
+        assert_eq!(steps[1].outcome, Some(StepOutcome::Cancelled));
+        assert_eq!(steps[1].finished_at, Some(now()));
+    }
+}
+
+#[test]
+fn completion_takes_over_the_report() {
+    let state = JobState::Running { run: run() }
+        .on_event(completed(Verdict::Succeeded))
+        .unwrap();
+    let run = state.run().unwrap();
+    assert_eq!((run.log_records, &run.steps), (7, &succeeded(2)));
+}

@@ -1,0 +1,81 @@
+//! Every bound of the domain, with its reason.
+
+use chrono::TimeDelta;
+
+/// Longest source name: it is a folder name and a part of every workflow's name.
+pub const SOURCE_NAME_BYTES: usize = 64;
+
+/// Longest name of a runner or token: shown in tables and stored with every job.
+pub const NAME_CHARS: usize = 100;
+
+/// Labels of one runner, and characters of one label: they are compared at every offer.
+pub const RUNNER_LABELS: usize = 50;
+
+/// Jobs one runner may run at once: more is a wrong setting, not a large machine.
+pub const RUNNER_CAPACITY: u32 = 1_000;
+
+/// A worker session token's life, and with it a job's (specification, "Limits").
+pub const WORKER_SESSION: TimeDelta = TimeDelta::hours(4);
+
+/// A runner session token's life (specification, "Limits").
+pub const RUNNER_SESSION: TimeDelta = TimeDelta::days(30);
+
+/// A runner session token is renewed once this much of its life has gone, so that a runner seen once a week never
+/// loses its session and the disk is not written at every poll.
+pub const RUNNER_RENEWAL: TimeDelta = TimeDelta::days(1);
+
+/// How long the old runner session token stays valid after a renewal: the answer that carried the new one may be lost.
+pub const RUNNER_RENEWAL_OVERLAP: TimeDelta = TimeDelta::minutes(10);
+
+/// A runner that still comes with its old session token this long after a renewal never got the new one: an answer is
+/// on its way for seconds, and ten tries fit into the overlap.
+pub const RUNNER_RENEWAL_RETRY: TimeDelta = TimeDelta::minutes(1);
+
+/// A worker token stays valid for logs and completion this long after its job was ended by somebody else.
+pub const WORKER_LAST_WORDS: TimeDelta = TimeDelta::minutes(2);
+
+/// A registration token's life (design section 7).
+pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
+
+/// Registration tokens that may wait at once: each is a live record.
+pub const OPEN_REGISTRATIONS: usize = 1_000;
+
+/// An offer lapses after this long without a claim (design section 4).
+pub const OFFER: TimeDelta = TimeDelta::seconds(10);
+
+/// A runner unheard for this long has lost its jobs (design section 4).
+pub const RUNNER_SILENCE: TimeDelta = TimeDelta::minutes(2);
+
+/// Inputs of one job that stand in its record; larger ones are an object named by digest (design section 6).
+pub const INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
+
+/// Diagnostics kept of one stale file: enough to fix it, not enough to fill a record.
+pub const STALE_DIAGNOSTICS: usize = 100;
+
+/// Diagnostics of all stale files of a source together, as JSON: its record shares a batch of 1 MiB with that of
+/// a tip, and both are stored pretty-printed, which may double them.
+pub const STALE_DIAGNOSTICS_BYTES: usize = 96 * 1024;
+
+/// Stale files of a source together with their diagnostics, as JSON, for the same reason.
+pub const STALE_FILES_BYTES: usize = 192 * 1024;
+
+/// Verdicts on the files of one tip, as JSON, for the same reason.
+pub const TIP_VERDICTS_BYTES: usize = 192 * 1024;
+
+/// Longest message of a failure or an error text of a step in a record.
+pub const MESSAGE_CHARS: usize = 2_000;
+
+/// Error texts of all steps of a job together: its record must fit a batch however many steps fail.
+pub const STEP_ERRORS_BYTES: usize = 64 * 1024;
+
+/// Longest content digest of an artifact: `sha256:` and 64 digits, with room for a longer algorithm.
+pub const CONTENT_DIGEST_BYTES: usize = 160;
+
+/// A page of a scan's history is closed at this size: a reader never loads more than this for one look.
+pub const HISTORY_PAGE_BYTES: u64 = 1024 * 1024;
+
+/// How long a repeated request finds the answer of the first (design section 7).
+pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
+
+/// Records that have run out and are removed along with one new one: two, so that they cannot pile up.
+pub const IDEMPOTENCY_SWEEP: usize = 2;

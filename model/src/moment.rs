@@ -1,0 +1,77 @@
+//! What a decision may not find out by itself: the time, its place in the order of decisions, and randomness.
+
+use serde::{Deserialize, Serialize};
+use uuid::{Builder, Uuid};
+
+use crate::Timestamp;
+
+/// A decision's place in the total order of all decisions. "Later" between jobs compares this, never clocks.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Order(u64);
+
+impl Order {
+    /// Before every decision.
+    pub const START: Self = Self(0);
+
+    /// The place after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// The wall clock.
+pub trait Clock: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// A source of randomness.
+pub trait Entropy: Send {
+    /// Fills `bytes` with unpredictable ones.
+    fn fill(&mut self, bytes: &mut [u8]);
+
+    /// A random UUID v4.
+    fn uuid_v4(&mut self) -> Uuid {
+        let mut bytes = [0; 16];
+        self.fill(&mut bytes);
+        Builder::from_random_bytes(bytes).into_uuid()
+    }
+}
+
+/// When, where in the order, and with which randomness a decision is taken.
+pub struct Moment<'a> {
+    /// The wall clock.
+    pub now: Timestamp,
+    /// This decision's place.
+    pub order: Order,
+    /// Fresh randomness.
+    pub entropy: &'a mut dyn Entropy,
+}
+
+/// Repeatable randomness for tests: SplitMix64.
+#[cfg(test)]
+pub(crate) struct SeededEntropy(u64);
+
+#[cfg(test)]
+impl SeededEntropy {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+}
+
+#[cfg(test)]
+impl Entropy for SeededEntropy {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = self.0;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            *byte = (mixed ^ (mixed >> 31)) as u8;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From what a tip asks for and what runs to what must be done: a pure, specific plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use workflow::{Diagnostic, Workflow};
+
+use crate::decide::{Activate, Retire};
+use crate::limits::STALE_DIAGNOSTICS;
+use crate::revision::WorkflowStatus;
+use crate::source::{FileOutcome, FileVerdict, Source, StaleFile};
+use crate::{Timestamp, WorkflowId, World};
+
+/// A workflow file as it stands at a tip.
+#[derive(Debug, Clone)]
+pub struct DesiredFile {
+    /// Path in the repository.
+    pub file: String,
+    /// The workflow's name: path below the source's folder without extension.
+    pub name: String,
+    /// What it says.
+    pub content: DesiredContent,
+}
+
+/// What a workflow file says.
+#[derive(Debug, Clone)]
+pub enum DesiredContent {
+    /// The same text as the newest revision; it was not parsed again.
+    Unchanged,
+    /// A valid text.
+    Valid {
+        /// The text.
+        text: Arc<str>,
+        /// SHA-256 of the text, hexadecimal.
+        sha256: String,
+        /// What it defines.
+        definition: Arc<Workflow>,
+    },
+    /// Something that is no valid workflow, and why.
+    Invalid(Vec<Diagnostic>),
+}
+
+/// What a tip asks for.
+#[derive(Debug, Clone)]
+pub struct DesiredTip {
+    /// The commit.
+    pub commit: String,
+    /// Every workflow file, in order of path.
+    pub files: Vec<DesiredFile>,
+    /// Whether the tree was read completely and has the source's folder. When not, a missing file means nothing.
+    pub complete: bool,
+}
+
+/// What must be done so that a source runs what its tip asks for.
+#[derive(Debug, Clone, Default)]
+pub struct TipPlan {
+    /// Revisions to activate.
+    pub activate: Vec<Activate>,
+    /// Workflows whose file is gone.
+    pub retire: Vec<Retire>,
+    /// Files that are invalid, with the time since when.
+    pub stale: Vec<StaleFile>,
+    /// What became of each file whose state changed.
+    pub verdicts: Vec<FileVerdict>,
+}
+
+/// Plans the way from what runs to what the tip asks for. Deciding per file: an invalid one never stops a valid one,
+/// and one that cannot be read is never taken for deleted.
+pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp) -> TipPlan {
+    let mut plan = TipPlan::default();
+    let mut seen: BTreeSet<WorkflowId> = BTreeSet::new();
+    let mut known: BTreeMap<&str, &StaleFile> = source
+        .stale_files
+        .iter()
+        .map(|stale| (stale.file.as_str(), stale))
+        .collect();
+
+    for DesiredFile {
+        file,
+        name,
+        content,
+    } in desired.files
+    {
+        let id = WorkflowId::derive(&source.name, &name);
+        seen.insert(id);
+        match content {
+            DesiredContent::Unchanged => {}
+            DesiredContent::Valid {
+                text,
+                sha256,
+                definition,
+            } => {
+                plan.verdicts.push(FileVerdict {
+                    file: file.clone(),
+                    verdict: FileOutcome::Activated,
+                });
+                plan.activate.push(Activate {
+                    source: source.name.clone(),
+                    name,
+                    file,
+                    commit: desired.commit.clone(),
+                    text,
+                    sha256,
+                    definition,
+                });
+            }
+            DesiredContent::Invalid(mut diagnostics) => {
+                diagnostics.truncate(STALE_DIAGNOSTICS);
+                let before = known.remove(file.as_str());
+                let since = before.map_or(now, |before| before.since);
+                if before.is_none_or(|before| !diagnostics.starts_with(&before.diagnostics)) {
+                    plan.verdicts.push(FileVerdict {
+                        file: file.clone(),
+                        verdict: FileOutcome::Invalid,
+                    });
+                }
+                plan.stale.push(StaleFile {
+                    file,
+                    workflow: id,
+                    commit: desired.commit.clone(),
+                    since,
+                    diagnostics,
+                });
+            }
+        }
+    }
+    if desired.complete {
+        for record in world.workflow_records(&source.name) {
+            match record.status {
+                WorkflowStatus::Active if !seen.contains(&record.id) => {
+                    plan.verdicts.push(FileVerdict {
+                        file: record.file.clone(),
+                        verdict: FileOutcome::Retired,
+                    });
+                    plan.retire.push(Retire {
+                        workflow: record.id,
+                    });
+                }
+                WorkflowStatus::Active | WorkflowStatus::Retired { .. } => {}
+            }
+        }
+    }
+    if !desired.complete {
+        plan.stale.extend(known.into_values().cloned());
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Plans as data: what runs and what a tip has, and what is done about it.
+
+use serde_json::json;
+use workflow::Code;
+
+use super::*;
+use crate::decide::RecordTip;
+use crate::testing::{House, NIGHTLY, definition, sha256, source};
+
+/// A file of a tip: path and what it says; `same` stands for an unchanged text, `bad` for an invalid one.
+type File<'a> = (&'a str, &'a str);
+
+fn desired(commit: &str, files: &[File<'_>]) -> DesiredTip {
+    let content = |path: &str, text: &str| match text {
+        "same" => DesiredContent::Unchanged,
+        "bad" | "worse" => {
+            let problem = Diagnostic::of_file(path, Code::Syntax, text.to_owned(), None);
+            DesiredContent::Invalid(vec![problem; 2 * STALE_DIAGNOSTICS])
+        }
+        text => DesiredContent::Valid {
+            text: Arc::from(text),
+            sha256: sha256(text),
+            definition: definition(text),
+        },
+    };
+    let file = |(path, text): &File<'_>| DesiredFile {
+        file: (*path).to_owned(),
+        name: path.split('.').next().unwrap_or(path).to_owned(),
+        content: content(path, text),
+    };
+    DesiredTip {
+        commit: commit.to_owned(),
+        files: files.iter().map(file).collect(),
+        complete: true,
+    }
+}
+
+fn planned(house: &House, tip: DesiredTip) -> TipPlan {
+    let source = house.world.source(&source()).unwrap();
+    plan(source, tip, &house.world, house.now)
+}
+
+/// Applies a plan as the reconciler does.
+fn apply(house: &mut House, tip: DesiredTip) {
+    let (commit, complete) = (tip.commit.clone(), tip.complete);
+    let file_count = tip.files.len() as u64;
+    let plan = planned(house, tip);
+    for activate in plan.activate {
+        house.run(activate).unwrap();
+    }
+    for retire in plan.retire {
+        house.run(retire).unwrap();
+    }
+    let record = RecordTip {
+        name: source(),
+        commit,
+        summary: String::new(),
+        author: String::new(),
+        history_rewritten: false,
+        skipped: Vec::new(),
+        more_skipped: false,
+        files: plan.verdicts,
+        stale_files: plan.stale,
+        file_count,
+        folder_missing: !complete,
+    };
+    house.run(record).unwrap();
+}
+
+/// What is planned for `after` when `before` is what runs.
+fn check(before: &[File<'_>], after: &[File<'_>], verdicts: &[(&str, &str)], stale: &[&str]) {
+    let mut house = House::new();
+    apply(&mut house, desired("a", before));
+    let plan = planned(&house, desired("b", after));
+    let told: Vec<_> = plan
+        .verdicts
+        .iter()
+        .map(|told| (told.file.clone(), json!(told.verdict)))
+        .collect();
+    let expected: Vec<_> = verdicts
+        .iter()
+        .map(|(file, verdict)| ((*file).to_owned(), json!(verdict)))
+        .collect();
+    assert_eq!(told, expected, "{before:?} {after:?}");
+    let files: Vec<_> = plan.stale.iter().map(|stale| stale.file.as_str()).collect();
+    assert_eq!(files, stale, "{before:?} {after:?}");
+    let count = |verdict: &str| verdicts.iter().filter(|(_, told)| *told == verdict).count();
+    assert_eq!(plan.activate.len(), count("activated"));
+    assert_eq!(plan.retire.len(), count("retired"));
+}
+
+#[test]
+fn each_file_is_decided_by_itself() {
+    let activated = |file| (file, "activated");
+    let invalid = |file| (file, "invalid");
+    let retired = |file| (file, "retired");
+    let changed = format!("{NIGHTLY}# changed\n");
+    let changed = changed.as_str();
+
+    check(&[], &[], &[], &[]);
+    check(&[], &[("a.yaml", NIGHTLY)], &[activated("a.yaml")], &[]);
+    check(&[("a.yaml", NIGHTLY)], &[("a.yaml", "same")], &[], &[]);
+    check(
+        &[("a.yaml", NIGHTLY)],
+        &[("a.yaml", changed)],
+        &[activated("a.yaml")],
+        &[],
+    );
+    check(&[("a.yaml", NIGHTLY)], &[], &[retired("a.yaml")], &[]);
+    check(
+        &[("a.yaml", NIGHTLY)],
+        &[("a.yaml", "bad")],
+        &[invalid("a.yaml")],
+        &["a.yaml"],
+    );
+    // An invalid file never stops a valid one.
+    check(
+        &[("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)],
+        &[("a.yaml", "bad"), ("b.yaml", changed), ("c.yaml", "bad")],
+        &[invalid("a.yaml"), activated("b.yaml"), invalid("c.yaml")],
+        &["a.yaml", "c.yaml"],
+    );
+    // A new extension is no removal, and two files of one name retire nothing.
+    check(
+        &[("a.yaml", NIGHTLY)],
+        &[("a.yml", changed)],
+        &[activated("a.yml")],
+        &[],
+    );
+    check(
+        &[("a.yaml", NIGHTLY)],
+        &[("a.yaml", "bad"), ("a.yml", "bad")],
+        &[invalid("a.yaml"), invalid("a.yml")],
+        &["a.yaml", "a.yml"],
+    );
+    // What is invalid in the same way as before is listed and no news; in another way it is.
+    check(&[("a.yaml", "bad")], &[("a.yaml", "bad")], &[], &["a.yaml"]);
+    check(
+        &[("a.yaml", "bad")],
+        &[("a.yaml", "worse")],
+        &[invalid("a.yaml")],
+        &["a.yaml"],
+    );
+    check(
+        &[("a.yaml", "bad")],
+        &[("a.yaml", NIGHTLY)],
+        &[activated("a.yaml")],
+        &[],
+    );
+    check(&[("a.yaml", "bad")], &[], &[], &[]);
+}
+
+#[test]
+fn nothing_is_left_to_do_after_a_plan_was_applied() {
+    let mut house = House::new();
+    apply(
+        &mut house,
+        desired("a", &[("gone.yaml", NIGHTLY), ("a.yaml", NIGHTLY)]),
+    );
+    let tip = [("a.yaml", "bad"), ("b.yaml", NIGHTLY)];
+    apply(&mut house, desired("b", &tip));
+    let again = planned(
+        &house,
+        desired("b", &[("a.yaml", "bad"), ("b.yaml", "same")]),
+    );
+    assert!(again.activate.is_empty() && again.retire.is_empty() && again.verdicts.is_empty());
+    assert_eq!(
+        again.stale,
+        house.world.source(&source()).unwrap().stale_files
+    );
+}
+
+#[test]
+fn a_stale_file_remembers_since_when() {
+    let mut house = House::new();
+    let began = house.now;
+    apply(&mut house, desired("a", &[("a.yaml", "bad")]));
+    house.pass(chrono::TimeDelta::hours(1));
+    apply(
+        &mut house,
+        desired("b", &[("a.yaml", "worse"), ("b.yaml", "bad")]),
+    );
+    let stale = &house.world.source(&source()).unwrap().stale_files;
+    let since: Vec<_> = stale.iter().map(|stale| stale.since).collect();
+    assert_eq!(since, [began, house.now]);
+    assert_eq!(stale[0].diagnostics.len(), STALE_DIAGNOSTICS);
+}
+
+#[test]
+fn a_missing_folder_retires_nothing_and_forgets_nothing() {
+    let mut house = House::new();
+    apply(
+        &mut house,
+        desired("a", &[("a.yaml", NIGHTLY), ("b.yaml", "bad")]),
+    );
+    let missing = DesiredTip {
+        complete: false,
+        ..desired("b", &[])
+    };
+    apply(&mut house, missing);
+    let source = house.world.source(&source()).unwrap();
+    assert_eq!(source.stale_files.len(), 1);
+    let active = house.world.workflows_of(&source.name);
+    assert!(
+        active
+            .into_iter()
+            .all(|it| it.record.status == WorkflowStatus::Active)
+    );
+}

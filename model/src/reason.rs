@@ -1,0 +1,194 @@
+//! Why anything changed or did not: the one enum that files, API, CLI and later metrics and notifications render.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a job or a source is as it is. The serialised `code` is stable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Reason {
+    /// Somebody asked for the job.
+    Dispatched,
+    /// A runner claimed the job.
+    Claimed,
+    /// Every step ended without failing the job.
+    StepsSucceeded,
+    /// A step failed the job.
+    StepFailed {
+        /// Its position, from 0.
+        step: u32,
+        /// The script's exit code, when it ended by itself.
+        exit_code: Option<i32>,
+    },
+    /// An artifact's path, condition or upload failed.
+    ArtifactFailed {
+        /// What happened.
+        message: String,
+    },
+    /// An environment value of the scan could not be evaluated.
+    EnvFailed {
+        /// What happened.
+        message: String,
+    },
+    /// The runner could not prepare the job.
+    SetupFailed {
+        /// What happened.
+        message: String,
+    },
+    /// The runner was told to stop at once.
+    RunnerStopped {
+        /// What happened.
+        message: String,
+    },
+    /// The runner was not heard of for too long, said goodbye, or came back without the job.
+    RunnerLost,
+    /// Somebody cancelled the job.
+    CancelledByUser,
+    /// The scan's `timeout` passed.
+    TimedOut,
+    /// The worker session token reached its end.
+    SessionExpired,
+    /// The workflow, or the scan in it, is gone from the source.
+    Retired,
+    /// The repository was read.
+    Fetched,
+    /// The repository could not be read.
+    FetchFailed {
+        /// What happened and what to do.
+        message: String,
+    },
+    /// The repository has no commit yet.
+    EmptyRepository,
+    /// Nothing has been read since the source was configured.
+    NeverFetched,
+    /// The source's folder does not exist at the tip; nothing is taken for deleted.
+    FolderMissing {
+        /// The folder that was looked for.
+        folder: String,
+    },
+    /// Every file at the tip is valid.
+    FilesValid,
+    /// Some files at the tip are invalid; their last good versions go on.
+    FilesInvalid {
+        /// How many.
+        invalid: u64,
+        /// Of how many.
+        files: u64,
+    },
+    /// What the tip asks for is what runs.
+    TipActive,
+    /// Part of what the tip asks for runs; the rest stays at its last good version.
+    TipPartlyActive {
+        /// Workflows that run as the tip says.
+        active: u64,
+        /// Workflow files at the tip.
+        files: u64,
+    },
+}
+
+impl Reason {
+    /// The stable name.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Dispatched => "dispatched",
+            Self::Claimed => "claimed",
+            Self::StepsSucceeded => "steps_succeeded",
+            Self::StepFailed { .. } => "step_failed",
+            Self::ArtifactFailed { .. } => "artifact_failed",
+            Self::EnvFailed { .. } => "env_failed",
+            Self::SetupFailed { .. } => "setup_failed",
+            Self::RunnerStopped { .. } => "runner_stopped",
+            Self::RunnerLost => "runner_lost",
+            Self::CancelledByUser => "cancelled_by_user",
+            Self::TimedOut => "timed_out",
+            Self::SessionExpired => "session_expired",
+            Self::Retired => "retired",
+            Self::Fetched => "fetched",
+            Self::FetchFailed { .. } => "fetch_failed",
+            Self::EmptyRepository => "empty_repository",
+            Self::NeverFetched => "never_fetched",
+            Self::FolderMissing { .. } => "folder_missing",
+            Self::FilesValid => "files_valid",
+            Self::FilesInvalid { .. } => "files_invalid",
+            Self::TipActive => "tip_active",
+            Self::TipPartlyActive { .. } => "tip_partly_active",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dispatched => f.write_str("dispatched"),
+            Self::Claimed => f.write_str("claimed by a runner"),
+            Self::StepsSucceeded => f.write_str("all steps succeeded"),
+            Self::StepFailed {
+                step,
+                exit_code: Some(code),
+            } => write!(f, "step {step} failed with exit code {code}"),
+            Self::StepFailed {
+                step,
+                exit_code: None,
+            } => write!(f, "step {step} failed"),
+            Self::ArtifactFailed { message } => write!(f, "an artifact failed: {message}"),
+            Self::EnvFailed { message } => write!(f, "the scan's env failed: {message}"),
+            Self::SetupFailed { message } => {
+                write!(f, "the runner could not prepare the job: {message}")
+            }
+            Self::RunnerStopped { message } => write!(f, "the runner was stopped: {message}"),
+            Self::RunnerLost => f.write_str("the runner was lost"),
+            Self::CancelledByUser => f.write_str("cancelled by a user"),
+            Self::TimedOut => f.write_str("the scan's timeout passed"),
+            Self::SessionExpired => f.write_str("the worker session ended"),
+            Self::Retired => f.write_str("the scan is gone from its source"),
+            Self::Fetched => f.write_str("the repository was read"),
+            Self::FetchFailed { message } => f.write_str(message),
+            Self::EmptyRepository => f.write_str("the repository has no commit yet"),
+            Self::NeverFetched => f.write_str("the repository has not been read yet"),
+            Self::FolderMissing { folder } => write!(
+                f,
+                "the folder `{folder}` does not exist at the tip; nothing was removed"
+            ),
+            Self::FilesValid => f.write_str("every workflow file is valid"),
+            Self::FilesInvalid { invalid, files } => {
+                write!(
+                    f,
+                    "{invalid} of {files} workflow files invalid; last good versions go on"
+                )
+            }
+            Self::TipActive => f.write_str("the tip is active"),
+            Self::TipPartlyActive { active, files } => {
+                write!(f, "{active} of {files} workflow files active")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_is_the_serialised_tag() {
+        for reason in [
+            Reason::Dispatched,
+            Reason::StepFailed {
+                step: 1,
+                exit_code: Some(2),
+            },
+            Reason::FetchFailed {
+                message: "x".into(),
+            },
+            Reason::TipPartlyActive {
+                active: 1,
+                files: 2,
+            },
+        ] {
+            assert_eq!(
+                serde_json::to_value(&reason).unwrap()["code"],
+                reason.code()
+            );
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Workflows and their revisions.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use workflow::{Scan, ScanName, Workflow};
+
+use crate::job::WorkflowRef;
+use crate::{ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
+
+/// A workflow file's place in the service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRecord {
+    /// Derived from source and name.
+    pub id: WorkflowId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// The source it comes from.
+    pub source: SourceName,
+    /// Path below the source's folder without extension.
+    pub name: String,
+    /// Path in the repository when it was last active.
+    pub file: String,
+    /// Whether it starts jobs.
+    pub status: WorkflowStatus,
+    /// The newest revision.
+    pub revision: RevisionRef,
+}
+
+impl WorkflowRecord {
+    /// How jobs name it.
+    pub fn reference(&self) -> WorkflowRef {
+        WorkflowRef {
+            id: self.id,
+            source: self.source.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// Whether a workflow starts jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum WorkflowStatus {
+    /// Its newest revision runs.
+    Active,
+    /// Its file is gone: no new jobs, running ones finish, the history stays.
+    Retired {
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+/// Names a workflow revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevisionRef {
+    /// What expressions see as `revision.id`.
+    pub id: RevisionId,
+    /// 1 for the workflow's first.
+    pub number: u64,
+    /// The Git commit it was read from.
+    pub commit: String,
+}
+
+/// One version of a workflow file that was active. Never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevisionRecord {
+    /// The workflow.
+    pub workflow: WorkflowRef,
+    /// Id, number and commit.
+    pub reference: RevisionRef,
+    /// Path in the repository.
+    pub file: String,
+    /// When it became active.
+    pub activated_at: Timestamp,
+    /// Where the text is.
+    pub text: Text,
+}
+
+/// Where a revision's text is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// SHA-256 of the text, hexadecimal.
+    pub sha256: String,
+    /// True when it is too large for a record and stands as an object named by that digest.
+    pub object: bool,
+}
+
+/// A revision with what it defines.
+#[derive(Debug, Clone)]
+pub struct Revision {
+    /// The record.
+    pub record: RevisionRecord,
+    /// The parsed file.
+    pub definition: Arc<Workflow>,
+}
+
+/// A workflow together with the revision that runs.
+#[derive(Debug, Clone)]
+pub struct ActiveWorkflow {
+    /// The record.
+    pub record: Arc<WorkflowRecord>,
+    /// Its newest revision.
+    pub revision: Arc<Revision>,
+}
+
+impl ActiveWorkflow {
+    /// The scan of that name in the newest revision.
+    pub fn scan(&self, name: &ScanName) -> Option<&Scan> {
+        self.revision.definition.scan(name.as_str())
+    }
+}

@@ -1,0 +1,142 @@
+//! What a personal access token may do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+macro_rules! scopes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
+        /// One permission. The list is closed: a new one is a new variant.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Scope {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl Scope {
+            /// Every scope.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The scope's stable name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    /// See sources and projects.
+    ProjectRead = "project:read",
+    /// Make a source look now.
+    ProjectWrite = "project:write",
+    /// See workflows, revisions and scans.
+    WorkflowRead = "workflow:read",
+    /// Operate workflows.
+    WorkflowWrite = "workflow:write",
+    /// See jobs, their logs and artifacts.
+    JobRead = "job:read",
+    /// Cancel jobs.
+    JobWrite = "job:write",
+    /// Start jobs.
+    Dispatch = "dispatch",
+    /// See runners.
+    RunnerRead = "runner:read",
+    /// Register and remove runners.
+    RunnerWrite = "runner:write",
+    /// Make and see tokens.
+    TokenWrite = "token:write",
+    /// Everything.
+    Admin = "admin",
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no scope.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{name}` is not a scope (one of: {})", Scope::ALL.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", "))]
+pub struct ParseScopeError {
+    /// What was given.
+    pub name: String,
+}
+
+impl FromStr for Scope {
+    type Err = ParseScopeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseScopeError> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|scope| scope.name() == name)
+            .ok_or_else(|| ParseScopeError {
+                name: name.chars().take(64).collect(),
+            })
+    }
+}
+
+/// A set of permissions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scopes(BTreeSet<Scope>);
+
+impl Scopes {
+    /// Everything.
+    pub fn admin() -> Self {
+        Self::from_iter([Scope::Admin])
+    }
+
+    /// Whether `scope` is allowed.
+    pub fn allow(&self, scope: Scope) -> bool {
+        self.0.contains(&Scope::Admin) || self.0.contains(&scope)
+    }
+
+    /// Whether everything `other` allows is allowed here too, so that a token cannot make a stronger one.
+    pub fn cover(&self, other: &Self) -> bool {
+        other.0.iter().all(|scope| self.allow(*scope))
+    }
+
+    /// The permissions in their fixed order.
+    pub fn iter(&self) -> impl Iterator<Item = Scope> {
+        self.0.iter().copied()
+    }
+
+    /// Whether nothing is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for scope in Scope::ALL {
+            assert_eq!(scope.name().parse(), Ok(*scope));
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
+        }
+        assert!("job".parse::<Scope>().is_err());
+    }
+
+    #[test]
+    fn admin_covers_all_and_nothing_covers_admin_but_admin() {
+        let job = Scopes::from_iter([Scope::JobRead, Scope::Dispatch]);
+        assert!(Scopes::admin().cover(&job));
+        assert!(!job.cover(&Scopes::admin()));
+        assert!(job.cover(&Scopes::from_iter([Scope::JobRead])));
+        assert!(!job.allow(Scope::JobWrite));
+    }
+}

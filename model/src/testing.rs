@@ -1,0 +1,281 @@
+//! A world to test decisions in: workflows from texts, a clock that is set by hand, seeded randomness.
+//!
+//! Every decision taken in it is applied at once and remembered, so that a test can replay them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use workflow::{TemplatePolicy, Workflow};
+
+use crate::decide::{
+    Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, Refusal,
+    RegisterRunner, check_dispatch, decide,
+};
+use crate::moment::SeededEntropy;
+use crate::{
+    Actor, Change, Inputs, JobId, Moment, Order, Reason, RunnerId, ScanKey, SourceName, Step,
+    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
+};
+
+/// A workflow with one scan for each need of the tests.
+pub(crate) const NIGHTLY: &str = "
+scans:
+  probe:
+    on: {dispatch: {inputs: {target: {type: string}, deep: {type: bool}}}}
+    steps: [{run: one}, {run: two}]
+    artifacts:
+      - {name: hosts, paths: [hosts.txt]}
+      - {name: ports, paths: [ports.txt], expires_in: 2d}
+  strict:
+    on: {dispatch: {inputs: {target: {type: string, required: true}}}}
+    timeout: 30m
+    runs_on: [linux, gpu]
+    steps: [{run: one}]
+";
+
+/// The operations one batch of the store holds (design section 6).
+const BATCH: usize = 100;
+
+/// A world, and what a moment is made of.
+pub(crate) struct House {
+    pub(crate) world: World,
+    pub(crate) now: Timestamp,
+    pub(crate) order: Order,
+    pub(crate) entropy: SeededEntropy,
+    pub(crate) decided: Vec<Change>,
+}
+
+impl House {
+    /// A world with the source `recon` in it.
+    pub(crate) fn new() -> Self {
+        let mut house = Self {
+            world: World::default(),
+            now: Timestamp::from_timestamp_millis(1_790_000_000_000).unwrap(),
+            order: Order::START,
+            entropy: SeededEntropy::new(1),
+            decided: Vec::new(),
+        };
+        let source = ConfigureSource {
+            name: source(),
+            url: "/srv/recon.git".to_owned(),
+            reference: None,
+            folder: "workflows".to_owned(),
+            interval_seconds: 60,
+        };
+        house.run(source).unwrap();
+        house
+    }
+
+    /// Lets time pass, or step back.
+    pub(crate) fn pass(&mut self, time: TimeDelta) {
+        self.now += time;
+    }
+
+    /// Decides and applies.
+    pub(crate) fn run<C: Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
+        self.changes(command).map(|(_, answer)| answer)
+    }
+
+    /// Decides and applies; tells what changed.
+    pub(crate) fn changes<C: Command>(
+        &mut self,
+        command: C,
+    ) -> Result<(Vec<Change>, C::Answer), Refusal> {
+        self.order = self.order.next();
+        let mut moment = Moment {
+            now: self.now,
+            order: self.order,
+            entropy: &mut self.entropy,
+        };
+        let decision = decide(&self.world, command, &mut moment)?;
+        assert!(decision.changes.len() < BATCH, "a decision fits a batch");
+        for change in &decision.changes {
+            self.world.apply(change);
+        }
+        self.decided.extend(decision.changes.iter().cloned());
+        Ok((decision.changes, decision.answer))
+    }
+
+    /// Makes `text` the newest revision of the workflow `name`.
+    pub(crate) fn push(&mut self, name: &str, text: &str) -> WorkflowId {
+        self.run(activate(name, text)).unwrap();
+        WorkflowId::derive(&source(), name)
+    }
+
+    /// Registers a runner with these labels.
+    pub(crate) fn runner(&mut self, name: &str, labels: &[&str]) -> RunnerId {
+        let registration = self.run(CreateRegistration).unwrap().secret.hash();
+        self.run(register(registration, name, labels))
+            .unwrap()
+            .runner
+    }
+
+    /// Dispatches with the given inputs, checked against the active revision.
+    pub(crate) fn dispatch(
+        &mut self,
+        workflow: WorkflowId,
+        scan: &str,
+        given: Value,
+    ) -> Result<JobId, Refusal> {
+        let command = self.dispatch_of(workflow, scan, given)?;
+        self.run(command)
+    }
+
+    /// The command of a dispatch whose inputs fit.
+    pub(crate) fn dispatch_of(
+        &self,
+        workflow: WorkflowId,
+        scan: &str,
+        given: Value,
+    ) -> Result<Dispatch, Refusal> {
+        let given: BTreeMap<String, Value> = serde_json::from_value(given).unwrap();
+        let checked = check_dispatch(&self.world, workflow, scan, &given)?;
+        Ok(Dispatch {
+            workflow,
+            scan: checked.scan,
+            revision: checked.revision,
+            inputs: Inputs::Inline(checked.inputs),
+            actor: Actor::Daemon,
+            idempotency: None,
+        })
+    }
+
+    /// Claims a job; the token is told by the job, so that a repeat is the same command.
+    pub(crate) fn claim(&mut self, job: JobId, runner: RunnerId) -> Result<TokenHash, Refusal> {
+        let token = TokenHash::of(&job.to_string());
+        self.run(Claim { job, runner, token }).map(|_| token)
+    }
+
+    /// A job of the scan `probe` that runs, with its token.
+    pub(crate) fn running(&mut self) -> (JobId, TokenHash) {
+        let workflow = self.push("nightly", NIGHTLY);
+        let registered = self.world.runners().next().map(|runner| runner.id);
+        let runner = registered.unwrap_or_else(|| self.runner("first", &[]));
+        let job = self.dispatch(workflow, "probe", json!({})).unwrap();
+        let token = self.claim(job, runner).unwrap();
+        (job, token)
+    }
+}
+
+/// The source of every workflow in the tests.
+pub(crate) fn source() -> SourceName {
+    "recon".parse().unwrap()
+}
+
+/// What a valid text defines.
+pub(crate) fn definition(text: &str) -> Arc<Workflow> {
+    let parsed = workflow::parse("test.yaml", text, TemplatePolicy::Warn).unwrap();
+    Arc::new(parsed.workflow)
+}
+
+/// The command that makes `text` the newest revision of the workflow `name`.
+pub(crate) fn activate(name: &str, text: &str) -> Activate {
+    Activate {
+        source: source(),
+        name: name.to_owned(),
+        file: format!("workflows/{name}.yaml"),
+        commit: "c0ffee".to_owned(),
+        text: Arc::from(text),
+        sha256: sha256(text),
+        definition: definition(text),
+    }
+}
+
+/// A text's digest, as the record of its revision names it.
+pub(crate) fn sha256(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    crate::token::hex(&Sha256::digest(text.as_bytes()))
+}
+
+/// The command that registers a runner.
+pub(crate) fn register(registration: TokenHash, name: &str, labels: &[&str]) -> RegisterRunner {
+    RegisterRunner {
+        registration,
+        name: name.to_owned(),
+        labels: labels.iter().map(ToString::to_string).collect(),
+        capacity: 2,
+        version: "0.1.0".to_owned(),
+        replace: false,
+    }
+}
+
+/// A report of a step.
+pub(crate) fn step(index: u32, status: StepStatus, outcome: Option<StepOutcome>) -> Step {
+    Step {
+        index,
+        status,
+        outcome,
+        exit_code: None,
+        error: None,
+        started_at: None,
+        finished_at: None,
+    }
+}
+
+/// The report of as many steps that succeeded.
+pub(crate) fn succeeded(count: u32) -> Vec<Step> {
+    (0..count)
+        .map(|index| step(index, StepStatus::Succeeded, Some(StepOutcome::Succeeded)))
+        .collect()
+}
+
+/// The completion of a job of the scan `probe` as succeeded.
+pub(crate) fn complete(job: JobId, token: TokenHash) -> Complete {
+    Complete {
+        job,
+        token,
+        steps: succeeded(2),
+        log_records: 3,
+        failure: None,
+    }
+}
+
+/// Names a scan.
+pub(crate) fn key(workflow: WorkflowId, scan: &str) -> ScanKey {
+    ScanKey {
+        workflow,
+        scan: serde_json::from_value(json!(scan)).unwrap(),
+    }
+}
+
+/// Why a job ended, and in which state, from what a decision changed.
+pub(crate) fn ended(changes: &[Change]) -> Option<(&'static str, &Reason)> {
+    changes.iter().rev().find_map(|change| match change {
+        Change::Job(job) => Some((job.state.name(), &job.state.end()?.reason)),
+        _ => None,
+    })
+}
+
+/// Everything in a world, for comparing two.
+pub(crate) fn snapshot(world: &World) -> Value {
+    let mut heads: Vec<_> = world.heads().collect();
+    heads.sort_by_key(|head| (head.workflow, head.scan.clone()));
+    json!({
+        "sources": world.sources().map(|source| json!(**source)).collect::<Vec<_>>(),
+        "workflows": world
+            .workflows()
+            .map(|workflow| json!([*workflow.record, workflow.revision.record]))
+            .collect::<Vec<_>>(),
+        "heads": heads.iter().map(|head| json!(***head)).collect::<Vec<_>>(),
+        "jobs": world
+            .jobs()
+            .map(|job| json!([**job, world.revision(job.revision.id).map(|revision| &revision.record)]))
+            .collect::<Vec<_>>(),
+        "scheduled": world.scheduled().map(|waiting| json!(waiting)).collect::<Vec<_>>(),
+        "running": world
+            .runners()
+            .map(|runner| world.running_on(runner.id).map(|job| job.id).collect::<Vec<_>>())
+            .collect::<Vec<_>>(),
+        "latest_job": world.latest_job(),
+        "latest_order": world.latest_order(),
+        "runners": world.runners().map(|runner| json!(**runner)).collect::<Vec<_>>(),
+        "tokens": world.tokens().map(|token| json!(**token)).collect::<Vec<_>>(),
+        "registrations": world
+            .registrations()
+            .map(|registration| json!(**registration))
+            .collect::<Vec<_>>(),
+        "requests": world.idempotency_over(Timestamp::MAX_UTC).collect::<Vec<_>>(),
+    })
+}

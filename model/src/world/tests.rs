@@ -1,0 +1,61 @@
+//! What the world keeps, and what it lets go.
+
+use serde_json::json;
+
+use super::*;
+use crate::Actor;
+use crate::decide::Cancel;
+use crate::testing::{House, NIGHTLY, complete};
+
+#[test]
+fn nothing_is_kept_of_jobs_that_are_over_but_their_heads() {
+    let mut house = House::new();
+    for number in 0..20 {
+        let (job, token) = house.running();
+        let workflow = house.world.job(job).unwrap().workflow.id;
+        let waiting = house.dispatch(workflow, "probe", json!({})).unwrap();
+        house.push("nightly", &format!("{NIGHTLY}# {number}\n"));
+        house.run(complete(job, token)).unwrap();
+        let cancel = Cancel {
+            job: waiting,
+            actor: Actor::Daemon,
+        };
+        house.run(cancel).unwrap();
+    }
+    let world = &house.world;
+    assert!(world.jobs.is_empty() && world.scheduled.is_empty() && world.running.is_empty());
+    assert_eq!((world.heads.len(), world.revisions.len()), (1, 1));
+}
+
+#[test]
+fn the_newest_job_and_order_are_known_from_heads_alone() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    house.run(complete(job, token)).unwrap();
+    let mut loaded = World::default();
+    for head in house.world.heads() {
+        loaded.apply(&Change::Head(head.clone()));
+    }
+    assert_eq!(loaded.latest_job(), job);
+    assert_eq!(loaded.latest_order(), house.order);
+}
+
+#[test]
+fn a_token_is_not_found_by_a_hash_it_had_before() {
+    let mut house = House::new();
+    let scopes = crate::Scopes::admin();
+    let create = crate::decide::CreateToken {
+        name: "ci".to_owned(),
+        scopes: scopes.clone(),
+        life: None,
+        granted_by: scopes,
+    };
+    let made = house.run(create).unwrap();
+    let changed = Token {
+        hash: TokenHash::of("regenerated"),
+        ..Token::clone(&made.token)
+    };
+    house.world.apply(&Change::Token(Arc::new(changed)));
+    assert!(house.world.token(&made.secret.hash()).is_none());
+    assert!(house.world.token(&TokenHash::of("regenerated")).is_some());
+}

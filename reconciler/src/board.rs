@@ -1,0 +1,251 @@
+//! The board on which runners wait and jobs are offered.
+//!
+//! Offers live in memory only: a job stays scheduled until it is claimed, so an offer that is lost with the daemon or
+//! its runner is simply made again. An offer stands only while its job is scheduled and its runner registered; that is
+//! read from the world at every look, so nobody has to take it down. Time here never jumps with the wall clock.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use model::{Entropy, JobId, JobState, RunnerId, Secret, TokenHash, Turns, World, next_job};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::limits::{OFFER, REPEAT};
+
+/// What a runner is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// Come and claim this job under this token.
+    Assigned(JobId, Secret),
+    /// Stop this job.
+    Cancelled(JobId),
+}
+
+/// Runners that wait, and jobs that are offered.
+#[derive(Default)]
+pub(crate) struct Board {
+    waiting: BTreeMap<u64, Waiting>,
+    arrivals: u64,
+    offers: BTreeMap<JobId, Offer>,
+    /// When a runner was last told to stop a job it still holds.
+    cancels: HashMap<(RunnerId, JobId), Instant>,
+    turns: Turns,
+    closed: bool,
+}
+
+/// A runner's poll that has not been answered.
+struct Waiting {
+    poll: Poll,
+    answer: oneshot::Sender<Vec<Message>>,
+}
+
+/// What a runner says when it asks for work.
+#[derive(Debug, Clone)]
+pub(crate) struct Poll {
+    pub(crate) runner: RunnerId,
+    /// How many jobs it runs at once, in all.
+    pub(crate) capacity: u32,
+    /// Every job it has in hand.
+    pub(crate) holding: BTreeSet<JobId>,
+}
+
+/// A job offered to a runner and not claimed yet.
+struct Offer {
+    runner: RunnerId,
+    token: Secret,
+    until: Instant,
+    told: Instant,
+}
+
+/// What there is to say to a poll.
+#[derive(Default)]
+struct Said {
+    messages: Vec<Message>,
+    /// The jobs that were not offered before.
+    new: Vec<JobId>,
+}
+
+impl Board {
+    /// Puts a poll on the board; one of the same runner that waits already is ended with nothing.
+    pub(crate) fn wait(&mut self, poll: Poll) -> oneshot::Receiver<Vec<Message>> {
+        let (answer, receiver) = oneshot::channel();
+        self.waiting
+            .retain(|_, older| older.poll.runner != poll.runner);
+        self.cancels
+            .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
+        if poll.capacity == 0 {
+            // It takes nothing any more: what it has not in hand is free for the others at once.
+            self.offers
+                .retain(|job, offer| offer.runner != poll.runner || poll.holding.contains(job));
+        }
+        if !self.closed {
+            self.arrivals += 1;
+            self.waiting.insert(self.arrivals, Waiting { poll, answer });
+        }
+        receiver
+    }
+
+    /// Ends the runner's poll and takes back what it was offered.
+    pub(crate) fn forget(&mut self, runner: RunnerId) {
+        self.waiting
+            .retain(|_, waiting| waiting.poll.runner != runner);
+        self.offers.retain(|_, offer| offer.runner != runner);
+        self.cancels.retain(|(told, _), _| *told != runner);
+    }
+
+    /// Answers every poll there is something to say to, and tells when to look again though nothing changes.
+    pub(crate) fn assign(
+        &mut self,
+        world: &World,
+        now: Instant,
+        entropy: &mut dyn Entropy,
+    ) -> Option<Instant> {
+        self.offers.retain(|job, offer| {
+            now < offer.until && is_scheduled(world, *job) && world.runner(offer.runner).is_some()
+        });
+        // A runner that was removed learns it from its next poll.
+        self.waiting.retain(|_, waiting| {
+            !waiting.answer.is_closed() && world.runner(waiting.poll.runner).is_some()
+        });
+        self.cancels
+            .retain(|(runner, _), _| world.runner(*runner).is_some());
+        self.turns.keep_waiting(world);
+        if !self.waiting.is_empty() {
+            self.answer(world, now, entropy);
+        }
+        self.next_look()
+    }
+
+    fn answer(&mut self, world: &World, now: Instant, entropy: &mut dyn Entropy) {
+        for (arrival, waiting) in std::mem::take(&mut self.waiting) {
+            let busy = world.running_on(waiting.poll.runner).count();
+            let Said { messages, new } = self.say(world, &waiting.poll, busy, now, entropy);
+            if messages.is_empty() {
+                self.waiting.insert(arrival, waiting);
+            } else if waiting.answer.send(messages).is_err() {
+                // It went away this moment: what was offered to it is free for those behind it.
+                for job in new {
+                    self.offers.remove(&job);
+                }
+            }
+        }
+    }
+
+    /// What there is to say to a poll of a runner that executes `running` jobs.
+    fn say(
+        &mut self,
+        world: &World,
+        poll: &Poll,
+        running: usize,
+        now: Instant,
+        entropy: &mut dyn Entropy,
+    ) -> Said {
+        let mut said = Said::default();
+        let Some(runner) = world.runner(poll.runner) else {
+            return said;
+        };
+        let mut busy = running;
+        for job in &poll.holding {
+            let offered = self
+                .offers
+                .get(job)
+                .is_some_and(|offer| offer.runner == poll.runner);
+            if offered || runs_on(world, *job, poll.runner) {
+                self.cancels.remove(&(poll.runner, *job));
+                continue;
+            }
+            busy += 1;
+            let told = self.cancels.get(&(poll.runner, *job));
+            if told.is_none_or(|told| *told + REPEAT <= now) {
+                self.cancels.insert((poll.runner, *job), now);
+                said.messages.push(Message::Cancelled(*job));
+            }
+        }
+        for (job, offer) in &mut self.offers {
+            if offer.runner != poll.runner {
+                continue;
+            }
+            busy += 1;
+            // The answer that carried it may have been lost.
+            if !poll.holding.contains(job) && offer.told + REPEAT <= now {
+                offer.told = now;
+                said.messages
+                    .push(Message::Assigned(*job, offer.token.clone()));
+            }
+        }
+        let capacity = usize::try_from(poll.capacity.min(runner.capacity)).unwrap_or(usize::MAX);
+        while busy < capacity {
+            // A job the runner still has in hand from an earlier offer cannot begin there again yet.
+            let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
+            let Some((workflow, job)) = next_job(world, &runner.labels, &self.turns, taken) else {
+                break;
+            };
+            let token = Secret::session(entropy);
+            self.turns.serve(workflow);
+            let offer = Offer {
+                runner: poll.runner,
+                token: token.clone(),
+                until: now + OFFER,
+                told: now,
+            };
+            self.offers.insert(job, offer);
+            said.messages.push(Message::Assigned(job, token));
+            said.new.push(job);
+            busy += 1;
+        }
+        said
+    }
+
+    /// The runner that was offered the job under that token.
+    pub(crate) fn offered_to(
+        &self,
+        job: JobId,
+        token: TokenHash,
+        now: Instant,
+    ) -> Option<RunnerId> {
+        let offer = self.offers.get(&job)?;
+        (offer.token.hash() == token && now < offer.until).then_some(offer.runner)
+    }
+
+    /// When an offer lapses or something is to be repeated to a runner that waits.
+    fn next_look(&self) -> Option<Instant> {
+        let polls: HashMap<RunnerId, &Poll> = self
+            .waiting
+            .values()
+            .map(|waiting| (waiting.poll.runner, &waiting.poll))
+            .collect();
+        let lapses = self.offers.values().map(|offer| offer.until);
+        let offers = self.offers.iter().filter_map(|(job, offer)| {
+            let poll = polls.get(&offer.runner)?;
+            (!poll.holding.contains(job)).then(|| offer.told + REPEAT)
+        });
+        let cancels = self
+            .cancels
+            .iter()
+            .filter(|((runner, _), _)| polls.contains_key(runner))
+            .map(|(_, told)| *told + REPEAT);
+        lapses.chain(offers).chain(cancels).min()
+    }
+
+    /// Answers every poll with nothing, now and from now on: the daemon is stopping.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.waiting.clear();
+    }
+}
+
+fn is_scheduled(world: &World, job: JobId) -> bool {
+    world
+        .job(job)
+        .is_some_and(|job| matches!(job.state, JobState::Scheduled))
+}
+
+fn runs_on(world: &World, job: JobId, runner: RunnerId) -> bool {
+    world
+        .job(job)
+        .and_then(|job| job.state.run())
+        .is_some_and(|run| run.runner.id == runner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+use std::time::Duration;
+
+use model::decide::{Claim, EndJob, Loss, RemoveRunner};
+use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::error::TryRecvError;
+
+use super::*;
+use crate::testing::{Lab, runner};
+
+mod property;
+
+/// A board beside a world, at a time.
+struct Scene {
+    lab: Lab,
+    board: Board,
+    now: Instant,
+}
+
+type Answer = Receiver<Vec<Message>>;
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            lab: Lab::new(5),
+            board: Board::default(),
+            now: Instant::now(),
+        }
+    }
+
+    fn poll(&mut self, runner: RunnerId, capacity: u32, holding: &[JobId]) -> Answer {
+        let answer = self.board.wait(Poll {
+            runner,
+            capacity,
+            holding: holding.iter().copied().collect(),
+        });
+        self.look();
+        answer
+    }
+
+    fn look(&mut self) -> Option<Instant> {
+        self.board
+            .assign(&self.lab.world, self.now, &mut self.lab.entropy)
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.look();
+    }
+
+    fn claim(&mut self, runner: RunnerId, job: JobId, token: &Secret) {
+        let token = token.hash();
+        assert_eq!(self.board.offered_to(job, token, self.now), Some(runner));
+        self.lab.decide(Claim { job, runner, token }).unwrap();
+        self.look();
+    }
+}
+
+fn said(answer: &mut Answer) -> Vec<Message> {
+    answer.try_recv().expect("the poll is answered")
+}
+
+fn offered(answer: &mut Answer) -> (JobId, Secret) {
+    match said(answer).as_slice() {
+        [Message::Assigned(job, token)] => (*job, token.clone()),
+        other => panic!("no single offer: {other:?}"),
+    }
+}
+
+fn waits(answer: &mut Answer) -> bool {
+    answer.try_recv() == Err(TryRecvError::Empty)
+}
+
+fn is_ended(answer: &mut Answer) -> bool {
+    answer.try_recv() == Err(TryRecvError::Closed)
+}
+
+#[tokio::test]
+async fn a_job_is_offered_to_exactly_one_of_the_polls_that_wait() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let mut answers: Vec<Answer> = (0..100)
+        .map(|number| {
+            let runner = scene.lab.register(&format!("r{number}"), 4, &[]);
+            scene.poll(runner, 4, &[])
+        })
+        .collect();
+    let job = scene.lab.dispatch(workflow, "plain");
+    scene.look();
+    let mut told = answers
+        .iter_mut()
+        .filter_map(|answer| answer.try_recv().ok());
+    let first = told.next().unwrap();
+    assert!(matches!(first.as_slice(), [Message::Assigned(offered, _)] if *offered == job));
+    assert_eq!(told.next(), None);
+}
+
+#[tokio::test]
+async fn free_capacity_is_what_is_neither_offered_nor_running_nor_still_stopping() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let runner = scene.lab.register("r", 3, &[]);
+    let jobs: Vec<JobId> = (0..5)
+        .map(|_| scene.lab.dispatch(workflow, "plain"))
+        .collect();
+
+    assert!(waits(&mut scene.poll(runner, 0, &[])));
+    let (first, token) = offered(&mut scene.poll(runner, 1, &[]));
+    assert_eq!(first, jobs[0]);
+    scene.claim(runner, first, &token);
+
+    // A runner that claims more than it registered with gets what it registered with.
+    let more = said(&mut scene.poll(runner, 99, &[first]));
+    assert_eq!(more.len(), 2, "{more:?}");
+    let held = [jobs[0], jobs[1], jobs[2]];
+    assert!(waits(&mut scene.poll(runner, 3, &held)));
+
+    // The running one ends elsewhere: while it stops, it takes its place.
+    let end = EndJob {
+        job: first,
+        loss: Loss::RunnerLost,
+    };
+    scene.lab.decide(end).unwrap();
+    let mut answer = scene.poll(runner, 3, &held);
+    assert_eq!(said(&mut answer), [Message::Cancelled(first)]);
+    let (fourth, _) = offered(&mut scene.poll(runner, 3, &held[1..]));
+    assert_eq!(fourth, jobs[3]);
+}
+
+#[tokio::test]
+async fn an_offer_whose_answer_was_lost_is_told_again_but_not_in_a_busy_loop() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let runner = scene.lab.register("r", 2, &[]);
+    let job = scene.lab.dispatch(workflow, "plain");
+    let (_, token) = offered(&mut scene.poll(runner, 2, &[]));
+
+    let mut again = scene.poll(runner, 2, &[]);
+    assert!(waits(&mut again));
+    assert_eq!(scene.look(), Some(scene.now + REPEAT));
+    scene.pass(REPEAT);
+    assert_eq!(offered(&mut again), (job, token.clone()));
+
+    let mut held = scene.poll(runner, 2, &[job]);
+    scene.pass(REPEAT);
+    assert!(waits(&mut held), "it has arrived");
+    scene.claim(runner, job, &token);
+    assert!(waits(&mut held));
+}
+
+#[tokio::test]
+async fn an_offer_lapses_and_is_made_to_somebody_else() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let (slow, other) = (
+        scene.lab.register("slow", 1, &[]),
+        scene.lab.register("other", 1, &[]),
+    );
+    let job = scene.lab.dispatch(workflow, "plain");
+    let (_, token) = offered(&mut scene.poll(slow, 1, &[]));
+    let mut waiting = scene.poll(other, 1, &[]);
+    assert!(waits(&mut waiting));
+    let lapse = scene.look();
+    assert_eq!(
+        lapse,
+        Some(scene.now + OFFER),
+        "somebody must look when it lapses"
+    );
+
+    scene.pass(OFFER);
+    assert_eq!(scene.board.offered_to(job, token.hash(), scene.now), None);
+    let (again, second) = offered(&mut waiting);
+    assert_eq!(again, job);
+    assert_ne!(second, token);
+    // The slow one is told to drop what it has not claimed.
+    let mut late = scene.poll(slow, 1, &[job]);
+    assert_eq!(said(&mut late), [Message::Cancelled(job)]);
+}
+
+#[tokio::test]
+async fn a_cancel_is_repeated_until_the_job_is_let_go() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let runner = scene.lab.register("r", 1, &[]);
+    let job = scene.lab.dispatch(workflow, "plain");
+    let (_, token) = offered(&mut scene.poll(runner, 1, &[]));
+    scene.claim(runner, job, &token);
+    let mut waiting = scene.poll(runner, 1, &[job]);
+    assert!(waits(&mut waiting));
+
+    let end = EndJob {
+        job,
+        loss: Loss::TimedOut,
+    };
+    scene.lab.decide(end).unwrap();
+    scene.look();
+    for _ in 0..5 {
+        assert_eq!(said(&mut waiting), [Message::Cancelled(job)]);
+        waiting = scene.poll(runner, 1, &[job]);
+        assert!(waits(&mut waiting), "at most once a second");
+        scene.pass(REPEAT);
+    }
+    assert_eq!(said(&mut waiting), [Message::Cancelled(job)]);
+    let mut free = scene.poll(runner, 1, &[]);
+    scene.pass(REPEAT * 2);
+    assert!(waits(&mut free));
+}
+
+#[tokio::test]
+async fn jobs_nobody_gave_the_runner_are_to_be_stopped_and_take_their_place() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let (thief, owner) = (
+        scene.lab.register("thief", 2, &[]),
+        scene.lab.register("owner", 1, &[]),
+    );
+    let job = scene.lab.dispatch(workflow, "plain");
+    let (_, token) = offered(&mut scene.poll(owner, 1, &[]));
+    scene.claim(owner, job, &token);
+    scene.lab.dispatch(workflow, "plain");
+
+    let unknown = JobId::FIRST;
+    let mut answer = scene.poll(thief, 2, &[unknown, job]);
+    assert_eq!(
+        said(&mut answer),
+        [Message::Cancelled(unknown), Message::Cancelled(job)]
+    );
+}
+
+#[tokio::test]
+async fn after_a_restart_of_the_daemon_an_unclaimed_job_is_offered_anew() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let runner = scene.lab.register("r", 2, &[]);
+    let job = scene.lab.dispatch(workflow, "plain");
+    let (_, old) = offered(&mut scene.poll(runner, 2, &[]));
+
+    scene.board = Board::default();
+    assert_eq!(scene.board.offered_to(job, old.hash(), scene.now), None);
+    // While the runner still has the old offer in hand, the job cannot begin there again.
+    assert_eq!(
+        said(&mut scene.poll(runner, 2, &[job])),
+        [Message::Cancelled(job)]
+    );
+    let (again, token) = offered(&mut scene.poll(runner, 2, &[]));
+    assert_eq!(again, job);
+    assert_ne!(token, old);
+}
+
+#[tokio::test]
+async fn a_newer_poll_ends_the_older_with_nothing() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let runner = scene.lab.register("r", 1, &[]);
+    let mut older = scene.poll(runner, 1, &[]);
+    let mut newer = scene.poll(runner, 1, &[]);
+    assert!(is_ended(&mut older));
+    assert!(waits(&mut newer));
+    scene.lab.dispatch(workflow, "plain");
+    scene.look();
+    offered(&mut newer);
+}
+
+#[tokio::test]
+async fn what_a_poll_that_went_away_would_have_got_goes_to_the_next() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let (gone, next) = (
+        scene.lab.register("gone", 1, &[]),
+        scene.lab.register("next", 1, &[]),
+    );
+    drop(scene.poll(gone, 1, &[]));
+    let mut waiting = scene.poll(next, 1, &[]);
+    scene.lab.dispatch(workflow, "plain");
+    scene.look();
+    offered(&mut waiting);
+}
+
+#[tokio::test]
+async fn a_runner_that_drains_or_says_goodbye_gives_its_offers_back() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let (first, second) = (
+        scene.lab.register("first", 1, &[]),
+        scene.lab.register("second", 1, &[]),
+    );
+    let job = scene.lab.dispatch(workflow, "plain");
+
+    offered(&mut scene.poll(first, 1, &[]));
+    let mut waiting = scene.poll(second, 1, &[]);
+    let mut draining = scene.poll(first, 0, &[]);
+    assert!(waits(&mut draining));
+    assert_eq!(offered(&mut waiting).0, job);
+
+    let mut waiting = scene.poll(first, 1, &[]);
+    scene.board.forget(second);
+    scene.look();
+    assert_eq!(offered(&mut waiting).0, job);
+}
+
+#[tokio::test]
+async fn a_removed_runner_is_not_kept_waiting_and_its_offer_is_free() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let (gone, stays) = (
+        scene.lab.register("gone", 2, &[]),
+        scene.lab.register("stays", 1, &[]),
+    );
+    let job = scene.lab.dispatch(workflow, "plain");
+    offered(&mut scene.poll(gone, 1, &[]));
+    let mut held = scene.poll(gone, 1, &[job]);
+    let mut waiting = scene.poll(stays, 1, &[]);
+    scene.lab.decide(RemoveRunner { runner: gone }).unwrap();
+    scene.look();
+    assert!(is_ended(&mut held));
+    assert_eq!(offered(&mut waiting).0, job);
+    assert!(
+        is_ended(&mut scene.poll(runner(9), 1, &[])),
+        "nor is one nobody knows"
+    );
+}
+
+#[tokio::test]
+async fn labels_decide_and_workflows_take_turns() {
+    let mut scene = Scene::new();
+    let (busy, quiet) = (scene.lab.activate("busy"), scene.lab.activate("quiet"));
+    let plain = scene.lab.register("plain", 10, &[]);
+    let gpu = scene.lab.register("gpu", 10, &["gpu", "big"]);
+    let special = scene.lab.dispatch(busy, "special");
+    assert!(waits(&mut scene.poll(plain, 1, &[])));
+    assert_eq!(offered(&mut scene.poll(gpu, 1, &[])).0, special);
+
+    let of_busy: Vec<JobId> = (0..3).map(|_| scene.lab.dispatch(busy, "plain")).collect();
+    let of_quiet = scene.lab.dispatch(quiet, "plain");
+    let messages = said(&mut scene.poll(plain, 10, &[]));
+    let order: Vec<JobId> = messages
+        .iter()
+        .map(|message| match message {
+            Message::Assigned(job, _) | Message::Cancelled(job) => *job,
+        })
+        .collect();
+    assert_eq!(order, [of_quiet, of_busy[0], of_busy[1], of_busy[2]]);
+}
+
+#[tokio::test]
+async fn a_closed_board_ends_every_poll() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let runner = scene.lab.register("r", 1, &[]);
+    let mut before = scene.poll(runner, 1, &[]);
+    scene.board.close();
+    assert!(is_ended(&mut before));
+    scene.lab.dispatch(workflow, "plain");
+    assert!(is_ended(&mut scene.poll(runner, 1, &[])));
+    assert_eq!(scene.look(), None);
+}

@@ -1,0 +1,305 @@
+//! Random polls, dispatches, claims, lapses, cancels and restarts against what was promised.
+
+use std::collections::HashMap;
+
+use model::decide::Cancel;
+use model::{Actor, WorkflowId};
+
+use super::*;
+
+/// Steps of one run. With the number of seeds: a second, and every branch of the board is reached hundreds of times.
+const STEPS: usize = 400;
+const SEEDS: u64 = 60;
+
+/// A runner as it really is.
+struct Simulated {
+    id: RunnerId,
+    capacity: u32,
+    poll: Option<(Answer, u32)>,
+    /// What it has in hand, with the token of an offer or claim.
+    hand: HashMap<JobId, Secret>,
+    claimed: BTreeSet<JobId>,
+}
+
+struct Simulation {
+    scene: Scene,
+    workflows: Vec<WorkflowId>,
+    runners: Vec<Simulated>,
+    /// The offers that stood after the last look and were not given back since.
+    standing: HashMap<JobId, (Secret, Instant)>,
+    dispatched: usize,
+}
+
+impl Simulation {
+    fn new(seed: u64) -> Self {
+        let mut scene = Scene::new();
+        scene.lab = Lab::new(seed);
+        let workflows = ["a", "b", "c"].map(|name| scene.lab.activate(name)).into();
+        let runners = [(1, "plain"), (2, "gpu"), (5, "gpu")]
+            .into_iter()
+            .enumerate()
+            .map(|(number, (capacity, label))| Simulated {
+                id: scene
+                    .lab
+                    .register(&format!("r{number}"), capacity, &[label]),
+                capacity,
+                poll: None,
+                hand: HashMap::new(),
+                claimed: BTreeSet::new(),
+            })
+            .collect();
+        Self {
+            scene,
+            workflows,
+            runners,
+            standing: HashMap::new(),
+            dispatched: 0,
+        }
+    }
+
+    fn random(&mut self, bound: usize) -> usize {
+        self.scene.lab.entropy.below(bound)
+    }
+
+    fn step(&mut self) {
+        let at = self.random(self.runners.len());
+        match self.random(12) {
+            0..=2 => self.dispatch(),
+            3 | 4 => {
+                let capacity = self.runners[at].capacity;
+                let capacity = u32::try_from(self.random(usize::try_from(capacity + 1).unwrap()));
+                self.poll(at, capacity.unwrap());
+            }
+            5 | 6 => self.read(at, true),
+            7 => self.claim(at),
+            8 => self.complete(at),
+            9 => self.cancel_one(),
+            10 => {
+                let seconds = self.random(12);
+                self.pass(Duration::from_secs(u64::try_from(seconds).unwrap()));
+            }
+            11 => match self.random(6) {
+                0 => self.restart_daemon(),
+                1 => self.restart_runner(at),
+                2 => self.read(at, false),
+                3 => self.runners[at].poll = None,
+                _ => {}
+            },
+            _ => unreachable!("below the bound"),
+        }
+        self.scene.look();
+        self.check();
+    }
+
+    fn dispatch(&mut self) {
+        let workflow = self.random(self.workflows.len());
+        let scan = ["plain", "special"][self.random(2)];
+        self.scene.lab.dispatch(self.workflows[workflow], scan);
+        self.dispatched += 1;
+    }
+
+    fn poll(&mut self, at: usize, capacity: u32) {
+        let runner = &self.runners[at];
+        let hand: Vec<JobId> = runner.hand.keys().copied().collect();
+        let id = runner.id;
+        // A job it runs and does not name is lost, as the handle decides.
+        self.lose(id, &hand);
+        if capacity == 0 {
+            let offers = &self.scene.board.offers;
+            self.standing.retain(|job, _| {
+                hand.contains(job) || offers.get(job).is_none_or(|offer| offer.runner != id)
+            });
+        }
+        let answer = self.scene.poll(id, capacity, &hand);
+        self.runners[at].poll = Some((answer, capacity));
+    }
+
+    /// Reads an answer, or loses it on the way.
+    fn read(&mut self, at: usize, arrives: bool) {
+        let Some((answer, _)) = &mut self.runners[at].poll else {
+            return;
+        };
+        let messages = match answer.try_recv() {
+            Ok(messages) => messages,
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Closed) => Vec::new(),
+        };
+        self.runners[at].poll = None;
+        for message in messages {
+            match message {
+                Message::Assigned(job, token) if arrives => {
+                    self.runners[at].hand.entry(job).or_insert(token);
+                }
+                Message::Cancelled(job) if arrives => {
+                    let runner = &mut self.runners[at];
+                    runner.hand.remove(&job);
+                    runner.claimed.remove(&job);
+                }
+                Message::Assigned(..) | Message::Cancelled(_) => {}
+            }
+        }
+    }
+
+    fn claim(&mut self, at: usize) {
+        let runner = &self.runners[at];
+        let waiting = |job: &&JobId| !runner.claimed.contains(*job);
+        let Some(job) = runner.hand.keys().filter(waiting).min().copied() else {
+            return;
+        };
+        let (id, token) = (runner.id, runner.hand[&job].hash());
+        if self.scene.board.offered_to(job, token, self.scene.now) == Some(id) {
+            let claim = Claim {
+                job,
+                runner: id,
+                token,
+            };
+            self.scene.lab.decide(claim).unwrap();
+            self.runners[at].claimed.insert(job);
+        } else {
+            self.runners[at].hand.remove(&job);
+        }
+    }
+
+    fn complete(&mut self, at: usize) {
+        let runner = &mut self.runners[at];
+        let Some(job) = runner.claimed.pop_first() else {
+            return;
+        };
+        runner.hand.remove(&job);
+        // How it ends does not matter here, and it may have been ended by somebody else.
+        let loss = Loss::RunnerLost;
+        drop(self.scene.lab.decide(EndJob { job, loss }));
+    }
+
+    fn cancel_one(&mut self) {
+        let jobs: Vec<JobId> = self.scene.lab.world.jobs().map(|job| job.id).collect();
+        if !jobs.is_empty() {
+            let job = jobs[self.random(jobs.len())];
+            let actor = Actor::Daemon;
+            self.scene.lab.decide(Cancel { job, actor }).unwrap();
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.scene.now += time;
+    }
+
+    fn restart_daemon(&mut self) {
+        self.scene.board = Board::default();
+        self.standing.clear();
+        for runner in &mut self.runners {
+            runner.poll = None;
+        }
+    }
+
+    fn restart_runner(&mut self, at: usize) {
+        let runner = &mut self.runners[at];
+        let id = runner.id;
+        runner.poll = None;
+        runner.hand.clear();
+        runner.claimed.clear();
+        self.scene.board.forget(id);
+        let offers = &self.scene.board.offers;
+        self.standing.retain(|job, _| offers.contains_key(job));
+        self.lose(id, &[]);
+    }
+
+    /// Ends what a runner should run and does not name.
+    fn lose(&mut self, runner: RunnerId, named: &[JobId]) {
+        let running = self.scene.lab.world.running_on(runner);
+        let running: Vec<JobId> = running.map(|job| job.id).collect();
+        for job in running {
+            if !named.contains(&job) {
+                let loss = Loss::RunnerLost;
+                self.scene.lab.decide(EndJob { job, loss }).unwrap();
+            }
+        }
+    }
+
+    /// What holds after every look.
+    fn check(&mut self) {
+        let Scene { lab, board, now } = &self.scene;
+        // No job is offered to two runners at once: an offer stands until it is over.
+        for (job, (token, until)) in &self.standing {
+            if *now < *until && is_scheduled(&lab.world, *job) {
+                let offer = board.offers.get(job).map(|offer| &offer.token);
+                assert_eq!(offer, Some(token), "the offer of {job} was broken");
+            }
+        }
+        self.standing = board
+            .offers
+            .iter()
+            .map(|(job, offer)| (*job, (offer.token.clone(), offer.until)))
+            .collect();
+        for (job, offer) in &board.offers {
+            assert!(
+                is_scheduled(&lab.world, *job),
+                "{job} is offered and not scheduled"
+            );
+            assert!(*now < offer.until);
+        }
+        for runner in &self.runners {
+            let busy = lab.world.running_on(runner.id).count()
+                + board
+                    .offers
+                    .values()
+                    .filter(|offer| offer.runner == runner.id)
+                    .count();
+            let capacity = usize::try_from(runner.capacity).unwrap();
+            assert!(busy <= capacity, "{busy} jobs on a runner for {capacity}");
+        }
+        for Waiting { poll, .. } in board.waiting.values() {
+            let runner = lab.world.runner(poll.runner).unwrap();
+            let stopping = poll.holding.iter().filter(|job| {
+                let offer = board.offers.get(job);
+                offer.is_none_or(|offer| offer.runner != poll.runner)
+                    && !runs_on(&lab.world, **job, poll.runner)
+            });
+            let busy = lab.world.running_on(poll.runner).count()
+                + board
+                    .offers
+                    .values()
+                    .filter(|offer| offer.runner == poll.runner)
+                    .count()
+                + stopping.count();
+            if busy < usize::try_from(poll.capacity).unwrap() {
+                let taken = |job| board.offers.contains_key(&job) || poll.holding.contains(&job);
+                let missed = next_job(&lab.world, &runner.labels, &Turns::default(), taken);
+                assert_eq!(missed, None, "a runner with room waits beside a job");
+            }
+        }
+    }
+
+    /// From here on everybody behaves: in bounded time every job is executed.
+    fn settle(&mut self) {
+        for _ in 0..self.dispatched * 4 + 50 {
+            if self.scene.lab.world.jobs().next().is_none() {
+                return;
+            }
+            for at in 0..self.runners.len() {
+                self.read(at, true);
+                let capacity = self.runners[at].capacity;
+                self.poll(at, capacity);
+                self.read(at, true);
+                self.claim(at);
+                self.complete(at);
+            }
+            self.pass(Duration::from_millis(600));
+            self.scene.look();
+            self.check();
+        }
+        let left: Vec<JobId> = self.scene.lab.world.jobs().map(|job| job.id).collect();
+        panic!("never executed: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_happens_jobs_are_offered_once_within_capacity_and_in_the_end_executed() {
+    for seed in 0..SEEDS {
+        let mut simulation = Simulation::new(seed);
+        for _ in 0..STEPS {
+            simulation.step();
+        }
+        simulation.settle();
+    }
+}

@@ -1,0 +1,76 @@
+//! What time ends: silent runners, scans over their `timeout`, worker sessions over their life.
+//!
+//! Silence is measured on a clock that never jumps; the other deadlines stand in the job's record as moments of the
+//! wall clock. Offers lapse on the board.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use model::decide::Loss;
+use model::limits::RUNNER_SILENCE;
+use model::{Job, JobId, JobState, Timestamp, World};
+use tokio::time::Instant;
+
+use crate::presence::Presence;
+
+/// What is due, and when to look again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// Jobs to end now.
+    pub(crate) jobs: Vec<(JobId, Loss)>,
+    /// The time until the next deadline.
+    pub(crate) next: Option<Duration>,
+}
+
+/// What time has come for: of several deadlines that have passed, the earliest.
+pub(crate) fn due(world: &World, presence: &Presence, wall: Timestamp, steady: Instant) -> Due {
+    let mut due = Due {
+        jobs: Vec::new(),
+        next: None,
+    };
+    for job in world.running() {
+        let Some((remaining, loss)) = first_end(world, presence, job, wall, steady) else {
+            continue;
+        };
+        match remaining.to_std() {
+            Ok(remaining) if !remaining.is_zero() => {
+                due.next = Some(due.next.map_or(remaining, |next| next.min(remaining)));
+            }
+            Ok(_) | Err(_) => due.jobs.push((job.id, loss)),
+        }
+    }
+    due
+}
+
+/// What ends a running job first, and in how much time.
+fn first_end(
+    world: &World,
+    presence: &Presence,
+    job: &Job,
+    wall: Timestamp,
+    steady: Instant,
+) -> Option<(TimeDelta, Loss)> {
+    let JobState::Running { run } = &job.state else {
+        return None;
+    };
+    let lease = if world.runner(run.runner.id).is_some() {
+        RUNNER_SILENCE - elapsed(presence.lease_from(run.runner.id), steady)
+    } else {
+        TimeDelta::zero()
+    };
+    [
+        Some((run.expires_at - wall, Loss::SessionExpired)),
+        run.deadline.map(|at| (at - wall, Loss::TimedOut)),
+        Some((lease, Loss::RunnerLost)),
+    ]
+    .into_iter()
+    .flatten()
+    .min_by_key(|(remaining, _)| *remaining)
+}
+
+fn elapsed(since: Instant, now: Instant) -> TimeDelta {
+    TimeDelta::from_std(now.duration_since(since)).unwrap_or(TimeDelta::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use model::RunnerId;
+use model::decide::{Claim, RemoveRunner};
+use model::limits::WORKER_SESSION;
+
+use super::*;
+use crate::testing::{Lab, at};
+
+/// A world with one running job, and the moment at which it was claimed.
+struct Scene {
+    lab: Lab,
+    presence: Presence,
+    steady: Instant,
+    runner: RunnerId,
+    job: JobId,
+}
+
+impl Scene {
+    fn running(scan: &str) -> Self {
+        let mut lab = Lab::new(3);
+        let workflow = lab.activate("a");
+        let runner = lab.register("r", 4, &[]);
+        let job = lab.dispatch(workflow, scan);
+        let token = model::TokenHash::of("worker");
+        lab.decide(Claim { job, runner, token }).unwrap();
+        let steady = Instant::now();
+        Self {
+            lab,
+            presence: Presence::new(steady),
+            steady,
+            runner,
+            job,
+        }
+    }
+
+    /// What is due so long after the claim, on the wall clock and on the one that never jumps.
+    fn due(&self, wall: TimeDelta, steady: TimeDelta) -> Due {
+        let steady = self.steady + steady.to_std().unwrap();
+        due(&self.lab.world, &self.presence, at(0) + wall, steady)
+    }
+
+    fn hear(&mut self, after: TimeDelta) {
+        let steady = self.steady + after.to_std().unwrap();
+        self.presence.heard(self.runner, at(0) + after, steady);
+    }
+}
+
+fn nothing_for(next: TimeDelta) -> Due {
+    Due {
+        jobs: Vec::new(),
+        next: Some(next.to_std().unwrap()),
+    }
+}
+
+fn now(job: JobId, loss: Loss) -> Due {
+    Due {
+        jobs: vec![(job, loss)],
+        next: None,
+    }
+}
+
+const SECOND: TimeDelta = TimeDelta::seconds(1);
+
+#[tokio::test]
+async fn a_silent_runner_loses_its_jobs_after_two_minutes() {
+    let mut scene = Scene::running("plain");
+    let almost = RUNNER_SILENCE - SECOND;
+    assert_eq!(scene.due(almost, almost), nothing_for(SECOND));
+    assert_eq!(
+        scene.due(RUNNER_SILENCE, RUNNER_SILENCE),
+        now(scene.job, Loss::RunnerLost)
+    );
+    scene.hear(almost);
+    assert_eq!(
+        scene.due(RUNNER_SILENCE, RUNNER_SILENCE),
+        nothing_for(RUNNER_SILENCE - SECOND)
+    );
+}
+
+#[tokio::test]
+async fn setting_the_wall_clock_makes_nobody_silent() {
+    let scene = Scene::running("plain");
+    for jump in [TimeDelta::hours(3), TimeDelta::days(-1)] {
+        assert_eq!(
+            scene.due(jump, SECOND),
+            nothing_for(RUNNER_SILENCE - SECOND)
+        );
+        assert_eq!(
+            scene.due(jump, RUNNER_SILENCE),
+            now(scene.job, Loss::RunnerLost)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_earliest_of_several_deadlines_ends_a_job() {
+    let mut scene = Scene::running("short");
+    let timeout = TimeDelta::minutes(30);
+    scene.hear(timeout - SECOND);
+    assert_eq!(
+        scene.due(timeout - SECOND, timeout - SECOND),
+        nothing_for(SECOND)
+    );
+    assert_eq!(scene.due(timeout, timeout), now(scene.job, Loss::TimedOut));
+    // Found late, as after a pause of the machine: what came first counts.
+    let late = timeout + TimeDelta::hours(6);
+    assert_eq!(scene.due(late, late), now(scene.job, Loss::TimedOut));
+
+    let mut scene = Scene::running("plain");
+    scene.hear(WORKER_SESSION - SECOND);
+    assert_eq!(
+        scene.due(WORKER_SESSION - SECOND, WORKER_SESSION - SECOND),
+        nothing_for(SECOND)
+    );
+    assert_eq!(
+        scene.due(WORKER_SESSION, WORKER_SESSION),
+        now(scene.job, Loss::SessionExpired)
+    );
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_removed_runner_are_lost_at_once() {
+    let mut scene = Scene::running("plain");
+    let runner = scene.runner;
+    scene.lab.decide(RemoveRunner { runner }).unwrap();
+    assert_eq!(scene.due(SECOND, SECOND), now(scene.job, Loss::RunnerLost));
+}
+
+#[tokio::test]
+async fn scheduled_jobs_have_no_deadline() {
+    let mut lab = Lab::new(3);
+    let workflow = lab.activate("a");
+    lab.dispatch(workflow, "short");
+    let presence = Presence::new(Instant::now());
+    let far = at(0) + TimeDelta::days(400);
+    let due = due(&lab.world, &presence, far, Instant::now());
+    assert_eq!(
+        due,
+        Due {
+            jobs: Vec::new(),
+            next: None
+        }
+    );
+}

@@ -1,0 +1,89 @@
+//! What can go wrong with a command.
+
+use model::decide::Refusal;
+use model::{JobId, SourceName};
+use state::{CompleteError, LogError, ReadError, SubmitError, WriteError};
+use thiserror::Error;
+
+/// Why a job was not dispatched.
+#[derive(Debug, Error)]
+pub enum DispatchError {
+    /// The decision.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The inputs are large and could not be stored.
+    #[error("the inputs could not be stored")]
+    Inputs(#[from] WriteError),
+    /// The new job could not be read back.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The workflow changed at every try.
+    #[error("the workflow keeps changing while the dispatch is read; try again")]
+    KeepsChanging,
+}
+
+impl From<Refusal> for DispatchError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Submit(SubmitError::Refused(refusal))
+    }
+}
+
+/// Why a worker's call was refused.
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    /// There is no such job, or the token is not its worker's.
+    #[error("job {job} does not exist or the token is not its worker's")]
+    Unauthorized {
+        /// The job.
+        job: JobId,
+    },
+    /// The offer is older than ten seconds, or somebody else has claimed the job.
+    #[error("the offer of job {job} has lapsed")]
+    OfferLapsed {
+        /// The job.
+        job: JobId,
+    },
+    /// The job has ended.
+    #[error("job {job} is {state}")]
+    Over {
+        /// The job.
+        job: JobId,
+        /// The name of its state.
+        state: &'static str,
+    },
+    /// The decision.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Reading the state.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Writing an artifact.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl From<CompleteError> for WorkerError {
+    fn from(error: CompleteError) -> Self {
+        match error {
+            CompleteError::Log(error) => Self::Log(error),
+            CompleteError::Submit(error) => Self::Submit(error),
+        }
+    }
+}
+
+/// Why a source was not looked at.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// No source of that name is configured.
+    #[error("there is no source `{name}`")]
+    NoSuchSource {
+        /// What was asked for.
+        name: SourceName,
+    },
+    /// The daemon is stopping.
+    #[error("the daemon is stopping")]
+    Stopping,
+}

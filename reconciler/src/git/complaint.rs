@@ -1,0 +1,208 @@
+//! Reads the reason for a failed fetch out of the words of `git` and its helpers.
+//!
+//! Their wording is fixed by `LC_ALL=C`. What is not recognised stays a plain failure with the words
+//! themselves.
+
+use super::{FetchError, Location, limits};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    UnknownHost,
+    AccessDenied,
+    Redirected,
+    Unreachable,
+    NoSuchCommit,
+    RepositoryMissing,
+    Other,
+}
+
+/// Phrases in lower case. The first cause with one of them counts, so a refused key goes before the
+/// guess that the repository may not exist, which follows it.
+const PHRASES: [(Cause, &[&str]); 6] = [
+    (
+        Cause::UnknownHost,
+        &[
+            "host key verification failed",
+            "certificate problem",
+            "ssl certificate",
+            "certificate verification failed",
+        ],
+    ),
+    (
+        Cause::AccessDenied,
+        &[
+            "authentication failed",
+            "could not read username",
+            "could not read password",
+            "permission denied (",
+            "access denied",
+            "returned error: 401",
+            "returned error: 403",
+        ],
+    ),
+    (Cause::Redirected, &["redirect", "returned error: 3"]),
+    (
+        Cause::Unreachable,
+        &[
+            "could not resolve",
+            "couldn't connect",
+            "could not connect",
+            "failed to connect",
+            "connection refused",
+            "connection timed out",
+            "connection reset",
+            "connection closed",
+            "network is unreachable",
+            "no route to host",
+            "operation too slow",
+            "name or service not known",
+            "temporary failure in name resolution",
+            "returned error: 429",
+            "returned error: 5",
+        ],
+    ),
+    (
+        Cause::NoSuchCommit,
+        &[
+            "couldn't find remote ref",
+            "not our ref",
+            "unadvertised object",
+        ],
+    ),
+    (
+        Cause::RepositoryMissing,
+        &[
+            "not found",
+            "does not exist",
+            "does not appear to be a git repository",
+            "returned error: 404",
+        ],
+    ),
+];
+
+/// The error for what `git` wrote before it failed.
+pub(super) fn judge(location: Location, text: &str) -> FetchError {
+    let complaint = last_words(text);
+    match cause(text) {
+        Cause::UnknownHost => FetchError::UnknownHost {
+            location,
+            complaint,
+        },
+        Cause::AccessDenied => FetchError::AccessDenied {
+            location,
+            complaint,
+        },
+        Cause::Redirected => FetchError::Redirected {
+            location,
+            complaint,
+        },
+        Cause::Unreachable => FetchError::Unreachable {
+            location,
+            complaint,
+        },
+        Cause::NoSuchCommit => FetchError::NoSuchCommit {
+            location,
+            complaint,
+        },
+        Cause::RepositoryMissing => FetchError::RepositoryMissing { location },
+        Cause::Other => FetchError::GitFailed {
+            location,
+            complaint,
+        },
+    }
+}
+
+fn cause(text: &str) -> Cause {
+    let text = text.to_lowercase();
+    PHRASES
+        .iter()
+        .find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase)))
+        .map_or(Cause::Other, |(cause, _)| *cause)
+}
+
+/// The last line that states a failure, or the last line at all, fit to be shown.
+fn last_words(text: &str) -> String {
+    const STATES_A_FAILURE: [&str; 2] = ["fatal: ", "error: "];
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let without_prefix = |line: &'_ str| {
+        STATES_A_FAILURE
+            .iter()
+            .find_map(|prefix| line.strip_prefix(prefix).map(str::to_owned))
+    };
+    lines()
+        .rev()
+        .find_map(without_prefix)
+        .or_else(|| lines().next_back().map(str::to_owned))
+        .unwrap_or_else(|| "it gave no reason".to_owned())
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(limits::COMPLAINT_CHARACTERS)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_by_the_words_of_git_ssh_and_curl() {
+        let rights =
+            "Please make sure you have the correct access rights\nand the repository exists.\n";
+        for (text, expected) in [
+            (
+                format!("Host key verification failed.\nfatal: Could not read from remote repository.\n\n{rights}"),
+                Cause::UnknownHost,
+            ),
+            (
+                format!("git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.\n\n{rights}"),
+                Cause::AccessDenied,
+            ),
+            (
+                "fatal: could not read Username for 'https://x': terminal prompts disabled".to_owned(),
+                Cause::AccessDenied,
+            ),
+            (
+                "fatal: unable to access 'https://x/': Could not resolve host: x".to_owned(),
+                Cause::Unreachable,
+            ),
+            (
+                "ssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote repository.".to_owned(),
+                Cause::Unreachable,
+            ),
+            (
+                "fatal: unable to access 'https://x/': SSL certificate problem: unable to get local issuer certificate".to_owned(),
+                Cause::UnknownHost,
+            ),
+            (
+                "remote: Repository not found.\nfatal: repository 'https://x/' not found".to_owned(),
+                Cause::RepositoryMissing,
+            ),
+            (
+                "fatal: remote error: upload-pack: not our ref 0123".to_owned(),
+                Cause::NoSuchCommit,
+            ),
+            ("fatal: bad object refs/everscan/tip".to_owned(), Cause::Other),
+            (String::new(), Cause::Other),
+        ] {
+            assert_eq!(cause(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_failure_is_quoted_on_one_bounded_line() {
+        for (text, expected) in [
+            (
+                "error: first\nfatal: the \u{1b}[31mreason\nhint: more\n",
+                "the [31mreason",
+            ),
+            ("only\nthis\n\n", "this"),
+            ("", "it gave no reason"),
+        ] {
+            assert_eq!(last_words(text), expected);
+        }
+        assert_eq!(
+            last_words(&"x".repeat(10_000)).chars().count(),
+            limits::COMPLAINT_CHARACTERS
+        );
+    }
+}

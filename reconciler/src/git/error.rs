@@ -1,0 +1,188 @@
+//! Why a repository could not be fetched or read, in words for the person who has to act.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{CommitId, Location};
+
+/// Why a source's tip could not be brought into its mirror. Nothing of the mirror is lost by it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    /// A normal state: the repository waits for its first push.
+    #[error("the repository {location} has no commit yet")]
+    Empty { location: Location },
+    #[error("there is no repository at {location}")]
+    RepositoryMissing { location: Location },
+    #[error("{location} is not a Git repository")]
+    NotARepository {
+        location: Location,
+        #[source]
+        source: git2::Error,
+    },
+    #[error("cannot read the repository {location}")]
+    Unreadable {
+        location: Location,
+        #[source]
+        source: io::Error,
+    },
+    /// Git reads no repository of another user, whose configuration could do anything.
+    #[error("the repository {location} belongs to another user")]
+    ForeignOwner { location: Location },
+    #[error("the repository {location} has no `{reference}`")]
+    ReferenceNotFound {
+        location: Location,
+        reference: String,
+        /// A few branches there are, the most similar first.
+        near: Vec<String>,
+    },
+    /// The repository does not give out the commit that was asked for.
+    #[error("{location} does not give out the commit: {complaint}")]
+    NoSuchCommit {
+        location: Location,
+        complaint: String,
+    },
+    #[error("`{reference}` in the repository {location} does not lead to a commit")]
+    NotACommit {
+        location: Location,
+        reference: String,
+    },
+    #[error("{location} did not accept the credentials: {complaint}")]
+    AccessDenied {
+        location: Location,
+        complaint: String,
+    },
+    #[error("the identity of the host of {location} is not confirmed: {complaint}")]
+    UnknownHost {
+        location: Location,
+        complaint: String,
+    },
+    #[error("{location} redirects to another address: {complaint}")]
+    Redirected {
+        location: Location,
+        complaint: String,
+    },
+    #[error("cannot reach {location}: {complaint}")]
+    Unreachable {
+        location: Location,
+        complaint: String,
+    },
+    #[error("{location} was not done within {} seconds", limit.as_secs())]
+    TimedOut { location: Location, limit: Duration },
+    #[error("{location} needs more than {limit} bytes")]
+    TooLarge { location: Location, limit: u64 },
+    #[error("cannot copy objects out of the repository {location}")]
+    SourceDamaged {
+        location: Location,
+        #[source]
+        source: git2::Error,
+    },
+    #[error("the `git` program is not installed")]
+    GitMissing,
+    #[error("cannot run the `git` program")]
+    GitNotRun {
+        #[source]
+        source: io::Error,
+    },
+    #[error("`git` could not fetch {location}: {complaint}")]
+    GitFailed {
+        location: Location,
+        complaint: String,
+    },
+    #[error("cannot keep the mirror {}", dir.display())]
+    Mirror {
+        dir: PathBuf,
+        #[source]
+        source: MirrorFault,
+    },
+}
+
+/// What the file system or the object store said about our own mirror.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MirrorFault {
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+    #[error(transparent)]
+    Objects(#[from] git2::Error),
+    #[error("commit {0} is still missing after a fetch")]
+    Incomplete(CommitId),
+}
+
+impl FetchError {
+    /// What a person can do about it, where there is something to do.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            FetchError::Empty { .. } => "push a commit",
+            FetchError::RepositoryMissing { .. } => "check the location of the source",
+            FetchError::NotARepository { .. } => {
+                "name the top folder of a repository, or run `git init` there"
+            }
+            FetchError::Unreadable { .. } => "give the daemon's user read access to the repository",
+            FetchError::ForeignOwner { location } => {
+                return Some(format!(
+                    "as the daemon's user, run `git config --global --add safe.directory {location}`"
+                ));
+            }
+            FetchError::ReferenceNotFound { near, .. } if near.is_empty() => return None,
+            FetchError::ReferenceNotFound { near, .. } => {
+                return Some(format!("there are: {}", near.join(", ")));
+            }
+            FetchError::NoSuchCommit { .. } => "name a commit that a branch or a tag leads to",
+            FetchError::NotACommit { .. } => "name a branch, or a tag of a commit",
+            FetchError::AccessDenied { .. } => {
+                "use ssh:// and give the daemon's user a key that the host accepts"
+            }
+            FetchError::UnknownHost { .. } => {
+                "compare the host's key with its owner and put it into known_hosts"
+            }
+            FetchError::Redirected { .. } => "write the address it redirects to into the source",
+            FetchError::SourceDamaged { .. } => "run `git fsck` in the repository",
+            FetchError::GitMissing => "install git, or use a repository on this machine",
+            FetchError::Mirror { .. } => "check the free space and the owner of the folder",
+            FetchError::Unreachable { .. }
+            | FetchError::TimedOut { .. }
+            | FetchError::TooLarge { .. }
+            | FetchError::GitNotRun { .. }
+            | FetchError::GitFailed { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// Why a commit could not be read whole. The caller keeps what it had: nothing follows about any
+/// file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error("commit {commit} is not in the mirror")]
+    CommitMissing { commit: CommitId },
+    #[error("`{folder}` is not a folder inside a repository")]
+    Folder { folder: String },
+    #[error("commit {commit} holds more than {limit} {what}")]
+    TooMuch {
+        commit: CommitId,
+        what: &'static str,
+        limit: usize,
+    },
+    /// The next fetch builds the mirror anew.
+    #[error("the mirror {} is damaged", dir.display())]
+    Damaged {
+        dir: PathBuf,
+        #[source]
+        source: git2::Error,
+    },
+}
+
+impl ReadError {
+    /// What a person can do about it, where there is something to do.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            ReadError::Folder { .. } => {
+                Some("write a path from the top of the repository, without `..`")
+            }
+            ReadError::TooMuch { .. } => {
+                Some("give the workflows a folder of their own and name it in the source")
+            }
+            ReadError::CommitMissing { .. } | ReadError::Damaged { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The bounds of this module, each with its reason. A hostile or huge repository may fail its own source and nothing
+//! else.
+
+use std::time::Duration;
+
+/// Pieces of history fetched when a remote is mirrored for the first time: enough to relate the tips of a busy month,
+/// without the decades of a large repository. Later fetches extend it without a gap.
+pub(super) const FIRST_FETCH_DEPTH: u32 = 200;
+
+/// Packs a mirror may collect, one per fetch, before it is built anew: every pack is looked into for each object, and
+/// a hundred of them still cost microseconds.
+pub(super) const PACKS: usize = 100;
+
+/// Bytes of the largest blob copied from a local repository: a blob is held in memory while it is copied. Far above
+/// what a workflow file may have, so only content that nobody reads is left out.
+pub(super) const COPIED_BLOB_BYTES: usize = 16 * 1024 * 1024;
+
+/// Objects up to which a copy stays on the calling thread: starting threads takes longer than packing a small push.
+pub(super) const SINGLE_THREADED_OBJECTS: usize = 1_000;
+
+/// Objects looked at between two looks at the clock while a copy is prepared.
+pub(super) const OBJECTS_PER_DEADLINE_CHECK: usize = 256;
+
+/// Bytes of one commit or tree object that is loaded. Git's own objects of this size hold 100,000 entries.
+pub(super) const STRUCTURE_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of a reference listing: about 300,000 references.
+pub(super) const LISTING_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes kept of what `git` says on its error stream; the reason stands in its last lines.
+pub(super) const COMPLAINT_BYTES: usize = 16 * 1024;
+
+/// Characters of one line of a complaint that reach a message.
+pub(super) const COMPLAINT_CHARACTERS: usize = 300;
+
+/// Branch names offered when a reference is not found: what fits on a line.
+pub(super) const NEAR_NAMES: usize = 5;
+
+/// Characters of a commit's summary and of its author. Both are shown on one line.
+pub(super) const TITLE_CHARACTERS: usize = 200;
+
+/// Passed-over commits that are listed between two tips; beyond, only that there are more is told.
+pub(super) const SKIPPED_COMMITS: usize = 100;
+
+/// Characters of a location or a reference, as in the longest path of the kernel.
+pub(super) const NAME_CHARACTERS: usize = 4096;
+
+/// What one fetch may cost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FetchLimits {
+    /// Time for the listing of a remote's references.
+    pub(crate) listing: Duration,
+    /// Time for the transfer of the objects.
+    pub(crate) transfer: Duration,
+    /// Bytes of one transfer.
+    pub(crate) bytes: u64,
+}
+
+impl Default for FetchLimits {
+    /// A listing answers in seconds or the host is ill; a first transfer of a large repository over a slow line may
+    /// take minutes; and 2 GiB is more than any repository of workflows, less than a small disk.
+    fn default() -> Self {
+        FetchLimits {
+            listing: Duration::from_secs(30),
+            transfer: Duration::from_secs(600),
+            bytes: 2 * 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// What one read may bring into memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadLimits {
+    /// Bytes of one file; a larger one is reported as unreadable.
+    pub(crate) file_bytes: usize,
+    /// Bytes of all files together.
+    pub(crate) total_bytes: usize,
+    /// Files with a workflow's extension.
+    pub(crate) files: usize,
+    /// Entries of any kind that are looked at.
+    pub(crate) entries: usize,
+    /// Folders inside folders.
+    pub(crate) depth: usize,
+}
+
+impl Default for ReadLimits {
+    /// The language allows 1 MiB per file; 10,000 workflows of ordinary size stay far below the rest.
+    fn default() -> Self {
+        ReadLimits {
+            file_bytes: 1024 * 1024,
+            total_bytes: 256 * 1024 * 1024,
+            files: 10_000,
+            entries: 200_000,
+            depth: 32,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! A repository on this machine, read through libgit2 without starting a process.
+
+use std::path::Path;
+use std::{fs, io};
+
+use git2::{ErrorCode, ObjectType, Repository};
+
+use super::copy::{self, CopyError};
+use super::limits::FetchLimits;
+use super::reference::Kind;
+use super::{CommitId, FetchError, Location, limits};
+
+/// An opened repository whose objects are read and which is never written to.
+pub(super) struct LocalSource {
+    location: Location,
+    repository: Repository,
+}
+
+impl LocalSource {
+    pub(super) fn open(path: &Path) -> Result<LocalSource, FetchError> {
+        let location = Location::Local(path.to_owned());
+        if let Err(error) = fs::read_dir(path) {
+            return Err(refused_folder(location, error));
+        }
+        match Repository::open(path) {
+            Ok(repository) => Ok(LocalSource {
+                location,
+                repository,
+            }),
+            Err(error) if error.code() == ErrorCode::Owner => {
+                Err(FetchError::ForeignOwner { location })
+            }
+            Err(source) => match fs::read_dir(path.join(".git")) {
+                Err(hidden) if hidden.kind() == io::ErrorKind::PermissionDenied => {
+                    Err(FetchError::Unreadable {
+                        location,
+                        source: hidden,
+                    })
+                }
+                Ok(_) | Err(_) => Err(FetchError::NotARepository { location, source }),
+            },
+        }
+    }
+
+    /// The commit that is wanted, read from the references as they are now.
+    pub(super) fn resolve(&self, wanted: &Kind) -> Result<CommitId, FetchError> {
+        if let Kind::Commit(commit) = wanted {
+            return match self.repository.find_commit(commit.oid()) {
+                Ok(_) => Ok(*commit),
+                Err(error) if error.code() == ErrorCode::NotFound => Err(self.not_found(wanted)),
+                Err(source) => Err(self.damaged(source)),
+            };
+        }
+        for name in wanted.candidates() {
+            let reference = self
+                .repository
+                .find_reference(&name)
+                .and_then(|reference| reference.resolve());
+            match reference {
+                Ok(reference) => {
+                    return match reference.peel(ObjectType::Commit) {
+                        Ok(commit) => Ok(commit.id().into()),
+                        Err(error) if error.code() == ErrorCode::NotFound => {
+                            Err(self.damaged(error))
+                        }
+                        Err(_) => Err(FetchError::NotACommit {
+                            location: self.location.clone(),
+                            reference: wanted.to_string(),
+                        }),
+                    };
+                }
+                Err(error) if error.code() == ErrorCode::NotFound => {}
+                Err(source) => return Err(self.damaged(source)),
+            }
+        }
+        Err(self.not_found(wanted))
+    }
+
+    /// Brings a commit and its history into the mirror.
+    pub(super) fn copy_into(
+        &self,
+        mirror: &Repository,
+        commit: CommitId,
+        fetch_limits: &FetchLimits,
+    ) -> Result<(), FetchError> {
+        let location = self.location.clone();
+        copy::copy(&self.repository, mirror, commit.oid(), fetch_limits).map_err(
+            |error| match error {
+                CopyError::Source(source) => FetchError::SourceDamaged { location, source },
+                CopyError::Mirror(source) => FetchError::Mirror {
+                    dir: mirror.path().to_owned(),
+                    source,
+                },
+                CopyError::TooLarge => FetchError::TooLarge {
+                    location,
+                    limit: fetch_limits.bytes,
+                },
+                CopyError::TimedOut => FetchError::TimedOut {
+                    location,
+                    limit: fetch_limits.transfer,
+                },
+            },
+        )
+    }
+
+    fn not_found(&self, wanted: &Kind) -> FetchError {
+        let location = self.location.clone();
+        match self.references() {
+            Err(source) => FetchError::SourceDamaged { location, source },
+            Ok(references) if references.is_empty() => FetchError::Empty { location },
+            Ok(references) => FetchError::ReferenceNotFound {
+                location,
+                reference: self.name_of(wanted),
+                near: near(&wanted.to_string(), &references),
+            },
+        }
+    }
+
+    /// HEAD is told by the branch it names.
+    fn name_of(&self, wanted: &Kind) -> String {
+        let head_branch = || {
+            let head = self.repository.find_reference("HEAD").ok()?;
+            Some(head.symbolic_target().ok()??.to_owned())
+        };
+        match wanted {
+            Kind::Head => head_branch().unwrap_or_else(|| wanted.to_string()),
+            Kind::Name(_) | Kind::Full(_) | Kind::Commit(_) => wanted.to_string(),
+        }
+    }
+
+    fn references(&self) -> Result<Vec<String>, git2::Error> {
+        let mut names = Vec::new();
+        for reference in self.repository.references()? {
+            if let Ok(name) = reference?.name() {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn damaged(&self, source: git2::Error) -> FetchError {
+        FetchError::SourceDamaged {
+            location: self.location.clone(),
+            source,
+        }
+    }
+}
+
+/// The branches most like the wanted name: one within the other first, then by the length of what
+/// they begin with alike.
+pub(super) fn near(wanted: &str, references: &[String]) -> Vec<String> {
+    let wanted = wanted.to_lowercase();
+    let mut branches: Vec<&str> = references
+        .iter()
+        .filter_map(|name| name.strip_prefix("refs/heads/"))
+        .collect();
+    branches.sort_by_cached_key(|branch| {
+        let lower = branch.to_lowercase();
+        let contains = lower.contains(&wanted) || wanted.contains(&lower);
+        let alike = lower
+            .chars()
+            .zip(wanted.chars())
+            .take_while(|(a, b)| a == b)
+            .count();
+        (!contains, std::cmp::Reverse(alike), lower)
+    });
+    branches.truncate(limits::NEAR_NAMES);
+    branches.into_iter().map(str::to_owned).collect()
+}
+
+fn refused_folder(location: Location, error: io::Error) -> FetchError {
+    match error.kind() {
+        io::ErrorKind::NotFound => FetchError::RepositoryMissing { location },
+        io::ErrorKind::NotADirectory => FetchError::NotARepository {
+            location,
+            source: git2::Error::from_str("it is a file"),
+        },
+        _ => FetchError::Unreadable {
+            location,
+            source: error,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_of_the_folder_are_told_apart() {
+        let at = || Location::Local("/srv/flows".into());
+        assert!(matches!(
+            refused_folder(at(), io::ErrorKind::NotFound.into()),
+            FetchError::RepositoryMissing { .. }
+        ));
+        assert!(matches!(
+            refused_folder(at(), io::ErrorKind::PermissionDenied.into()),
+            FetchError::Unreadable { .. }
+        ));
+        assert!(matches!(
+            refused_folder(at(), io::ErrorKind::NotADirectory.into()),
+            FetchError::NotARepository { .. }
+        ));
+    }
+
+    #[test]
+    fn similar_branches_come_first() {
+        let branches = ["zeta", "develop", "Main", "main-2", "mainline", "my", "b"];
+        let mut references = branches.map(|name| format!("refs/heads/{name}")).to_vec();
+        references.push("refs/tags/main".to_owned());
+        assert_eq!(
+            near("main", &references),
+            ["Main", "main-2", "mainline", "my", "b"]
+        );
+    }
+}

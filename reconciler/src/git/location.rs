@@ -1,0 +1,354 @@
+//! Where a repository is: a path on this machine, or a URL that the `git` program fetches from.
+//!
+//! A location holds no credential: every form that could carry one is refused, so that it may be printed anywhere.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use super::limits;
+
+/// A parsed location. Displays as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A repository on this machine, bare or with a work tree.
+    Local(PathBuf),
+    /// A repository reached through the `git` program.
+    Remote(RemoteUrl),
+}
+
+/// A URL that passed [`Location::parse`]: an allowed protocol, a host, and nothing `git` could take for an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteUrl {
+    text: String,
+    protocol: Protocol,
+}
+
+/// How a remote is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Https,
+    /// Without encryption, therefore only on this machine.
+    LoopbackHttp,
+    Ssh,
+}
+
+/// Why a text is no location. The text itself is not repeated where it may hold a credential.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LocationError {
+    /// Nothing was written.
+    #[error("the location of the repository is empty")]
+    Empty,
+    /// Longer than any path.
+    #[error(
+        "the location of the repository is longer than {} characters",
+        limits::NAME_CHARACTERS
+    )]
+    TooLong,
+    /// `git` would take it for an option.
+    #[error("the location `{0}` begins with `-`")]
+    LeadingDash(String),
+    /// A space or a control character where none can be.
+    #[error("the location of the repository holds a space or a control character")]
+    Space,
+    /// A user or a password in an HTTP URL, a password in an SSH URL, a query or a fragment.
+    #[error("the location of the repository holds a credential")]
+    Credential,
+    /// A protocol that is not spoken.
+    #[error("the protocol `{0}` is not supported")]
+    Protocol(String),
+    /// Plain HTTP to another machine.
+    #[error("`{0}` is reached without encryption")]
+    PlainHttp(String),
+    /// No host, or one with characters that no host has.
+    #[error("the location `{0}` names no valid host")]
+    Host(String),
+    /// No path after the host.
+    #[error("the location `{0}` names no repository on its host")]
+    Path(String),
+    /// A `file://` URL that is more than a plain absolute path.
+    #[error("the location `{0}` is not a plain file URL")]
+    FileUrl(String),
+}
+
+impl LocationError {
+    /// What to do about it, where there is something to do.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            LocationError::Credential => {
+                Some("remove it, and use ssh:// with a key of the daemon's user")
+            }
+            LocationError::Protocol(_) => Some("use a path, https:// or ssh://"),
+            LocationError::PlainHttp(_) => Some("use https://; http:// is only for this machine"),
+            LocationError::FileUrl(_) => Some("write the path itself"),
+            LocationError::LeadingDash(_) => Some("write ./ before a path that begins with -"),
+            LocationError::Empty
+            | LocationError::TooLong
+            | LocationError::Space
+            | LocationError::Host(_)
+            | LocationError::Path(_) => None,
+        }
+    }
+}
+
+impl Location {
+    /// Parses a path (absolute, or relative to the working directory of the process), `file://`, `https://`, `ssh://`,
+    /// `http://` to a loopback address, or the short SSH form `user@host:path`.
+    ///
+    /// # Errors
+    /// For every other protocol, for credentials inside the text, and for what `git` could take for an option.
+    pub fn parse(text: &str) -> Result<Location, LocationError> {
+        if text.is_empty() {
+            return Err(LocationError::Empty);
+        }
+        if text.chars().count() > limits::NAME_CHARACTERS {
+            return Err(LocationError::TooLong);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(LocationError::Space);
+        }
+        if text.starts_with('-') {
+            return Err(LocationError::LeadingDash(text.to_owned()));
+        }
+        if let Some((scheme, rest)) = text.split_once("://") {
+            return with_scheme(text, scheme, rest);
+        }
+        if let Some((helper, _)) = text.split_once("::")
+            && !helper.contains('/')
+        {
+            return Err(LocationError::Protocol(helper.to_owned()));
+        }
+        match text.split_once(':') {
+            Some((host, path)) if !host.contains('/') => short_ssh(text, host, path),
+            _ => Ok(Location::Local(PathBuf::from(text))),
+        }
+    }
+
+    /// The path of a local repository.
+    pub fn local_path(&self) -> Option<&Path> {
+        match self {
+            Location::Local(path) => Some(path),
+            Location::Remote(_) => None,
+        }
+    }
+}
+
+impl RemoteUrl {
+    /// The URL as it is given to `git`.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+}
+
+fn with_scheme(text: &str, scheme: &str, rest: &str) -> Result<Location, LocationError> {
+    let scheme = scheme.to_ascii_lowercase();
+    let protocol = match scheme.as_str() {
+        "file" => return file_url(text, rest),
+        "https" => Protocol::Https,
+        "http" => Protocol::LoopbackHttp,
+        "ssh" => Protocol::Ssh,
+        _ => return Err(LocationError::Protocol(scheme)),
+    };
+    if rest.contains(char::is_whitespace) {
+        return Err(LocationError::Space);
+    }
+    if rest.contains(['?', '#']) {
+        return Err(LocationError::Credential);
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user, host_and_port) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    if user.is_some_and(|user| protocol != Protocol::Ssh || !is_user(user)) {
+        return Err(LocationError::Credential);
+    }
+    let Some(host) = host_of(host_and_port) else {
+        return Err(LocationError::Host(text.to_owned()));
+    };
+    if protocol == Protocol::LoopbackHttp && !is_loopback(host) {
+        return Err(LocationError::PlainHttp(text.to_owned()));
+    }
+    if path.is_empty() {
+        return Err(LocationError::Path(text.to_owned()));
+    }
+    Ok(remote(text, protocol))
+}
+
+fn short_ssh(text: &str, user_and_host: &str, path: &str) -> Result<Location, LocationError> {
+    if text.contains(char::is_whitespace) {
+        return Err(LocationError::Space);
+    }
+    let (user, host) = match user_and_host.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, user_and_host),
+    };
+    if user.is_some_and(|user| !is_user(user)) || path.contains('@') && user.is_none() {
+        return Err(LocationError::Credential);
+    }
+    if !is_host_name(host) {
+        return Err(LocationError::Host(text.to_owned()));
+    }
+    if path.is_empty() || path.starts_with('-') {
+        return Err(LocationError::Path(text.to_owned()));
+    }
+    Ok(remote(text, Protocol::Ssh))
+}
+
+/// An escaped character would make the path that is opened differ from the one that is read here.
+fn file_url(text: &str, rest: &str) -> Result<Location, LocationError> {
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') || path.contains(['%', '?', '#']) {
+        return Err(LocationError::FileUrl(text.to_owned()));
+    }
+    Ok(Location::Local(PathBuf::from(path)))
+}
+
+fn remote(text: &str, protocol: Protocol) -> Location {
+    Location::Remote(RemoteUrl {
+        text: text.to_owned(),
+        protocol,
+    })
+}
+
+/// A user name and nothing after it: a colon would begin a password.
+fn is_user(user: &str) -> bool {
+    user.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+        && user
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'))
+}
+
+/// The host of `host`, `host:port` or `[address]:port`.
+fn host_of(host_and_port: &str) -> Option<&str> {
+    if let Some(rest) = host_and_port.strip_prefix('[') {
+        let (address, port) = rest.split_once(']')?;
+        let valid = address.parse::<IpAddr>().is_ok()
+            && (port.is_empty() || is_port(port.strip_prefix(':')?));
+        return valid.then_some(address);
+    }
+    let (host, valid_port) = match host_and_port.split_once(':') {
+        Some((host, port)) => (host, is_port(port)),
+        None => (host_and_port, true),
+    };
+    (valid_port && is_host_name(host)).then_some(host)
+}
+
+fn is_host_name(host: &str) -> bool {
+    host.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && host
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
+}
+
+fn is_port(port: &str) -> bool {
+    port.bytes().all(|digit| digit.is_ascii_digit()) && port.parse::<u16>().is_ok()
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Location::Local(path) => path.display().fmt(f),
+            Location::Remote(url) => f.write_str(&url.text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_local() {
+        for (text, path) in [
+            ("/srv/flows.git", "/srv/flows.git"),
+            ("flows", "flows"),
+            ("./-odd", "./-odd"),
+            ("../a:b", "../a:b"),
+            ("/srv/with space", "/srv/with space"),
+            ("file:///srv/flows.git", "/srv/flows.git"),
+            ("file://localhost/srv/flows.git", "/srv/flows.git"),
+        ] {
+            let location = Location::parse(text).unwrap();
+            assert_eq!(location.local_path(), Some(Path::new(path)), "{text}");
+        }
+    }
+
+    #[test]
+    fn allowed_protocols_are_remote_and_print_as_written() {
+        for (text, protocol) in [
+            ("https://forge.example/a/b.git", Protocol::Https),
+            ("https://forge.example:8443/a", Protocol::Https),
+            ("http://127.0.0.1:3000/a", Protocol::LoopbackHttp),
+            ("http://[::1]:3000/a", Protocol::LoopbackHttp),
+            ("http://localhost/a", Protocol::LoopbackHttp),
+            ("ssh://git@forge.example:22/a/b", Protocol::Ssh),
+            ("git@forge.example:a/b.git", Protocol::Ssh),
+            ("forge.example:a/b.git", Protocol::Ssh),
+        ] {
+            let location = Location::parse(text).unwrap();
+            assert_eq!(location.to_string(), text);
+            let Location::Remote(url) = location else {
+                panic!("{text} is remote");
+            };
+            assert_eq!(url.protocol(), protocol, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_could_run_a_program_or_leak_a_credential_is_refused() {
+        use LocationError as E;
+        type Refusal = fn(String) -> E;
+        let cases: &[(&str, Refusal)] = &[
+            ("", |_| E::Empty),
+            ("--upload-pack=touch /tmp/x", E::LeadingDash),
+            ("ext::sh -c id", |_| E::Protocol("ext".to_owned())),
+            ("git://forge.example/a", |_| E::Protocol("git".to_owned())),
+            ("EXT://forge.example/a", |_| E::Protocol("ext".to_owned())),
+            ("https://user:secret@forge.example/a", |_| E::Credential),
+            ("https://token@forge.example/a", |_| E::Credential),
+            ("https://forge.example/a?token=x", |_| E::Credential),
+            ("ssh://git:secret@forge.example/a", |_| E::Credential),
+            ("user:secret@forge.example:a", |_| E::Credential),
+            ("http://forge.example/a", E::PlainHttp),
+            ("http://127.0.0.1.evil.example/a", E::PlainHttp),
+            ("http://127.0.0.1@evil.example/a", |_| E::Credential),
+            ("ssh://-oProxyCommand=x/a", E::Host),
+            ("-oProxyCommand=x:a", E::LeadingDash),
+            ("git@-oProxyCommand=x:a", E::Host),
+            ("git@forge.example:-x", E::Path),
+            ("https://forge.example", E::Path),
+            ("https:///a", E::Host),
+            ("https://forge.example:99999/a", E::Host),
+            ("https://forge.example/a b", |_| E::Space),
+            ("/srv/a\nb", |_| E::Space),
+            ("file://host/a", E::FileUrl),
+            ("file:///a%2fb", E::FileUrl),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(
+                Location::parse(text).unwrap_err(),
+                expected((*text).to_owned()),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_refused_credential_is_not_repeated() {
+        let error = Location::parse("https://user:hunter2@forge.example/a").unwrap_err();
+        assert!(!error.to_string().contains("hunter2"));
+        assert!(error.hint().is_some());
+    }
+}

@@ -1,0 +1,316 @@
+//! A source's bare mirror: fetched into, read from, and built anew when it is damaged.
+//!
+//! The folder belongs to the daemon alone. It is only ever a copy, so nothing in it is synced to
+//! disk; damage is found when it is read, noted, and mended by the next fetch. A new mirror is made
+//! beside the old one and takes its name when it is whole. Two fetches into one mirror must not
+//! overlap; a read beside a fetch is safe, and at worst fails once.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Git's own files in the mirror are no records of the state"
+)]
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use git2::{Repository, RepositoryInitOptions};
+
+use super::error::MirrorFault;
+use super::limits::FetchLimits;
+use super::local::LocalSource;
+use super::reference::Kind;
+use super::remote::{Listed, RemoteSource};
+use super::snapshot::{Folder, Unreadable};
+use super::{
+    CommitId, Content, FetchError, Location, ReadError, ReadLimits, Reference, Relation, Snapshot,
+    Tip, limits, relation, snapshot, tip,
+};
+
+/// The one reference of a mirror: what the last fetch brought.
+const TIP: &str = "refs/everscan/tip";
+
+/// Stands in a mirror that could not be read.
+const DAMAGED: &str = "everscan-damaged";
+
+/// A bare repository that holds what was seen of one source.
+#[derive(Debug, Clone)]
+pub(crate) struct Mirror {
+    dir: PathBuf,
+    limits: FetchLimits,
+    git: OsString,
+}
+
+impl Mirror {
+    /// The mirror in `dir`, which is made by the first fetch.
+    pub(crate) fn new(dir: PathBuf) -> Mirror {
+        Mirror {
+            dir,
+            limits: FetchLimits::default(),
+            git: OsString::from("git"),
+        }
+    }
+
+    /// The same mirror under other bounds.
+    #[cfg(test)]
+    pub(crate) fn with_limits(self, limits: FetchLimits) -> Mirror {
+        Mirror { limits, ..self }
+    }
+
+    /// Looks where `reference` (the repository's HEAD when absent) stands, and fetches that commit
+    /// unless the mirror has it.
+    ///
+    /// # Errors
+    /// See [`FetchError`]; what the mirror held stays readable.
+    pub(crate) fn fetch(
+        &self,
+        location: &Location,
+        reference: Option<&Reference>,
+    ) -> Result<Tip, FetchError> {
+        let wanted = Reference::kind_of(reference);
+        let source = self.connect(location, wanted)?;
+        if let Some(mirror) = self.usable() {
+            if let Ok(tip) = tip::read(&mirror, source.commit()) {
+                self.remember(&mirror, tip.commit)?;
+                return Ok(tip);
+            }
+            match self.bring(&source, &mirror, false) {
+                Ok(commit) => {
+                    if let Ok(tip) = tip::read(&mirror, commit) {
+                        return Ok(tip);
+                    }
+                }
+                // The fault is the mirror's, or may be.
+                Err(FetchError::Mirror { .. } | FetchError::GitFailed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.build(&source)
+    }
+
+    /// Reads every `*.yaml` and `*.yml` below `folder`, except `everscan.yaml` at the top of the
+    /// repository.
+    ///
+    /// # Errors
+    /// When the folder could not be read completely, or passes a bound; nothing follows about any
+    /// file then.
+    pub(crate) fn read(
+        &self,
+        commit: &CommitId,
+        folder: &str,
+        limits: &ReadLimits,
+    ) -> Result<Snapshot, ReadError> {
+        let folder = Folder::parse(folder)?;
+        let snapshot = snapshot::read(&self.open_to_read()?, *commit, &folder, limits);
+        let is_damaged = match &snapshot {
+            Ok(snapshot) => snapshot
+                .files
+                .iter()
+                .any(|file| file.content == Content::Unreadable(Unreadable::Missing)),
+            Err(ReadError::Damaged { .. }) => true,
+            Err(
+                ReadError::CommitMissing { .. }
+                | ReadError::Folder { .. }
+                | ReadError::TooMuch { .. },
+            ) => false,
+        };
+        if is_damaged {
+            self.note_damage();
+        }
+        snapshot
+    }
+
+    /// How `new` relates to `old`. `new` must be in the mirror; an `old` that is not, because the
+    /// mirror was built anew since, counts as rewritten.
+    ///
+    /// # Errors
+    /// When the mirror cannot be read.
+    pub(crate) fn relation(&self, old: &CommitId, new: &CommitId) -> Result<Relation, ReadError> {
+        let mirror = self.open_to_read()?;
+        if !mirror.odb().is_ok_and(|objects| objects.exists(new.oid())) {
+            return Err(ReadError::CommitMissing { commit: *new });
+        }
+        relation::between(&mirror, *old, *new).map_err(|source| {
+            self.note_damage();
+            self.damaged(source)
+        })
+    }
+
+    fn connect<'a>(
+        &'a self,
+        location: &'a Location,
+        wanted: &Kind,
+    ) -> Result<Source<'a>, FetchError> {
+        match location {
+            Location::Local(path) => {
+                let repository = LocalSource::open(path)?;
+                let commit = repository.resolve(wanted)?;
+                Ok(Source::Local { repository, commit })
+            }
+            Location::Remote(url) => {
+                let remote = RemoteSource {
+                    url,
+                    program: &self.git,
+                    limits: &self.limits,
+                };
+                let listed = remote.resolve(wanted)?;
+                Ok(Source::Remote { remote, listed })
+            }
+        }
+    }
+
+    /// Brings the source's commit into `mirror` and names the one that came.
+    fn bring(
+        &self,
+        source: &Source<'_>,
+        mirror: &Repository,
+        is_new: bool,
+    ) -> Result<CommitId, FetchError> {
+        match source {
+            Source::Local { repository, commit } => {
+                repository.copy_into(mirror, *commit, &self.limits)?;
+                self.remember(mirror, *commit)?;
+                Ok(*commit)
+            }
+            Source::Remote { remote, listed } => {
+                remote.fetch_into(mirror.path(), listed, TIP, is_new)?;
+                let commit = mirror
+                    .find_reference(TIP)
+                    .and_then(|reference| reference.peel_to_commit())
+                    .map_err(|source| self.fault(source))?;
+                Ok(commit.id().into())
+            }
+        }
+    }
+
+    /// Makes a new mirror beside the old one and swaps them when it is whole.
+    fn build(&self, source: &Source<'_>) -> Result<Tip, FetchError> {
+        let fresh = self.beside("new");
+        let built = self
+            .fill(&fresh, source)
+            .and_then(|tip| match self.swap(&fresh) {
+                Ok(()) => Ok(tip),
+                Err(error) => Err(self.fault(error)),
+            });
+        if built.is_err() {
+            // What stays is removed when the next one is made.
+            let _stays = remove(&fresh);
+        }
+        built
+    }
+
+    fn fill(&self, fresh: &Path, source: &Source<'_>) -> Result<Tip, FetchError> {
+        let mirror = create(fresh).map_err(|source| self.fault(source))?;
+        let commit = self.bring(source, &mirror, true)?;
+        tip::read(&mirror, commit).map_err(|_| self.fault(MirrorFault::Incomplete(commit)))
+    }
+
+    fn swap(&self, fresh: &Path) -> io::Result<()> {
+        let old = self.beside("old");
+        remove(&old)?;
+        match fs::rename(&self.dir, &old) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        fs::rename(fresh, &self.dir)?;
+        remove(&old)
+    }
+
+    /// The mirror, if it is there, undamaged and not cut into too many packs.
+    fn usable(&self) -> Option<Repository> {
+        if self.dir.join(DAMAGED).exists() {
+            return None;
+        }
+        let packs = fs::read_dir(self.dir.join("objects/pack"))
+            .ok()?
+            .filter_map(Result::ok)
+            .filter(|entry| entry.path().extension() == Some(OsStr::new("pack")))
+            .count();
+        if packs >= limits::PACKS {
+            return None;
+        }
+        Repository::open_bare(&self.dir).ok()
+    }
+
+    fn remember(&self, mirror: &Repository, commit: CommitId) -> Result<(), FetchError> {
+        if mirror.refname_to_id(TIP).ok() == Some(commit.oid()) {
+            return Ok(());
+        }
+        mirror
+            .reference(TIP, commit.oid(), true, "")
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    fn open_to_read(&self) -> Result<Repository, ReadError> {
+        Repository::open_bare(&self.dir).map_err(|source| self.damaged(source))
+    }
+
+    /// If the note cannot be written, the next read finds the damage again.
+    fn note_damage(&self) {
+        let _unwritten = fs::write(self.dir.join(DAMAGED), b"");
+    }
+
+    fn damaged(&self, source: git2::Error) -> ReadError {
+        ReadError::Damaged {
+            dir: self.dir.clone(),
+            source,
+        }
+    }
+
+    fn fault(&self, source: impl Into<MirrorFault>) -> FetchError {
+        FetchError::Mirror {
+            dir: self.dir.clone(),
+            source: source.into(),
+        }
+    }
+
+    /// A folder next to the mirror, on the same file system.
+    fn beside(&self, what: &str) -> PathBuf {
+        let mut name = self.dir.as_os_str().to_owned();
+        name.push(format!(".{what}"));
+        PathBuf::from(name)
+    }
+}
+
+/// A source that answered, and the commit it stands at.
+enum Source<'a> {
+    Local {
+        repository: LocalSource,
+        commit: CommitId,
+    },
+    Remote {
+        remote: RemoteSource<'a>,
+        listed: Listed,
+    },
+}
+
+impl Source<'_> {
+    fn commit(&self) -> CommitId {
+        match self {
+            Source::Local { commit, .. } => *commit,
+            Source::Remote { listed, .. } => listed.commit,
+        }
+    }
+}
+
+/// An empty bare repository that nobody else can enter.
+fn create(dir: &Path) -> Result<Repository, MirrorFault> {
+    remove(dir)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
+    let mut options = RepositoryInitOptions::new();
+    options.bare(true).external_template(false).no_reinit(true);
+    Ok(Repository::init_opts(dir, &options)?)
+}
+
+fn remove(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,40 @@
+//! Workflow files out of Git: one bare mirror per source, read by commit.
+//!
+//! A mirror holds what was seen, so that a tip stays readable after a force push or an outage. Nothing is checked out,
+//! and whatever a repository contains (symbolic links, huge files, odd names) is data that is judged, never followed.
+//! Every call blocks; callers bring a thread for it. What a revision means, when to look again and what to do about a
+//! refusal are left to the reconciler.
+
+mod commit_id;
+mod complaint;
+mod copy;
+mod error;
+mod left_out;
+mod limits;
+mod local;
+mod location;
+mod mirror;
+mod program;
+mod reference;
+mod relation;
+mod remote;
+mod scene;
+mod snapshot;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod tip;
+
+pub use location::{Location, LocationError};
+pub use reference::Reference;
+
+pub(crate) use commit_id::CommitId;
+pub(crate) use error::{FetchError, ReadError};
+pub(crate) use limits::ReadLimits;
+pub(crate) use location::RemoteUrl;
+pub(crate) use mirror::Mirror;
+pub(crate) use relation::Relation;
+pub(crate) use scene::{Scene, Verdict};
+pub(crate) use snapshot::{Content, File, Snapshot};
+pub(crate) use tip::Tip;

@@ -1,0 +1,228 @@
+//! A repository on another machine, reached through the `git` program.
+//!
+//! One listing tells where the wanted reference stands; objects move only when the mirror lacks
+//! that commit. What the program's complaints mean is left to `complaint`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::limits::FetchLimits;
+use super::local::near;
+use super::program::{self, Call, CallError};
+use super::reference::Kind;
+use super::{CommitId, FetchError, Location, RemoteUrl, complaint, limits};
+
+/// What a remote is asked through.
+pub(super) struct RemoteSource<'a> {
+    pub url: &'a RemoteUrl,
+    /// The `git` program.
+    pub program: &'a OsStr,
+    pub limits: &'a FetchLimits,
+}
+
+/// Where the wanted reference stood when it was listed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub commit: CommitId,
+    /// What to ask the remote for: a reference name or the commit itself.
+    pub ask_for: String,
+}
+
+impl RemoteSource<'_> {
+    /// Looks up the wanted reference. A fixed commit needs no answer of the remote.
+    pub(super) fn resolve(&self, wanted: &Kind) -> Result<Listed, FetchError> {
+        if let Kind::Commit(commit) = wanted {
+            return Ok(Listed {
+                commit: *commit,
+                ask_for: commit.to_string(),
+            });
+        }
+        let candidates = wanted.candidates();
+        // A trailing star also matches the line that tells what an annotated tag leads to.
+        let patterns: Vec<String> = candidates.iter().map(|name| format!("{name}*")).collect();
+        let listing = self.list(&patterns)?;
+        match pick(&listing, &candidates) {
+            Some(listed) => Ok(listed),
+            None => Err(self.not_found(wanted)?),
+        }
+    }
+
+    /// Brings what was listed into `mirror` under the name `into`. The tip may have moved on since;
+    /// the one that came is what the name leads to.
+    pub(super) fn fetch_into(
+        &self,
+        mirror: &Path,
+        listed: &Listed,
+        into: &str,
+        is_new: bool,
+    ) -> Result<(), FetchError> {
+        let git_dir = format!("--git-dir={}", mirror.display());
+        let depth = format!("--depth={}", limits::FIRST_FETCH_DEPTH);
+        let refspec = format!("+{}:{into}", listed.ask_for);
+        let mut arguments = vec![git_dir.as_str(), "fetch", "--quiet", "--no-tags"];
+        arguments.extend(["--no-write-fetch-head", "--no-recurse-submodules"]);
+        if is_new {
+            arguments.push(&depth);
+        }
+        arguments.extend(["--", self.url.as_str(), &refspec]);
+        self.call(&arguments, self.limits.transfer)
+            .map(|_| ())
+            .map_err(|error| {
+                if remove_half_written_packs(mirror) >= self.limits.bytes {
+                    self.too_large(self.limits.bytes)
+                } else {
+                    error
+                }
+            })
+    }
+
+    fn list(&self, patterns: &[String]) -> Result<Vec<(CommitId, String)>, FetchError> {
+        let mut arguments = vec!["ls-remote", "--quiet", "--", self.url.as_str()];
+        arguments.extend(patterns.iter().map(String::as_str));
+        let output = self.call(&arguments, self.limits.listing)?;
+        parse_listing(&output).ok_or_else(|| FetchError::GitFailed {
+            location: self.location(),
+            complaint: "its listing names no SHA-1 commits".to_owned(),
+        })
+    }
+
+    fn not_found(&self, wanted: &Kind) -> Result<FetchError, FetchError> {
+        let references: Vec<String> = self
+            .list(&["refs/heads/*".to_owned(), "refs/tags/*".to_owned()])?
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect();
+        let location = self.location();
+        if references.is_empty() {
+            return Ok(FetchError::Empty { location });
+        }
+        let reference = wanted.to_string();
+        Ok(FetchError::ReferenceNotFound {
+            location,
+            near: near(&reference, &references),
+            reference,
+        })
+    }
+
+    fn call(&self, arguments: &[&str], deadline: Duration) -> Result<Vec<u8>, FetchError> {
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        let ended = program::run(&Call {
+            program: self.program,
+            arguments: &arguments,
+            protocol: self.url.protocol(),
+            deadline,
+            file_bytes: self.limits.bytes,
+        });
+        let location = self.location();
+        match ended {
+            Ok(ended) if ended.status.success() => Ok(ended.output),
+            Ok(ended) => Err(complaint::judge(location, &ended.complaint)),
+            Err(CallError::NotInstalled) => Err(FetchError::GitMissing),
+            Err(CallError::TimedOut) => Err(FetchError::TimedOut {
+                location,
+                limit: deadline,
+            }),
+            Err(CallError::TooMuchOutput) => Err(self.too_large(limits::LISTING_BYTES as u64)),
+            Err(CallError::Io(source)) => Err(FetchError::GitNotRun { source }),
+        }
+    }
+
+    fn too_large(&self, limit: u64) -> FetchError {
+        FetchError::TooLarge {
+            location: self.location(),
+            limit,
+        }
+    }
+
+    fn location(&self) -> Location {
+        Location::Remote(self.url.clone())
+    }
+}
+
+/// The first candidate that was listed, by the commit it leads to.
+fn pick(listing: &[(CommitId, String)], candidates: &[String]) -> Option<Listed> {
+    let find = |name: &str| {
+        let (commit, _) = listing.iter().find(|(_, listed)| listed == name)?;
+        Some(*commit)
+    };
+    candidates.iter().find_map(|name| {
+        let itself = find(name)?;
+        Some(Listed {
+            commit: find(&format!("{name}^{{}}")).unwrap_or(itself),
+            ask_for: name.clone(),
+        })
+    })
+}
+
+/// Lines of an object, a tab and a name; nothing when a line is anything else.
+fn parse_listing(output: &[u8]) -> Option<Vec<(CommitId, String)>> {
+    String::from_utf8_lossy(output)
+        .lines()
+        .map(|line| {
+            let (object, name) = line.split_once('\t')?;
+            Some((object.parse().ok()?, name.to_owned()))
+        })
+        .collect()
+}
+
+/// What a killed `git` leaves in a mirror would add up to a full disk. Returns the bytes of the
+/// largest, which tells whether it met the bound of a file.
+fn remove_half_written_packs(mirror: &Path) -> u64 {
+    let Ok(packs) = fs::read_dir(mirror.join("objects/pack")) else {
+        return 0;
+    };
+    let mut largest = 0;
+    for entry in packs.filter_map(Result::ok) {
+        if entry.file_name().as_encoded_bytes().starts_with(b"tmp_") {
+            largest = largest.max(entry.metadata().map_or(0, |metadata| metadata.len()));
+            // One that stays is found again after the next failure.
+            let _stays = fs::remove_file(entry.path());
+        }
+    }
+    largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "1111111111111111111111111111111111111111";
+    const TWO: &str = "2222222222222222222222222222222222222222";
+
+    fn picked(listing: &str, candidates: &[&str]) -> Option<Listed> {
+        let candidates: Vec<String> = candidates.iter().map(|name| (*name).to_owned()).collect();
+        pick(&parse_listing(listing.as_bytes()).unwrap(), &candidates)
+    }
+
+    #[test]
+    fn a_branch_goes_before_a_tag_and_a_tag_leads_to_its_commit() {
+        let listing =
+            format!("{ONE}\trefs/heads/v1-next\n{ONE}\trefs/tags/v1\n{TWO}\trefs/tags/v1^{{}}\n");
+        let candidates = ["refs/heads/v1", "refs/tags/v1"];
+        let listed = |commit: &str, name: &str| Listed {
+            commit: commit.parse().unwrap(),
+            ask_for: name.to_owned(),
+        };
+        assert_eq!(
+            picked(&listing, &candidates),
+            Some(listed(TWO, "refs/tags/v1"))
+        );
+
+        let with_branch = format!("{ONE}\trefs/heads/v1\n{listing}");
+        assert_eq!(
+            picked(&with_branch, &candidates),
+            Some(listed(ONE, "refs/heads/v1"))
+        );
+        assert_eq!(picked(&listing, &["HEAD"]), None);
+    }
+
+    #[test]
+    fn a_listing_of_anything_else_is_refused() {
+        assert_eq!(parse_listing(b""), Some(vec![]));
+        for wrong in ["nonsense", &ONE[1..], &format!("{ONE}{ONE}\tHEAD")] {
+            assert_eq!(parse_listing(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

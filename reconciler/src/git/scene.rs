@@ -1,0 +1,275 @@
+//! Which folders of a repository tell that a reference moved, and what an event in them means.
+//!
+//! The layout of Git's folders is known here; watching them is left to `crate::watch`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
+use notify::{Event, EventKind, RecursiveMode};
+
+/// What there is to watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scene {
+    /// A repository.
+    Repository {
+        /// The folder of HEAD.
+        git_dir: PathBuf,
+        /// The folder of the references; another one for a linked work tree.
+        common_dir: PathBuf,
+    },
+    /// No repository yet.
+    Waiting {
+        /// Where it is expected.
+        path: PathBuf,
+        /// The folders in which the next step towards it would be seen.
+        folders: Vec<PathBuf>,
+    },
+}
+
+/// What an event means for the references, the heavier the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    Nothing,
+    /// A reference may have moved.
+    Changed,
+    /// The folders themselves changed, or events were lost: the watch has to be set up again.
+    Rearm,
+}
+
+/// What makes a folder a repository, as far as it can be seen from the folder itself.
+const MAKINGS: [&str; 5] = [".git", "HEAD", "config", "objects", "refs"];
+
+impl Scene {
+    /// Looks at what is at `path`, which must be absolute.
+    pub(crate) fn at(path: &Path) -> Scene {
+        if let Ok(repository) = Repository::open(path) {
+            return Scene::Repository {
+                git_dir: repository.path().to_owned(),
+                common_dir: repository.commondir().to_owned(),
+            };
+        }
+        let nearest = path.ancestors().find(|folder| folder.is_dir());
+        let half_made = path.join(".git");
+        let folders = nearest
+            .map(Path::to_owned)
+            .into_iter()
+            .chain(half_made.is_dir().then_some(half_made))
+            .collect();
+        Scene::Waiting {
+            path: path.to_owned(),
+            folders,
+        }
+    }
+
+    /// The folders to watch. Objects are left out: they come before the reference that makes them
+    /// count.
+    pub(crate) fn folders(&self) -> Vec<(PathBuf, RecursiveMode)> {
+        match self {
+            Scene::Waiting { folders, .. } => folders
+                .iter()
+                .map(|folder| (folder.clone(), RecursiveMode::NonRecursive))
+                .collect(),
+            Scene::Repository {
+                git_dir,
+                common_dir,
+            } => {
+                let mut folders = vec![
+                    (common_dir.clone(), RecursiveMode::NonRecursive),
+                    (common_dir.join("refs"), RecursiveMode::Recursive),
+                ];
+                if git_dir != common_dir {
+                    folders.push((git_dir.clone(), RecursiveMode::NonRecursive));
+                }
+                folders
+            }
+        }
+    }
+
+    /// What an event in those folders means for the references.
+    pub(crate) fn judge(&self, event: &Event) -> Verdict {
+        if event.need_rescan() {
+            return Verdict::Rearm;
+        }
+        if is_noise(event.kind) {
+            return Verdict::Nothing;
+        }
+        event
+            .paths
+            .iter()
+            .map(|path| match self {
+                Scene::Waiting { path: target, .. } => judge_waiting(target, path),
+                Scene::Repository {
+                    git_dir,
+                    common_dir,
+                } => judge_repository(git_dir, common_dir, event.kind, path),
+            })
+            .max()
+            .unwrap_or(Verdict::Nothing)
+    }
+}
+
+/// Reading changes nothing, nor do times and modes. The end of writing does: a reference may be
+/// written in place.
+fn is_noise(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => true,
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => false,
+    }
+}
+
+fn judge_repository(git_dir: &Path, common_dir: &Path, kind: EventKind, path: &Path) -> Verdict {
+    let refs = common_dir.join("refs");
+    let is_watched_folder = path == git_dir || path == common_dir || path == refs;
+    let is_reference = path.starts_with(&refs)
+        || path == common_dir.join("packed-refs")
+        || path == git_dir.join("HEAD");
+    if is_watched_folder {
+        match kind {
+            EventKind::Create(_)
+            | EventKind::Remove(_)
+            | EventKind::Modify(ModifyKind::Name(_)) => Verdict::Rearm,
+            EventKind::Any | EventKind::Access(_) | EventKind::Modify(_) | EventKind::Other => {
+                Verdict::Nothing
+            }
+        }
+    } else if !is_reference || path.extension() == Some(OsStr::new("lock")) {
+        Verdict::Nothing
+    } else if kind == EventKind::Create(CreateKind::Folder) {
+        // What is in the new folder already may have come before it was watched.
+        Verdict::Rearm
+    } else {
+        Verdict::Changed
+    }
+}
+
+/// A step towards the repository is a folder on the way to it, or what makes it one.
+fn judge_waiting(target: &Path, path: &Path) -> Verdict {
+    let first_inside = path
+        .strip_prefix(target)
+        .ok()
+        .and_then(|inside| inside.components().next());
+    let makes_it =
+        first_inside.is_some_and(|first| MAKINGS.iter().any(|name| first.as_os_str() == *name));
+    if makes_it || target.starts_with(path) {
+        Verdict::Rearm
+    } else {
+        Verdict::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{Flag, RemoveKind, RenameMode};
+
+    use super::*;
+
+    fn repository() -> Scene {
+        Scene::Repository {
+            git_dir: "/r/.git/worktrees/w".into(),
+            common_dir: "/r/.git".into(),
+        }
+    }
+
+    fn judged(scene: &Scene, kind: EventKind, paths: &[&str]) -> Verdict {
+        let event = paths
+            .iter()
+            .fold(Event::new(kind), |event, path| event.add_path(path.into()));
+        scene.judge(&event)
+    }
+
+    #[test]
+    fn noise_is_ignored() {
+        let created = EventKind::Create(CreateKind::File);
+        let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+        for (kind, path) in [
+            (created, "/r/.git/refs/heads/main.lock"),
+            (created, "/r/.git/packed-refs.lock"),
+            (created, "/r/.git/index"),
+            (renamed, "/r/.git/index"),
+            (renamed, "/r/.git/FETCH_HEAD"),
+            (renamed, "/r/.git/HEAD"),
+            (EventKind::Create(CreateKind::Folder), "/r/.git/objects"),
+            (
+                EventKind::Access(AccessKind::Open(AccessMode::Any)),
+                "/r/.git/refs/heads",
+            ),
+            (
+                EventKind::Access(AccessKind::Close(AccessMode::Read)),
+                "/r/.git/packed-refs",
+            ),
+        ] {
+            assert_eq!(
+                judged(&repository(), kind, &[path]),
+                Verdict::Nothing,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_moves_a_reference_counts() {
+        let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+        let both = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
+        for (kind, paths, verdict) in [
+            (renamed, vec!["/r/.git/refs/heads/main"], Verdict::Changed),
+            (
+                both,
+                vec!["/r/.git/refs/heads/x.lock", "/r/.git/refs/heads/x"],
+                Verdict::Changed,
+            ),
+            (renamed, vec!["/r/.git/packed-refs"], Verdict::Changed),
+            (renamed, vec!["/r/.git/worktrees/w/HEAD"], Verdict::Changed),
+            (
+                EventKind::Remove(RemoveKind::File),
+                vec!["/r/.git/refs/tags/v1"],
+                Verdict::Changed,
+            ),
+            (
+                EventKind::Create(CreateKind::Folder),
+                vec!["/r/.git/refs/heads/a"],
+                Verdict::Rearm,
+            ),
+            (
+                EventKind::Remove(RemoveKind::Folder),
+                vec!["/r/.git"],
+                Verdict::Rearm,
+            ),
+            (
+                EventKind::Modify(ModifyKind::Name(RenameMode::From)),
+                vec!["/r/.git"],
+                Verdict::Rearm,
+            ),
+        ] {
+            assert_eq!(judged(&repository(), kind, &paths), verdict, "{paths:?}");
+        }
+        let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert_eq!(repository().judge(&overflow), Verdict::Rearm);
+    }
+
+    #[test]
+    fn only_steps_towards_the_repository_count_while_waiting() {
+        let waiting = Scene::Waiting {
+            path: "/srv/flows".into(),
+            folders: vec!["/srv".into()],
+        };
+        let created = EventKind::Create(CreateKind::Any);
+        for (path, verdict) in [
+            ("/srv/flows", Verdict::Rearm),
+            ("/srv/flows/.git", Verdict::Rearm),
+            ("/srv/flows/.git/HEAD", Verdict::Rearm),
+            ("/srv/flows/HEAD", Verdict::Rearm),
+            ("/srv/flows/readme", Verdict::Nothing),
+            ("/srv/flows.tmp", Verdict::Nothing),
+            ("/srv/other", Verdict::Nothing),
+        ] {
+            assert_eq!(judged(&waiting, created, &[path]), verdict, "{path}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The workflow files of one commit, read straight from the object store.
+//!
+//! A file that cannot be read is still listed, with the reason: absent from a snapshot means absent
+//! from a folder that was read completely.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use git2::{ErrorCode, FileMode, ObjectType, Odb, Oid, Repository};
+
+use super::{CommitId, ReadError, ReadLimits, left_out, limits};
+
+/// The workflow files below a folder at one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    /// Sorted by path, each path once.
+    pub(crate) files: Vec<File>,
+    /// The commit has no such folder, which is not the same as an empty one.
+    pub(crate) folder_missing: bool,
+}
+
+/// A file with a workflow's extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct File {
+    /// Path from the top of the repository, with `/` between names. A name that is not UTF-8 is
+    /// written with `\xNN` for its bytes.
+    pub(crate) path: String,
+    pub(crate) content: Content,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text(Arc<str>),
+    Unreadable(Unreadable),
+}
+
+/// Why a file that is there has no text. It says nothing about the workflow it stood for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unreadable {
+    #[error("the file is a symbolic link, and links are not followed")]
+    Symlink,
+    #[error("the file has {size} bytes, more than the allowed {limit}")]
+    TooLarge { size: usize, limit: usize },
+    #[error("the file or its name is not UTF-8")]
+    NotUtf8,
+    #[error("the content of the file is missing from the repository")]
+    Missing,
+}
+
+/// A path of names below the top of a repository; empty for the top itself.
+pub(super) struct Folder(Vec<String>);
+
+impl Folder {
+    /// Accepts `workflows`, `./a/b/`, `.` and the empty text.
+    pub(super) fn parse(text: &str) -> Result<Folder, ReadError> {
+        let refused = || ReadError::Folder {
+            folder: text.chars().take(limits::TITLE_CHARACTERS).collect(),
+        };
+        if text.starts_with('/') || text.contains('\0') {
+            return Err(refused());
+        }
+        let names: Vec<String> = text
+            .split('/')
+            .filter(|name| !matches!(*name, "" | "."))
+            .map(str::to_owned)
+            .collect();
+        if names.iter().any(|name| name == "..") {
+            return Err(refused());
+        }
+        Ok(Folder(names))
+    }
+}
+
+/// Reads the workflow files below `folder`.
+pub(super) fn read(
+    mirror: &Repository,
+    commit: CommitId,
+    folder: &Folder,
+    limits: &ReadLimits,
+) -> Result<Snapshot, ReadError> {
+    let damaged = |source| ReadError::Damaged {
+        dir: mirror.path().to_owned(),
+        source,
+    };
+    let found = mirror.find_commit(commit.oid()).map_err(|source| {
+        if source.code() == ErrorCode::NotFound {
+            ReadError::CommitMissing { commit }
+        } else {
+            damaged(source)
+        }
+    })?;
+    let objects = mirror.odb().map_err(damaged)?;
+    let mut reader = Reader {
+        mirror,
+        objects,
+        commit,
+        limits,
+        at_top: folder.0.is_empty(),
+        files: BTreeMap::new(),
+        entries: 0,
+        text_bytes: 0,
+        left_out: None,
+    };
+    let Some(tree) = reader.descend(found.tree_id(), &folder.0)? else {
+        return Ok(Snapshot {
+            files: Vec::new(),
+            folder_missing: true,
+        });
+    };
+    let prefix: String = folder.0.iter().map(|name| format!("{name}/")).collect();
+    reader.read_folder(tree, &prefix, 0)?;
+    Ok(Snapshot {
+        files: reader
+            .files
+            .into_iter()
+            .map(|(path, content)| File { path, content })
+            .collect(),
+        folder_missing: false,
+    })
+}
+
+struct Reader<'a> {
+    mirror: &'a Repository,
+    objects: Odb<'a>,
+    commit: CommitId,
+    limits: &'a ReadLimits,
+    /// The folder is the top of the repository, where `everscan.yaml` is not a workflow.
+    at_top: bool,
+    files: BTreeMap<String, Content>,
+    entries: usize,
+    text_bytes: usize,
+    /// Loaded when the first blob is missing.
+    left_out: Option<BTreeMap<Oid, usize>>,
+}
+
+impl<'a> Reader<'a> {
+    /// The tree at `names` below `tree`, if every name on the way is a folder.
+    fn descend(&self, mut tree: Oid, names: &[String]) -> Result<Option<Oid>, ReadError> {
+        for name in names {
+            let found = self.tree(tree)?;
+            match found.get_name(name) {
+                Some(entry) if entry.kind() == Some(ObjectType::Tree) => tree = entry.id(),
+                Some(_) | None => return Ok(None),
+            }
+        }
+        Ok(Some(tree))
+    }
+
+    fn read_folder(&mut self, tree: Oid, prefix: &str, depth: usize) -> Result<(), ReadError> {
+        if depth > self.limits.depth {
+            return Err(self.too_much("folders inside each other", self.limits.depth));
+        }
+        for entry in &self.tree(tree)? {
+            self.entries += 1;
+            if self.entries > self.limits.entries {
+                return Err(self.too_much("entries", self.limits.entries));
+            }
+            let name = entry.name_bytes();
+            let path = format!("{prefix}{}", escaped(name));
+            match entry.kind() {
+                Some(ObjectType::Tree) => {
+                    self.read_folder(entry.id(), &format!("{path}/"), depth + 1)?;
+                }
+                Some(ObjectType::Blob) if self.is_workflow(name, depth) => {
+                    let content = self.read_file(&entry)?;
+                    self.keep(path, content)?;
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_workflow(&self, name: &[u8], depth: usize) -> bool {
+        let is_settings = self.at_top && depth == 0 && name == b"everscan.yaml";
+        (name.ends_with(b".yaml") || name.ends_with(b".yml")) && !is_settings
+    }
+
+    fn read_file(&mut self, entry: &git2::TreeEntry<'_>) -> Result<Content, ReadError> {
+        let limit = self.limits.file_bytes;
+        if entry.filemode() == i32::from(FileMode::Link) {
+            return Ok(Content::Unreadable(Unreadable::Symlink));
+        }
+        if entry.name().is_err() {
+            return Ok(Content::Unreadable(Unreadable::NotUtf8));
+        }
+        let size = match self.objects.read_header(entry.id()) {
+            Ok((size, _)) => size,
+            Err(error) if error.code() == ErrorCode::NotFound => {
+                let unreadable = match self.size_if_left_out(entry.id()) {
+                    Some(size) => Unreadable::TooLarge { size, limit },
+                    None => Unreadable::Missing,
+                };
+                return Ok(Content::Unreadable(unreadable));
+            }
+            Err(source) => return Err(self.damaged(source)),
+        };
+        if size > limit {
+            return Ok(Content::Unreadable(Unreadable::TooLarge { size, limit }));
+        }
+        let object = self
+            .objects
+            .read(entry.id())
+            .map_err(|source| self.damaged(source))?;
+        Ok(match std::str::from_utf8(object.data()) {
+            Ok(text) => Content::Text(Arc::from(text)),
+            Err(_) => Content::Unreadable(Unreadable::NotUtf8),
+        })
+    }
+
+    /// Keeps a file. A crafted tree may name one twice; the first is the one Git tools see.
+    fn keep(&mut self, path: String, content: Content) -> Result<(), ReadError> {
+        if let Content::Text(text) = &content {
+            self.text_bytes += text.len();
+            if self.text_bytes > self.limits.total_bytes {
+                return Err(self.too_much("bytes of workflow files", self.limits.total_bytes));
+            }
+        }
+        self.files.entry(path).or_insert(content);
+        if self.files.len() > self.limits.files {
+            return Err(self.too_much("workflow files", self.limits.files));
+        }
+        Ok(())
+    }
+
+    fn size_if_left_out(&mut self, blob: Oid) -> Option<usize> {
+        let mirror = self.mirror.path();
+        let left_out = self
+            .left_out
+            .get_or_insert_with(|| left_out::read(mirror).unwrap_or_default());
+        left_out.get(&blob).copied()
+    }
+
+    fn tree(&self, tree: Oid) -> Result<git2::Tree<'a>, ReadError> {
+        let (size, _) = self
+            .objects
+            .read_header(tree)
+            .map_err(|source| self.damaged(source))?;
+        if size > limits::STRUCTURE_BYTES {
+            return Err(self.too_much("bytes in one folder's list", limits::STRUCTURE_BYTES));
+        }
+        self.mirror
+            .find_tree(tree)
+            .map_err(|source| self.damaged(source))
+    }
+
+    fn too_much(&self, what: &'static str, limit: usize) -> ReadError {
+        ReadError::TooMuch {
+            commit: self.commit,
+            what,
+            limit,
+        }
+    }
+
+    fn damaged(&self, source: git2::Error) -> ReadError {
+        ReadError::Damaged {
+            dir: PathBuf::from(self.mirror.path()),
+            source,
+        }
+    }
+}
+
+/// A name as text: distinct names stay distinct.
+fn escaped(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text) => text.to_owned(),
+        Err(_) => name
+            .iter()
+            .map(|byte| match byte {
+                b' '..=b'~' if *byte != b'\\' => char::from(*byte).to_string(),
+                _ => format!("\\x{byte:02x}"),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,185 @@
+//! What a commit holds, and what of it can be read.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::{content, paths, read, text};
+use crate::git::snapshot::Unreadable;
+use crate::git::testing::{FILE, Fixture, LINK};
+use crate::git::{Content, ReadError, ReadLimits, limits};
+
+#[test]
+fn the_top_of_the_repository_is_a_folder_without_its_settings() {
+    let source = Fixture::bare();
+    let commit = source.push(&[
+        ("everscan.yaml", FILE, b"settings"),
+        ("a.yaml", FILE, b"a"),
+        ("deep/everscan.yaml", FILE, b"a workflow of that name"),
+    ]);
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    for folder in ["", ".", "./"] {
+        let snapshot = mirror
+            .read(&commit, folder, &ReadLimits::default())
+            .unwrap();
+        assert_eq!(paths(&snapshot), ["a.yaml", "deep/everscan.yaml"]);
+    }
+    let snapshot = mirror
+        .read(&commit, "./deep/", &ReadLimits::default())
+        .unwrap();
+    assert_eq!(paths(&snapshot), ["deep/everscan.yaml"]);
+}
+
+#[test]
+fn a_missing_folder_is_not_an_empty_one() {
+    let source = Fixture::bare();
+    let commit = source.push(&[
+        ("a.yaml", FILE, b"a"),
+        ("file", FILE, b"not a folder"),
+        ("link", LINK, b"real"),
+        ("real/readme", FILE, b"no workflow"),
+    ]);
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    let at = |folder: &str| mirror.read(&commit, folder, &ReadLimits::default());
+    for folder in ["workflows", "real/deeper", "file", "link"] {
+        assert!(at(folder).unwrap().folder_missing, "{folder}");
+    }
+    let empty = at("real").unwrap();
+    assert!(!empty.folder_missing && empty.files.is_empty());
+    for folder in ["/etc", "../x", "a/../b", "a\0b"] {
+        assert!(
+            matches!(at(folder), Err(ReadError::Folder { .. })),
+            "{folder}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_still_listed() {
+    let source = Fixture::bare();
+    let large = vec![b'x'; 2 * 1024 * 1024];
+    let commit = source.push(&[
+        ("workflows/binary.yaml", FILE, b"\xff\xfe"),
+        ("workflows/good.yaml", FILE, b"good"),
+        ("workflows/large.yaml", FILE, &large),
+        ("workflows/link.yaml", LINK, b"/etc/passwd"),
+    ]);
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    let snapshot = read(&mirror, &commit);
+    for (path, expected) in [
+        ("workflows/binary.yaml", Unreadable::NotUtf8),
+        ("workflows/link.yaml", Unreadable::Symlink),
+        (
+            "workflows/large.yaml",
+            Unreadable::TooLarge {
+                size: large.len(),
+                limit: 1024 * 1024,
+            },
+        ),
+    ] {
+        assert_eq!(content(&snapshot, path), &Content::Unreadable(expected));
+    }
+    assert_eq!(text(&snapshot, "workflows/good.yaml"), "good");
+}
+
+#[test]
+fn a_blob_too_large_to_copy_is_known_by_its_size() {
+    let source = Fixture::bare();
+    let huge = vec![0; limits::COPIED_BLOB_BYTES + 1];
+    let commit = source.push(&[("workflows/huge.yaml", FILE, &huge)]);
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    let expected = Content::Unreadable(Unreadable::TooLarge {
+        size: huge.len(),
+        limit: 1024 * 1024,
+    });
+    let snapshot = read(&mirror, &commit);
+    assert_eq!(content(&snapshot, "workflows/huge.yaml"), &expected);
+
+    let next = source.push(&[
+        ("workflows/huge.yaml", FILE, &huge),
+        ("workflows/a.yaml", FILE, b"a"),
+    ]);
+    mirror.fetch(&source.location(), None).unwrap();
+    let snapshot = read(&mirror, &next);
+    assert_eq!(content(&snapshot, "workflows/huge.yaml"), &expected);
+}
+
+#[test]
+fn names_that_are_not_utf8_stay_distinct_and_harmless() {
+    let source = Fixture::bare();
+    let blob = source.repository.blob(b"x").unwrap();
+    let mut folder = source.repository.treebuilder(None).unwrap();
+    for name in [&b"\xff.yaml"[..], b"\xfe.yaml", b"ok.yaml"] {
+        folder.insert(os(name), blob, FILE).unwrap();
+    }
+    let mut top = source.repository.treebuilder(None).unwrap();
+    top.insert("workflows", folder.write().unwrap(), 0o040_000)
+        .unwrap();
+    let commit = source.commit_tree("refs/heads/main", &[], top.write().unwrap());
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    let snapshot = read(&mirror, &commit);
+    assert_eq!(
+        paths(&snapshot),
+        [
+            "workflows/\\xfe.yaml",
+            "workflows/\\xff.yaml",
+            "workflows/ok.yaml"
+        ]
+    );
+    let unreadable = Content::Unreadable(Unreadable::NotUtf8);
+    assert_eq!(content(&snapshot, "workflows/\\xff.yaml"), &unreadable);
+}
+
+fn os(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+#[test]
+fn reading_is_bounded() {
+    let source = Fixture::bare();
+    let commit = source.push(&[
+        ("workflows/a.yaml", FILE, b"aaaa"),
+        ("workflows/b.yaml", FILE, b"bbbb"),
+        ("workflows/1/2/3/c.txt", FILE, b"c"),
+    ]);
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    let default = ReadLimits::default;
+    for bounds in [
+        ReadLimits {
+            files: 1,
+            ..default()
+        },
+        ReadLimits {
+            entries: 3,
+            ..default()
+        },
+        ReadLimits {
+            depth: 2,
+            ..default()
+        },
+        ReadLimits {
+            total_bytes: 7,
+            ..default()
+        },
+    ] {
+        let refused = mirror.read(&commit, "workflows", &bounds);
+        assert!(
+            matches!(refused, Err(ReadError::TooMuch { .. })),
+            "{bounds:?}"
+        );
+    }
+    let just_enough = ReadLimits {
+        files: 2,
+        entries: 6,
+        depth: 3,
+        total_bytes: 8,
+        ..default()
+    };
+    assert!(mirror.read(&commit, "workflows", &just_enough).is_ok());
+}

@@ -1,0 +1,303 @@
+//! Sources reached through the `git` program, over HTTP on the loopback address.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::git::limits::FetchLimits;
+use crate::git::testing::{FILE, Fixture};
+use crate::git::{Content, FetchError, Location, ReadLimits, Reference, Relation};
+
+/// What the server does with a request.
+#[derive(Clone)]
+enum Answer {
+    /// Serves the repositories below a folder.
+    Git(PathBuf),
+    /// A status and one header.
+    Status(&'static str, &'static str),
+    Silence,
+}
+
+/// A web server on a free port. It ends with the process.
+struct Server {
+    address: String,
+    /// Transfers of objects, not listings.
+    transfers: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn start(answer: Answer) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let transfers = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&transfers);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (answer, counter) = (answer.clone(), Arc::clone(&counter));
+                thread::spawn(move || serve(&answer, &counter, stream.unwrap()));
+            }
+        });
+        Server { address, transfers }
+    }
+
+    fn location(&self) -> Location {
+        Location::parse(&format!("{}/source", self.address)).unwrap()
+    }
+
+    fn transfers(&self) -> usize {
+        self.transfers.load(Ordering::SeqCst)
+    }
+}
+
+/// Answers one request and closes the connection.
+fn serve(answer: &Answer, transfers: &AtomicUsize, stream: TcpStream) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut request = String::new();
+    reader.read_line(&mut request).unwrap();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let Some((name, value)) = line.trim().split_once(':') else {
+            break;
+        };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let header = |wanted: &str| {
+        let found = headers.iter().find(|(name, _)| name == wanted);
+        found.map_or("", |(_, value)| value)
+    };
+    let body = match header("content-length").parse() {
+        Ok(length) => {
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            body
+        }
+        Err(_) => Vec::new(),
+    };
+    let mut out = stream;
+    match answer {
+        Answer::Silence => thread::park(),
+        Answer::Status(status, header) => {
+            write!(
+                out,
+                "HTTP/1.1 {status}\r\n{header}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            )
+            .unwrap();
+        }
+        Answer::Git(root) => {
+            let mut words = request.split(' ');
+            let (method, target) = (words.next().unwrap(), words.next().unwrap());
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let protocol = header("git-protocol");
+            if String::from_utf8_lossy(&body).contains("command=fetch") {
+                transfers.fetch_add(1, Ordering::SeqCst);
+            }
+            let mut child = Command::new("git")
+                .arg("http-backend")
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .env("GIT_PROJECT_ROOT", root)
+                .env("GIT_HTTP_EXPORT_ALL", "1")
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("REQUEST_METHOD", method)
+                .env("PATH_INFO", path)
+                .env("QUERY_STRING", query)
+                .env("CONTENT_TYPE", header("content-type"))
+                .env("CONTENT_LENGTH", body.len().to_string())
+                .env("HTTP_CONTENT_ENCODING", header("content-encoding"))
+                .env("GIT_PROTOCOL", protocol)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(&body).unwrap();
+            let output = child.wait_with_output().unwrap().stdout;
+            let text = String::from_utf8_lossy(&output);
+            let status = text
+                .lines()
+                .find_map(|line| line.strip_prefix("Status: "))
+                .unwrap_or("200 OK");
+            write!(out, "HTTP/1.1 {status}\r\nConnection: close\r\n").unwrap();
+            out.write_all(&output).unwrap();
+        }
+    }
+}
+
+fn serving(source: &Fixture) -> Server {
+    Server::start(Answer::Git(source.path().parent().unwrap().to_owned()))
+}
+
+#[test]
+fn a_remote_is_fetched_once_per_push() {
+    let source = Fixture::bare();
+    let server = serving(&source);
+    let mirror = source.mirror();
+    let old = source.push_text("1");
+    source.git(&["tag", "-a", "-m", "release", "v1"]);
+    let fetch = |reference: Option<&Reference>| mirror.fetch(&server.location(), reference);
+
+    let tip = fetch(None).unwrap();
+    assert_eq!((tip.commit, &*tip.summary), (old, "Change it"));
+    let after_the_first = server.transfers();
+    for name in ["main", "refs/heads/main", "v1", &old.to_string()] {
+        let reference = Reference::parse(name).unwrap();
+        assert_eq!(fetch(Some(&reference)).unwrap().commit, old, "{name}");
+    }
+    assert_eq!(server.transfers(), after_the_first);
+
+    let new = source.push(&[("workflows/a.yaml", FILE, b"2")]);
+    assert_eq!(fetch(None).unwrap().commit, new);
+    assert!(server.transfers() > after_the_first);
+    let descendant = Relation::Descendant {
+        skipped: vec![],
+        more: false,
+    };
+    assert_eq!(mirror.relation(&old, &new).unwrap(), descendant);
+    let snapshot = mirror
+        .read(&new, "workflows", &ReadLimits::default())
+        .unwrap();
+    assert_eq!(snapshot.files[0].content, Content::Text("2".into()));
+}
+
+#[test]
+fn a_commit_alone_can_be_asked_for() {
+    let source = Fixture::bare();
+    let server = serving(&source);
+    let old = source.push_text("1");
+    source.push_text("2");
+    let reference = Reference::parse(&old.to_string()).unwrap();
+    let tip = source
+        .mirror()
+        .fetch(&server.location(), Some(&reference))
+        .unwrap();
+    assert_eq!(tip.commit, old);
+}
+
+#[test]
+fn a_rewritten_remote_is_followed() {
+    let source = Fixture::bare();
+    let server = serving(&source);
+    let mirror = source.mirror();
+    let old = source.push_text("old");
+    mirror.fetch(&server.location(), None).unwrap();
+    let new = source.commit(
+        "refs/heads/main",
+        &[],
+        &[("workflows/a.yaml", FILE, b"new")],
+    );
+    assert_eq!(mirror.fetch(&server.location(), None).unwrap().commit, new);
+    assert_eq!(mirror.relation(&old, &new).unwrap(), Relation::Rewritten);
+}
+
+#[test]
+fn a_mirror_changes_between_local_and_remote() {
+    let source = Fixture::bare();
+    let server = serving(&source);
+    let mirror = source.mirror();
+    for (text, location) in [
+        ("1", server.location()),
+        ("2", source.location()),
+        ("3", server.location()),
+    ] {
+        let commit = source.push_text(text);
+        assert_eq!(mirror.fetch(&location, None).unwrap().commit, commit);
+        let snapshot = mirror
+            .read(&commit, "workflows", &ReadLimits::default())
+            .unwrap();
+        assert_eq!(snapshot.files[0].content, Content::Text(text.into()));
+    }
+}
+
+#[test]
+fn an_empty_remote_and_a_wrong_name_are_told_apart() {
+    let source = Fixture::bare();
+    let server = serving(&source);
+    let mirror = source.mirror();
+    let main = Reference::parse("mian").unwrap();
+    let error = mirror.fetch(&server.location(), None).unwrap_err();
+    assert!(matches!(error, FetchError::Empty { .. }), "{error}");
+    source.push_text("1");
+    let error = mirror.fetch(&server.location(), Some(&main)).unwrap_err();
+    assert_eq!(error.hint().unwrap(), "there are: main", "{error}");
+}
+
+#[test]
+fn refusals_of_a_host_are_told_apart() {
+    let source = Fixture::bare();
+    for (status, header, expected) in [
+        (
+            "301 Moved",
+            "Location: http://127.0.0.2/x/info/refs",
+            "Redirected",
+        ),
+        (
+            "401 Unauthorized",
+            "WWW-Authenticate: Basic realm=\"x\"",
+            "AccessDenied",
+        ),
+        ("403 Forbidden", "X: y", "AccessDenied"),
+        ("404 Not Found", "X: y", "RepositoryMissing"),
+        ("503 Service Unavailable", "X: y", "Unreachable"),
+    ] {
+        let server = Server::start(Answer::Status(status, header));
+        let error = source.mirror().fetch(&server.location(), None).unwrap_err();
+        let variant = format!("{error:?}");
+        assert!(variant.starts_with(expected), "{status}: {variant}");
+    }
+}
+
+#[test]
+fn nobody_listening_is_unreachable() {
+    let port = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let location = Location::parse(&format!("http://127.0.0.1:{port}/x")).unwrap();
+    let error = Fixture::bare().mirror().fetch(&location, None).unwrap_err();
+    assert!(matches!(error, FetchError::Unreachable { .. }), "{error:?}");
+}
+
+#[test]
+fn a_host_that_hangs_is_given_up() {
+    let server = Server::start(Answer::Silence);
+    let limits = FetchLimits {
+        listing: Duration::from_millis(300),
+        ..FetchLimits::default()
+    };
+    let error = Fixture::bare()
+        .mirror()
+        .with_limits(limits)
+        .fetch(&server.location(), None)
+        .unwrap_err();
+    assert!(matches!(error, FetchError::TimedOut { .. }), "{error:?}");
+}
+
+#[test]
+fn a_transfer_over_the_bound_is_refused() {
+    let source = Fixture::bare();
+    let noise: Vec<u8> = (0..100_000_u32)
+        .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
+    source.push(&[("workflows/a.yaml", FILE, &noise)]);
+    let server = serving(&source);
+    let limits = FetchLimits {
+        bytes: 10_000,
+        ..FetchLimits::default()
+    };
+    let error = source
+        .mirror()
+        .with_limits(limits)
+        .fetch(&server.location(), None)
+        .unwrap_err();
+    assert!(matches!(error, FetchError::TooLarge { .. }), "{error:?}");
+    let left = std::fs::read_dir(source.path().parent().unwrap()).unwrap();
+    assert_eq!(left.count(), 1, "the source alone");
+}

@@ -1,0 +1,74 @@
+//! The commit a source stands at, as people are shown it.
+
+use chrono::{DateTime, Utc};
+use git2::Repository;
+
+use super::{CommitId, limits};
+
+/// The newest commit of what a source follows. The texts are one line each, bounded, and free of
+/// control characters, whatever the author wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tip {
+    pub(crate) commit: CommitId,
+    /// First line of the message.
+    pub(crate) summary: String,
+    /// `Name <address>`.
+    pub(crate) author: String,
+    /// The committer's clock, which may be wrong.
+    pub(crate) committed_at: DateTime<Utc>,
+}
+
+/// Reads the tip out of a mirror, and with it whether the mirror can be read from there.
+pub(super) fn read(mirror: &Repository, commit: CommitId) -> Result<Tip, git2::Error> {
+    let (size, _) = mirror.odb()?.read_header(commit.oid())?;
+    if size > limits::STRUCTURE_BYTES {
+        return Err(git2::Error::from_str("the commit object is too large"));
+    }
+    let found = mirror.find_commit(commit.oid())?;
+    mirror.odb()?.read_header(found.tree_id())?;
+    let author = found.author();
+    let name = String::from_utf8_lossy(author.name_bytes());
+    let address = String::from_utf8_lossy(author.email_bytes());
+    Ok(Tip {
+        commit,
+        summary: one_line(&String::from_utf8_lossy(
+            found.summary_bytes().unwrap_or_default(),
+        )),
+        author: one_line(&format!("{name} <{address}>")),
+        committed_at: moment(found.time().seconds()),
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.chars()
+        .take(limits::TITLE_CHARACTERS)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// A committer may claim any time; one that RFC 3339 cannot write becomes the epoch.
+fn moment(seconds: i64) -> DateTime<Utc> {
+    const YEAR_10000: i64 = 253_402_300_800;
+    if (0..YEAR_10000).contains(&seconds) {
+        DateTime::from_timestamp(seconds, 0).unwrap_or_default()
+    } else {
+        DateTime::UNIX_EPOCH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_times_are_made_fit_to_show() {
+        assert_eq!(one_line("a\u{1b}[31mb\nc"), "a [31mb c");
+        assert_eq!(
+            one_line(&"é".repeat(1000)).chars().count(),
+            limits::TITLE_CHARACTERS
+        );
+        assert_eq!(moment(1_700_000_000).timestamp(), 1_700_000_000);
+        assert_eq!(moment(i64::MAX), DateTime::UNIX_EPOCH);
+        assert_eq!(moment(-1), DateTime::UNIX_EPOCH);
+    }
+}

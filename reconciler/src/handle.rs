@@ -1,0 +1,285 @@
+//! The one handle through which every command enters. What runners and workers ask for stands in files of its own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use model::decide::{
+    Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, Refusal,
+    RemoveRunner, check_dispatch, repeated_dispatch,
+};
+use model::limits::INLINE_PAYLOAD_BYTES;
+use model::{
+    Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SourceName, Timestamp,
+    WorkflowId,
+};
+use serde_json::Value;
+use state::{State, SubmitError};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::board::Board;
+use crate::error::{DispatchError, SourceError};
+use crate::limits::UPLOAD_LOCKS;
+use crate::presence::Presence;
+use crate::source::SourceHandle;
+
+/// Every command enters here. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: State,
+    clock: Arc<dyn Clock>,
+    entropy: Mutex<Box<dyn Entropy>>,
+    board: Mutex<Board>,
+    board_woken: Notify,
+    presence: Mutex<Presence>,
+    renewals: tokio::sync::Mutex<()>,
+    uploads: [Arc<tokio::sync::Mutex<()>>; UPLOAD_LOCKS],
+    sources: HashMap<SourceName, SourceHandle>,
+    stopping: watch::Sender<bool>,
+}
+
+/// What users ask for.
+impl Handle {
+    /// The state, for reading.
+    pub fn state(&self) -> &State {
+        &self.shared.state
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Starts a job of a scan. The answer means that it is durable.
+    pub async fn dispatch(
+        &self,
+        workflow: WorkflowId,
+        scan: &str,
+        given: &BTreeMap<String, Value>,
+        actor: Actor,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Arc<Job>, DispatchError> {
+        // A push between reading and deciding is rare and one more look settles it; a bound keeps it honest.
+        const TRIES: usize = 5;
+        let now = self.now();
+        let first = self
+            .state()
+            .read(|world| repeated_dispatch(world, idempotency.as_ref(), now))?;
+        if let Some(first) = first {
+            return self.dispatched(first).await;
+        }
+        for _ in 0..TRIES {
+            let checked = self
+                .state()
+                .read(|world| check_dispatch(world, workflow, scan, given))?;
+            let inputs = self.payload(checked.inputs).await?;
+            let command = model::decide::Dispatch {
+                workflow,
+                scan: checked.scan,
+                revision: checked.revision,
+                inputs,
+                actor: actor.clone(),
+                idempotency: idempotency.clone(),
+            };
+            match self.state().submit(command).await {
+                Err(SubmitError::Refused(Refusal::RevisionChanged { .. })) => {}
+                answer => return self.dispatched(answer?).await,
+            }
+        }
+        Err(DispatchError::KeepsChanging)
+    }
+
+    async fn dispatched(&self, job: JobId) -> Result<Arc<Job>, DispatchError> {
+        self.state()
+            .job(job)
+            .await?
+            .ok_or(DispatchError::Submit(SubmitError::Refused(
+                Refusal::JobOver { job },
+            )))
+    }
+
+    async fn payload(
+        &self,
+        inputs: BTreeMap<String, workflow::InputValue>,
+    ) -> Result<Inputs, DispatchError> {
+        let bytes = serde_json::to_vec(&inputs).unwrap_or_default();
+        if bytes.len() <= INLINE_PAYLOAD_BYTES {
+            return Ok(Inputs::Inline(inputs));
+        }
+        Ok(Inputs::Object {
+            sha256: self.state().store_payload(Bytes::from(bytes)).await?,
+        })
+    }
+
+    /// Cancels a job that is not over.
+    pub async fn cancel(&self, job: JobId, actor: Actor) -> Result<Arc<Job>, SubmitError> {
+        let job = self.state().submit(Cancel { job, actor }).await?;
+        self.state().logs().close(job.id);
+        Ok(job)
+    }
+
+    /// Makes a source look at its repository now; with `wait`, answers once that look is over.
+    pub async fn sync_source(&self, name: &SourceName, wait: bool) -> Result<(), SourceError> {
+        let source = self
+            .shared
+            .sources
+            .get(name)
+            .ok_or_else(|| SourceError::NoSuchSource { name: name.clone() })?;
+        let request = source.request();
+        if !wait {
+            return Ok(());
+        }
+        tokio::select! {
+            () = source.honoured(request) => Ok(()),
+            () = self.stopping() => Err(SourceError::Stopping),
+        }
+    }
+
+    /// When a source was last looked at with success, since the daemon started.
+    pub fn source_checked_at(&self, name: &SourceName) -> Option<Timestamp> {
+        self.shared
+            .sources
+            .get(name)
+            .and_then(SourceHandle::checked_at)
+    }
+
+    /// Makes a registration token.
+    pub async fn create_registration(&self) -> Result<NewRegistration, SubmitError> {
+        self.state().submit(CreateRegistration).await
+    }
+
+    /// Makes a personal access token.
+    pub async fn create_token(&self, create: CreateToken) -> Result<NewToken, SubmitError> {
+        self.state().submit(create).await
+    }
+
+    /// Forgets a runner; what it runs is lost.
+    pub async fn remove_runner(&self, runner: RunnerId) -> Result<(), SubmitError> {
+        self.state().submit(RemoveRunner { runner }).await?;
+        self.lose(runner, |_| true).await
+    }
+
+    /// When a runner was last heard since the daemon started.
+    pub fn runner_heard_at(&self, runner: RunnerId) -> Option<Timestamp> {
+        self.presence().last(runner)
+    }
+}
+
+/// What the tasks and the other files of commands share.
+impl Handle {
+    pub(crate) fn new(
+        state: State,
+        clock: Arc<dyn Clock>,
+        entropy: Box<dyn Entropy>,
+        sources: &[SourceHandle],
+    ) -> Self {
+        let sources = sources
+            .iter()
+            .map(|source| (source.name().clone(), source.clone()))
+            .collect();
+        Self {
+            shared: Arc::new(Shared {
+                state,
+                clock,
+                entropy: Mutex::new(entropy),
+                board: Mutex::default(),
+                board_woken: Notify::new(),
+                presence: Mutex::new(Presence::new(Instant::now())),
+                renewals: tokio::sync::Mutex::default(),
+                uploads: std::array::from_fn(|_| Arc::default()),
+                sources,
+                stopping: watch::Sender::new(false),
+            }),
+        }
+    }
+
+    /// The lock under which uploads of an artifact are kept and recorded.
+    pub(crate) fn upload_lock(&self, job: JobId, name: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut hasher = DefaultHasher::new();
+        (job, name).hash(&mut hasher);
+        let at = hasher.finish() as usize % UPLOAD_LOCKS;
+        self.shared.uploads[at].clone()
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        self.shared.clock.clone()
+    }
+
+    /// Ends a job; one that has ended meanwhile is left as it is.
+    pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
+        match self.state().submit(EndJob { job, loss }).await {
+            Ok(job) => {
+                if job.state.is_terminal() {
+                    self.state().logs().close(job.id);
+                }
+                Ok(())
+            }
+            Err(SubmitError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that a runner was heard.
+    pub(crate) fn heard(&self, runner: RunnerId) {
+        let now = self.now();
+        self.presence().heard(runner, now, Instant::now());
+    }
+
+    /// Lets the board answer, and tells when it wants to look again. Called by the task of offers alone, which
+    /// therefore always knows when the next offer lapses.
+    pub(crate) fn assign(&self) -> Option<Instant> {
+        let mut entropy = lock(&self.shared.entropy);
+        self.state()
+            .read(|world| self.board().assign(world, Instant::now(), &mut **entropy))
+    }
+
+    /// Makes the board look again.
+    pub(crate) fn wake_board(&self) {
+        self.shared.board_woken.notify_one();
+    }
+
+    pub(crate) async fn board_woken(&self) {
+        self.shared.board_woken.notified().await;
+    }
+
+    pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
+        lock(&self.shared.board)
+    }
+
+    pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {
+        lock(&self.shared.presence)
+    }
+
+    pub(crate) async fn renewals(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.shared.renewals.lock().await
+    }
+}
+
+/// The end.
+impl Handle {
+    /// Answers every held poll with nothing and ends every held read: the daemon is stopping.
+    pub fn drain(&self) {
+        self.board().close();
+        self.shared.stopping.send_replace(true);
+    }
+
+    /// Waits until the daemon is stopping.
+    pub async fn stopping(&self) {
+        let mut stopping = self.shared.stopping.subscribe();
+        // The sender lives as long as this handle.
+        drop(stopping.wait_for(|stopping| *stopping).await);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,410 @@
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use model::decide::{Loss, Retire};
+use model::limits::{
+    RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION, RUNNER_SILENCE,
+};
+use model::{JobState, Reason, Secret};
+use tempfile::TempDir;
+use tokio::time::advance;
+
+use super::*;
+use crate::limits::{DEADLINE_LOOK, OFFER, POLL};
+use crate::testing::{House, activate, freeze, in_time, source_name};
+use crate::{Message, RunnerSession, WorkerError};
+
+/// Why the job ended, waiting for that.
+async fn end_of(house: &House, job: JobId) -> Reason {
+    house
+        .until("the job's end", |world| world.job(job).is_none())
+        .await;
+    house.job(job).await.state.end().unwrap().reason.clone()
+}
+
+/// Both clocks go on, and every task that waits for that gets its turn.
+async fn pass(house: &House, time: Duration) {
+    house.clock.set_forward(TimeDelta::from_std(time).unwrap());
+    advance(time).await;
+}
+
+/// Lets the deadlines be looked at, and waits until that is over: the look ends a job that is there for that.
+async fn look_at_deadlines(house: &House) {
+    let workflow = house.activate("probe").await;
+    let probe = house.dispatch(workflow, "plain").await.id;
+    let state = house.handle.state();
+    state.submit(Retire { workflow }).await.unwrap();
+    assert_eq!(end_of(house, probe).await, Reason::Retired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (silent, _) = house.register("silent", 1).await;
+    let (heard, _) = house.register("heard", 1).await;
+    let lost = house.run(silent, workflow, "plain").await.job().id;
+    let kept = house.run(heard, workflow, "plain").await.job().id;
+
+    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
+    house.handle.heard(heard.runner());
+    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
+    assert_eq!(end_of(&house, lost).await, Reason::RunnerLost);
+    look_at_deadlines(&house).await;
+    let kept = house.job(kept).await;
+    assert!(matches!(kept.state, JobState::Running { .. }));
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    house.close().await;
+
+    let house = House::open(&folder, 3 * 60 * 60, Vec::new()).await;
+    look_at_deadlines(&house).await;
+    house.clock.set_forward(TimeDelta::minutes(30));
+    look_at_deadlines(&house).await;
+    assert!(!house.job(job).await.state.is_terminal());
+
+    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_over_its_timeout_is_cancelled_and_its_worker_may_say_last_words() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "short").await;
+    let job = worker.job().id;
+
+    house.clock.set_forward(TimeDelta::minutes(30));
+    advance(DEADLINE_LOOK).await;
+    assert_eq!(end_of(&house, job).await, Reason::TimedOut);
+    // The runner is told in its next message, and what it says of the end is answered with the end.
+    let told = house.handle.poll(runner, 1, vec![job]).await.unwrap();
+    assert_eq!(told, [Message::Cancelled(job)]);
+    let over = house.handle.worker(job, worker.token()).await.unwrap();
+    let appended = house.handle.append_log(&over, 0, Vec::new()).await;
+    assert!(appended.is_ok(), "{appended:?}");
+    let completed = house.handle.complete(&over, Vec::new(), 0, None).await;
+    assert!(matches!(
+        completed.unwrap().state,
+        JobState::Cancelled { .. }
+    ));
+
+    house.clock.set_forward(TimeDelta::minutes(2));
+    let late = house.handle.append_log(&over, 0, Vec::new()).await;
+    assert!(matches!(late, Err(WorkerError::Over { .. })), "{late:?}");
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_session_ends_after_four_hours() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "plain").await;
+    house.clock.set_forward(TimeDelta::hours(4));
+    let refused = house.handle.worker(worker.job().id, worker.token()).await;
+    assert!(matches!(refused, Err(WorkerError::Unauthorized { .. })));
+    advance(DEADLINE_LOOK).await;
+    assert_eq!(
+        end_of(&house, worker.job().id).await,
+        Reason::SessionExpired
+    );
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scheduled_jobs_of_what_is_gone_are_cancelled_and_running_ones_finish() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let running = house.run(runner, workflow, "plain").await.job().id;
+    let (stays, goes) = (
+        house.dispatch(workflow, "special").await.id,
+        house.dispatch(workflow, "short").await.id,
+    );
+    let without_short = "
+scans:
+  special:
+    on: {dispatch: {}}
+    runs_on: [gpu]
+    steps: [{run: 'true'}]
+";
+    let state = house.handle.state();
+    state.submit(activate("a", without_short)).await.unwrap();
+    assert_eq!(end_of(&house, goes).await, Reason::Retired);
+    assert!(!house.job(stays).await.state.is_terminal());
+    state.submit(Retire { workflow }).await.unwrap();
+    assert_eq!(end_of(&house, stays).await, Reason::Retired);
+    assert!(!house.job(running).await.state.is_terminal());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unclaimed_offer_goes_to_another_runner_that_waits_with_nothing_else_happening() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (slow, _) = house.register("slow", 1).await;
+    let (other, _) = house.register("other", 1).await;
+    let job = house.dispatch(workflow, "plain").await.id;
+    let (offered, token) = house.offer(slow, &[]).await;
+    assert_eq!(offered, job);
+
+    let handle = house.handle.clone();
+    let waiting = tokio::spawn(async move { handle.poll(other, 1, Vec::new()).await });
+    tokio::task::yield_now().await;
+    pass(&house, OFFER).await;
+    let messages = in_time("the offer that lapsed", waiting).await.unwrap();
+    assert!(matches!(messages.unwrap().as_slice(), [Message::Assigned(again, _)] if *again == job));
+    let late = house.handle.worker(job, token.hash()).await;
+    assert!(matches!(late, Err(WorkerError::Unauthorized { .. })));
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_claim_wins_and_its_repeat_gets_the_same_answer() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (first, _) = house.register("first", 1).await;
+    let (second, _) = house.register("second", 1).await;
+    house.dispatch(workflow, "plain").await;
+    let (job, early) = house.offer(first, &[]).await;
+    let of_first = house.handle.worker(job, early.hash()).await.unwrap();
+    pass(&house, OFFER).await;
+    let (_, late) = house.offer(second, &[]).await;
+    let of_second = house.handle.worker(job, late.hash()).await.unwrap();
+
+    // Both were let in while their offers stood; the committer decides.
+    let resolved = house.handle.resolve(&of_second).await.unwrap();
+    let refused = house.handle.resolve(&of_first).await;
+    assert!(matches!(refused, Err(WorkerError::OfferLapsed { .. })));
+    let again = house.handle.resolve(&of_second).await.unwrap();
+    assert_eq!(again.job, resolved.job);
+    let executing = house.handle.worker(job, late.hash()).await.unwrap();
+    assert_eq!(
+        house.handle.resolve(&executing).await.unwrap().job,
+        resolved.job
+    );
+    assert_eq!(resolved.job.state.run().unwrap().runner.id, second.runner());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn freed_and_unused_capacity_is_filled_while_a_claim_is_under_way() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 2).await;
+    let first = house.dispatch(workflow, "plain").await.id;
+    let (_, token) = house.offer(runner, &[]).await;
+    let handle = house.handle.clone();
+    let waiting = tokio::spawn(async move { handle.poll(runner, 2, vec![first]).await });
+    tokio::task::yield_now().await;
+    let worker = house.handle.worker(first, token.hash()).await.unwrap();
+    house.handle.resolve(&worker).await.unwrap();
+    let second = house.dispatch(workflow, "plain").await.id;
+    let messages = in_time("the second job", waiting).await.unwrap().unwrap();
+    assert!(matches!(messages.as_slice(), [Message::Assigned(job, _)] if *job == second));
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment_ago() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 2).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    house.dispatch(workflow, "plain").await;
+    house.handle.poll(runner, 2, Vec::new()).await.unwrap();
+    assert!(!house.job(job).await.state.is_terminal());
+
+    pass(&house, OFFER).await;
+    house.dispatch(workflow, "plain").await;
+    house.handle.poll(runner, 2, Vec::new()).await.unwrap();
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_set_back_excuses_no_missing_job() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    house.clock.set_forward(TimeDelta::days(-1));
+    house.dispatch(workflow, "plain").await;
+    house.offer(runner, &[]).await;
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn hello_ends_what_the_runner_ran_and_takes_back_what_it_was_offered() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 2).await;
+    let running = house.run(runner, workflow, "plain").await.job().id;
+    let offered = house.dispatch(workflow, "plain").await.id;
+    let (_, before) = house.offer(runner, &[running]).await;
+
+    house.handle.runner_is_empty(runner).await.unwrap();
+    assert_eq!(end_of(&house, running).await, Reason::RunnerLost);
+    let (again, after) = house.offer(runner, &[]).await;
+    assert_eq!(again, offered);
+    assert_ne!(before, after);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn replacing_or_removing_a_runner_loses_its_jobs() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (old, token) = house.register("r", 1).await;
+    let first = house.run(old, workflow, "plain").await.job().id;
+    let (new, _) = house.register("r", 1).await;
+    assert_eq!(end_of(&house, first).await, Reason::RunnerLost);
+    assert_eq!(house.handle.runner(token.hash()), None);
+
+    let second = house.run(new, workflow, "plain").await.job().id;
+    house.handle.remove_runner(new.runner()).await.unwrap();
+    assert_eq!(end_of(&house, second).await, Reason::RunnerLost);
+    let messages = house.handle.poll(new, 1, Vec::new()).await.unwrap();
+    assert_eq!(messages, []);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_is_answered_with_nothing_in_the_end_and_at_once_when_the_daemon_stops() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let (runner, _) = house.register("r", 1).await;
+    let handle = house.handle.clone();
+    let waiting = tokio::spawn(async move { handle.poll(runner, 1, Vec::new()).await });
+    tokio::task::yield_now().await;
+    advance(POLL).await;
+    let messages = in_time("an empty answer", waiting).await.unwrap();
+    assert_eq!(messages.unwrap(), []);
+
+    let handle = house.handle.clone();
+    let waiting = tokio::spawn(async move { handle.poll(runner, 1, Vec::new()).await });
+    tokio::task::yield_now().await;
+    house.handle.drain();
+    let messages = in_time("the end", waiting).await.unwrap();
+    assert_eq!(messages.unwrap(), []);
+    in_time("the end", house.handle.stopping()).await;
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_while() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let (runner, old) = house.register("r", 1).await;
+    let renew = |session| house.handle.renew_session(session);
+    assert!(renew(runner).await.unwrap().is_none());
+    house.clock.set_forward(RUNNER_RENEWAL);
+    // Two polls that end together bring one new token, not two.
+    let (first, second) = tokio::join!(renew(runner), renew(runner));
+    let tokens: Vec<Secret> = [first, second]
+        .into_iter()
+        .filter_map(|renewed| Some(renewed.unwrap()?.secret))
+        .collect();
+    let [new] = tokens.as_slice() else {
+        panic!("{} tokens", tokens.len());
+    };
+    let holder = |token: &Secret| {
+        let session = house.handle.runner(token.hash());
+        session.map(RunnerSession::runner)
+    };
+    assert_eq!(holder(&old), Some(runner.runner()));
+    assert_eq!(holder(new), Some(runner.runner()));
+    house.clock.set_forward(RUNNER_RENEWAL_OVERLAP);
+    assert_eq!(holder(&old), None);
+    assert_eq!(holder(new), Some(runner.runner()));
+    house.clock.set_forward(RUNNER_SESSION);
+    assert_eq!(holder(new), None);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_whose_answer_was_lost_is_made_up_for() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let (session, old) = house.register("r", 1).await;
+    house.clock.set_forward(RUNNER_RENEWAL);
+    let lost = house.handle.renew_session(session).await.unwrap();
+    assert!(lost.is_some());
+    house.clock.set_forward(RUNNER_RENEWAL_RETRY);
+    let session = house.handle.runner(old.hash()).unwrap();
+    let new = house.handle.renew_session(session).await.unwrap().unwrap();
+    house.clock.set_forward(RUNNER_RENEWAL_OVERLAP);
+    assert!(house.handle.runner(new.secret.hash()).is_some());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_ends_twice_ends_once() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let job = house.dispatch(workflow, "plain").await.id;
+    let cancelled = house.handle.cancel(job, Actor::Daemon).await.unwrap();
+    assert!(house.handle.cancel(job, Actor::Daemon).await.is_err());
+    house.handle.end(job, Loss::RunnerLost).await.unwrap();
+    assert_eq!(house.job(job).await, cancelled);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn workflows_of_a_source_nobody_configures_retire_at_the_start() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let job = house.dispatch(workflow, "plain").await.id;
+    house.close().await;
+    let house = House::open(&folder, 60, Vec::new()).await;
+    assert_eq!(end_of(&house, job).await, Reason::Retired);
+    let given = BTreeMap::new();
+    let handle = &house.handle;
+    let dispatched = handle.dispatch(workflow, "plain", &given, Actor::Daemon, None);
+    assert!(dispatched.await.is_err());
+    let unknown = handle.sync_source(&source_name(), true).await;
+    assert!(matches!(unknown, Err(SourceError::NoSuchSource { .. })));
+    house.close().await;
+}

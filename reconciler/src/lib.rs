@@ -1,0 +1,37 @@
+//! Follows sources, keeps time, hands out jobs: everything that makes the state move, behind one [`Handle`].
+//!
+//! Every command enters here. A wake-up carries no truth: whoever is woken reads the published world again, so restart,
+//! lost signal and normal run are one path. This package knows no HTTP.
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests lay out files and start the programs they are about"
+    )
+)]
+
+mod board;
+mod deadlines;
+mod error;
+mod git;
+mod handle;
+mod limits;
+mod presence;
+mod runners;
+mod source;
+mod supervise;
+mod tasks;
+#[cfg(test)]
+mod testing;
+mod watch;
+mod worker;
+
+pub use board::Message;
+pub use error::{DispatchError, SourceError, WorkerError};
+pub use git::{Location, LocationError, Reference};
+pub use handle::Handle;
+pub use runners::RunnerSession;
+pub use source::SourceConfig;
+pub use tasks::{Reconciler, Start};
+pub use worker::{Resolved, Worker};

@@ -1,0 +1,40 @@
+//! Every bound of this package, with its reason. Those of Git are in [`crate::git`].
+
+use std::time::Duration;
+
+/// A poll is answered after this long even when there is nothing to say (design section 7): below the idle time-outs
+/// of common proxies.
+pub(crate) const POLL: Duration = Duration::from_secs(50);
+
+/// [`model::limits::OFFER`] as a span of the board's time.
+pub(crate) const OFFER: Duration = match model::limits::OFFER.to_std() {
+    Ok(offer) => offer,
+    Err(_) => Duration::ZERO,
+};
+
+/// What a runner was told and has not acted upon is repeated at most this often: it polls again at once after every
+/// answer, and a step may take ten seconds to stop.
+pub(crate) const REPEAT: Duration = Duration::from_secs(1);
+
+/// Deadlines are looked at again at least this often, so that a wall clock that was set forward is noticed.
+pub(crate) const DEADLINE_LOOK: Duration = Duration::from_secs(30);
+
+/// The first retry after a failed look; doubles up to the source's interval.
+pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
+
+/// How much longer than its interval a source may wait, so that sources of one host do not knock together.
+pub(crate) const JITTER_PERCENT: u32 = 10;
+
+/// Jobs a poll may name as held: more than any runner's capacity.
+pub(crate) const HOLDING: usize = 2_000;
+
+/// Locks that uploads of one artifact share by the hash of job and name: so many uploads of other artifacts are kept
+/// at once that two rarely wait for each other's sync.
+pub(crate) const UPLOAD_LOCKS: usize = 64;
+
+/// A task that panicked begins again after this long; doubles up to [`LAST_RESTART`].
+pub(crate) const FIRST_RESTART: Duration = Duration::from_secs(1);
+
+/// The longest pause before a task that panicked begins again: what broke it may be over, and nobody else does its
+/// work.
+pub(crate) const LAST_RESTART: Duration = Duration::from_secs(60);

@@ -1,0 +1,143 @@
+//! What runners ask for: a session, and work.
+
+use std::collections::BTreeSet;
+
+use model::decide::{Loss, NewSession, RegisterRunner, RenewSession};
+use model::limits::OFFER;
+use model::{Job, JobId, RunnerId, TokenHash};
+use state::SubmitError;
+
+use crate::board::{Message, Poll};
+use crate::handle::Handle;
+use crate::limits::{HOLDING, POLL};
+
+/// The holder of a runner's session token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunnerSession {
+    runner: RunnerId,
+    token: TokenHash,
+}
+
+impl RunnerSession {
+    /// The runner.
+    pub const fn runner(self) -> RunnerId {
+        self.runner
+    }
+}
+
+impl Handle {
+    /// Registers a runner. One of the same name that is replaced loses what it runs.
+    pub async fn register_runner(
+        &self,
+        register: RegisterRunner,
+    ) -> Result<NewSession, SubmitError> {
+        let name = register.name.clone();
+        let replaced = self.state().read(|world| {
+            world
+                .runners()
+                .find(|runner| runner.name == name)
+                .map(|runner| runner.id)
+        });
+        let session = self.state().submit(register).await?;
+        if let Some(replaced) = replaced {
+            self.lose(replaced, |_| true).await?;
+        }
+        Ok(session)
+    }
+
+    /// The runner's session with that token.
+    pub fn runner(&self, token: TokenHash) -> Option<RunnerSession> {
+        let now = self.now();
+        self.state().read(|world| {
+            let runner = world
+                .runners()
+                .find(|runner| runner.is_held_by(token, now))?
+                .id;
+            Some(RunnerSession { runner, token })
+        })
+    }
+
+    /// A new session token, when the one of this session is old enough or was to be replaced already and the answer
+    /// with the new one was lost.
+    pub async fn renew_session(
+        &self,
+        session: RunnerSession,
+    ) -> Result<Option<NewSession>, SubmitError> {
+        // One at a time: of two polls that end together only one may bring a token, or the runner might keep the one
+        // that the other has put out of use.
+        let _turn = self.renewals().await;
+        let now = self.now();
+        let RunnerSession { runner, token } = session;
+        let due = self.state().read(|world| {
+            world
+                .runner(runner)
+                .is_some_and(|runner| runner.is_renewal_due(token, now))
+        });
+        if due {
+            self.state().submit(RenewSession { runner }).await.map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// A runner's program has started or is stopping: it executes nothing and has forgotten what it was offered.
+    pub async fn runner_is_empty(&self, session: RunnerSession) -> Result<(), SubmitError> {
+        let runner = session.runner;
+        self.heard(runner);
+        self.board().forget(runner);
+        self.wake_board();
+        self.lose(runner, |_| true).await
+    }
+
+    /// A runner asks for work; the answer comes when there is something to say, or after a while with nothing. A newer
+    /// poll of the same runner ends this one with nothing.
+    pub async fn poll(
+        &self,
+        session: RunnerSession,
+        capacity: u32,
+        holding: Vec<JobId>,
+    ) -> Result<Vec<Message>, SubmitError> {
+        let runner = session.runner;
+        self.heard(runner);
+        let holding: BTreeSet<JobId> = holding.into_iter().take(HOLDING).collect();
+        let now = self.now();
+        // Jobs it should run and does not name are lost. One claimed a moment ago may have been claimed while this
+        // poll was on its way; one claimed in the future was claimed before the clock was set back.
+        self.lose(runner, |job| {
+            !holding.contains(&job.id)
+                && job
+                    .state
+                    .run()
+                    .is_some_and(|run| (now - run.started_at).abs() >= OFFER)
+        })
+        .await?;
+        let answer = self.board().wait(Poll {
+            runner,
+            capacity,
+            holding,
+        });
+        self.wake_board();
+        let messages = tokio::time::timeout(POLL, answer).await;
+        self.heard(runner);
+        Ok(messages.ok().and_then(Result::ok).unwrap_or_default())
+    }
+
+    /// Ends as lost what a runner should be running.
+    pub(crate) async fn lose(
+        &self,
+        runner: RunnerId,
+        lost: impl Fn(&Job) -> bool,
+    ) -> Result<(), SubmitError> {
+        let jobs: Vec<JobId> = self.state().read(|world| {
+            world
+                .running_on(runner)
+                .filter(|job| lost(job))
+                .map(|job| job.id)
+                .collect()
+        });
+        for job in jobs {
+            self.end(job, Loss::RunnerLost).await?;
+        }
+        Ok(())
+    }
+}

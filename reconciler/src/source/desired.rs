@@ -1,0 +1,160 @@
+//! From the files of a commit to what the tip asks for: names, digests, and parsing what has changed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use model::plan::{DesiredContent, DesiredFile, DesiredTip};
+use model::{WorkflowId, WorkflowStatus};
+use sha2::{Digest, Sha256};
+use state::State;
+use workflow::{Code, Diagnostic, TemplatePolicy};
+
+use crate::git::{Content, File, Snapshot, Tip};
+use crate::source::SourceConfig;
+
+/// What the tip asks for. Texts that are active already are told by their digest and not parsed again.
+///
+/// # Errors
+/// A message when the parser broke off; nothing follows about any file then.
+pub(super) async fn desired(
+    state: &State,
+    config: &SourceConfig,
+    tip: &Tip,
+    snapshot: Snapshot,
+) -> Result<DesiredTip, String> {
+    let active: HashMap<WorkflowId, Active> = state.read(|world| {
+        world
+            .workflows_of(&config.name)
+            .filter(|workflow| workflow.record.status == WorkflowStatus::Active)
+            .map(|workflow| {
+                let active = Active {
+                    file: workflow.record.file.clone(),
+                    sha256: workflow.revision.record.text.sha256.clone(),
+                };
+                (workflow.record.id, active)
+            })
+            .collect()
+    });
+    let commit = tip.commit.to_string();
+    let config_of_task = config.clone();
+    let parsed = tokio::task::spawn_blocking(move || {
+        let complete = !snapshot.folder_missing;
+        let names: Vec<String> = snapshot
+            .files
+            .iter()
+            .map(|file| name_of(&config_of_task.folder, &file.path))
+            .collect();
+        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in &names {
+            *uses.entry(name).or_default() += 1;
+        }
+        let files = snapshot
+            .files
+            .iter()
+            .zip(&names)
+            .map(|(file, name)| {
+                let id = WorkflowId::derive(&config_of_task.name, name);
+                let content = if uses.get(name.as_str()).copied() > Some(1) {
+                    DesiredContent::Invalid(vec![twice(&file.path)])
+                } else {
+                    content(file, active.get(&id))
+                };
+                DesiredFile {
+                    file: file.path.clone(),
+                    name: name.clone(),
+                    content,
+                }
+            })
+            .collect();
+        DesiredTip {
+            commit,
+            files,
+            complete,
+        }
+    });
+    parsed
+        .await
+        .map_err(|error| format!("reading the workflow files ended unexpectedly: {error}"))
+}
+
+/// What runs of a workflow.
+struct Active {
+    file: String,
+    sha256: String,
+}
+
+/// Path below the source's folder without extension.
+fn name_of(folder: &str, path: &str) -> String {
+    let folder = folder.trim_matches('/');
+    let below = path
+        .strip_prefix(folder)
+        .and_then(|below| below.strip_prefix('/'));
+    let below = below.unwrap_or(path);
+    let name = below
+        .strip_suffix(".yaml")
+        .or_else(|| below.strip_suffix(".yml"));
+    name.unwrap_or(below).to_owned()
+}
+
+fn content(file: &File, active: Option<&Active>) -> DesiredContent {
+    let text: &Arc<str> = match &file.content {
+        Content::Text(text) => text,
+        Content::Unreadable(why) => {
+            return DesiredContent::Invalid(vec![Diagnostic::of_file(
+                &file.path,
+                Code::UnreadableFile,
+                why.to_string(),
+                None,
+            )]);
+        }
+    };
+    let sha256 = digest(text);
+    if active.is_some_and(|active| active.sha256 == sha256 && active.file == file.path) {
+        return DesiredContent::Unchanged;
+    }
+    match workflow::parse(&file.path, text, TemplatePolicy::Warn) {
+        Ok(parsed) => DesiredContent::Valid {
+            text: text.clone(),
+            sha256,
+            definition: Arc::new(parsed.workflow),
+        },
+        Err(diagnostics) => DesiredContent::Invalid(diagnostics),
+    }
+}
+
+/// SHA-256 of a text, hexadecimal.
+pub(crate) fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn twice(path: &str) -> Diagnostic {
+    Diagnostic::of_file(
+        path,
+        Code::DuplicateName,
+        "two files of this name differ only in their extension".to_owned(),
+        Some("remove or rename one of them".to_owned()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_paths_below_the_folder_without_extension() {
+        for (folder, path, name) in [
+            ("workflows", "workflows/a.yaml", "a"),
+            ("workflows", "workflows/deep/b.yml", "deep/b"),
+            ("workflows/", "workflows/c.d.yaml", "c.d"),
+            ("", "top.yaml", "top"),
+            (".", "top.yaml", "top"),
+            (".", ".hidden/a.yaml", ".hidden/a"),
+            ("work", "workflows/a.yaml", "workflows/a"),
+        ] {
+            assert_eq!(name_of(folder, path), name, "{folder} {path}");
+        }
+    }
+}

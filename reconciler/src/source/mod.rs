@@ -1,0 +1,223 @@
+//! Following one source: wait for a reason to look, look, apply what the tip asks for.
+//!
+//! One source, one task: a repository that fails or hangs delays no other. What wakes the task (a changed ref, a
+//! request, the interval) carries nothing; each look reads the repository again.
+
+mod desired;
+mod look;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::decide::{ConfigureSource, DropSource, Retire};
+use model::{Clock, JobId, SourceName, Timestamp, WorkflowId, WorkflowStatus, World};
+use state::{Layout, State, SubmitError};
+use tokio::sync::watch;
+
+use crate::git::{CommitId, Location, Mirror, Reference};
+use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
+use crate::watch::RepositoryWatch;
+
+#[cfg(test)]
+pub(crate) use desired::digest;
+
+/// A source as the daemon's configuration names it.
+#[derive(Debug, Clone)]
+pub struct SourceConfig {
+    /// Its name, which is also its project's.
+    pub name: SourceName,
+    /// Where the repository is.
+    pub location: Location,
+    /// What to follow; absent for the remote's default branch.
+    pub reference: Option<Reference>,
+    /// Folder of workflows within the repository.
+    pub folder: String,
+    /// Time between two looks when nothing wakes the source earlier.
+    pub interval: Duration,
+}
+
+/// Takes over the configuration: new and changed sources are recorded. Others are let go, and their workflows retire
+/// until the configuration names their source again.
+pub(crate) async fn configure(state: &State, sources: &[SourceConfig]) -> Result<(), SubmitError> {
+    for source in sources {
+        configure_one(state, source).await?;
+    }
+    let (gone, leftover): (Vec<SourceName>, Vec<WorkflowId>) = state.read(|world| {
+        let configured = |name: &SourceName| sources.iter().any(|source| source.name == *name);
+        let gone = world
+            .sources()
+            .map(|source| &source.name)
+            .filter(|name| !configured(name));
+        let leftover = world.workflows().filter(|workflow| {
+            workflow.record.status == WorkflowStatus::Active && !configured(&workflow.record.source)
+        });
+        (
+            gone.cloned().collect(),
+            leftover.map(|workflow| workflow.record.id).collect(),
+        )
+    });
+    for name in gone {
+        state.submit(DropSource { name }).await?;
+    }
+    for workflow in leftover {
+        state.submit(Retire { workflow }).await?;
+    }
+    Ok(())
+}
+
+/// Records a source as configured, unless it is already.
+async fn configure_one(state: &State, config: &SourceConfig) -> Result<(), SubmitError> {
+    let command = ConfigureSource {
+        name: config.name.clone(),
+        url: config.location.to_string(),
+        reference: config.reference.as_ref().map(ToString::to_string),
+        folder: config.folder.clone(),
+        interval_seconds: config.interval.as_secs(),
+    };
+    let is_known = state.read(|world| {
+        world.source(&command.name).is_some_and(|source| {
+            source.configured
+                && source.url == command.url
+                && source.reference == command.reference
+                && source.folder == command.folder
+                && source.interval_seconds == command.interval_seconds
+        })
+    });
+    if is_known {
+        Ok(())
+    } else {
+        state.submit(command).await
+    }
+}
+
+/// Scheduled jobs whose scan is gone.
+pub(crate) fn orphans(world: &World) -> Vec<JobId> {
+    let scheduled = world.scheduled().flat_map(|(_, jobs)| jobs);
+    let is_orphan = |id: &&JobId| world.job(**id).is_some_and(|job| world.is_orphan(job));
+    scheduled.filter(is_orphan).copied().collect()
+}
+
+/// Asks a source to look, and tells how far it has come.
+#[derive(Clone)]
+pub(crate) struct SourceHandle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: SourceConfig,
+    mirror: PathBuf,
+    requested: watch::Sender<u64>,
+    handled: watch::Sender<u64>,
+    checked_at: Mutex<Option<Timestamp>>,
+}
+
+impl SourceHandle {
+    pub(crate) fn new(config: SourceConfig, root: &Path) -> Self {
+        let mirror = root.join(Layout::mirror(&config.name));
+        Self {
+            shared: Arc::new(Shared {
+                config,
+                mirror,
+                requested: watch::Sender::new(0),
+                handled: watch::Sender::new(0),
+                checked_at: Mutex::new(None),
+            }),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &SourceName {
+        &self.shared.config.name
+    }
+
+    /// Asks for a look and answers the number of the request.
+    pub(crate) fn request(&self) -> u64 {
+        self.shared
+            .requested
+            .send_modify(|requested| *requested += 1);
+        *self.shared.requested.borrow()
+    }
+
+    /// Waits until a look that began after the request is over.
+    pub(crate) async fn honoured(&self, request: u64) {
+        let mut handled = self.shared.handled.subscribe();
+        // The sender lives as long as this handle.
+        drop(handled.wait_for(|handled| *handled >= request).await);
+    }
+
+    /// When the repository was last read with success, since the daemon started.
+    pub(crate) fn checked_at(&self) -> Option<Timestamp> {
+        *self
+            .shared
+            .checked_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows the source for as long as the daemon runs.
+    pub(crate) async fn follow(self, state: State, clock: Arc<dyn Clock>) {
+        let config = &self.shared.config;
+        let _watch = self.watch();
+        let mut requested = self.shared.requested.subscribe();
+        let mut applied: Option<CommitId> = None;
+        let mut failures = 0;
+        loop {
+            let goal = *requested.borrow_and_update();
+            match look::look(
+                &state,
+                config,
+                &Mirror::new(self.shared.mirror.clone()),
+                &mut applied,
+            )
+            .await
+            {
+                Ok(()) => {
+                    failures = 0;
+                    *self
+                        .shared
+                        .checked_at
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner) = Some(clock.now());
+                }
+                Err(look::LookFailed) => failures += 1,
+            }
+            self.shared.handled.send_replace(goal);
+            tokio::select! {
+                changed = requested.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(pause(config.interval, failures)) => {}
+            }
+        }
+    }
+
+    /// Watches a local repository, so that a push is seen at once. The interval remains as the safety net.
+    fn watch(&self) -> Option<RepositoryWatch> {
+        let Location::Local(path) = &self.shared.config.location else {
+            return None;
+        };
+        let handle = self.clone();
+        let wake = move || {
+            handle.request();
+        };
+        match RepositoryWatch::new(path, wake) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                tracing::warn!(source = %self.shared.config.name, %error, "the repository cannot be watched; it is looked at by its interval only");
+                None
+            }
+        }
+    }
+}
+
+/// Until the next look: the interval, after failures sooner, and never all sources in step.
+fn pause(interval: Duration, failures: u32) -> Duration {
+    let base = match failures {
+        0 => interval,
+        failures => FIRST_RETRY
+            .saturating_mul(2_u32.saturating_pow(failures - 1))
+            .min(interval),
+    };
+    let share = u32::from(uuid::Uuid::new_v4().as_bytes()[0]);
+    base + base * JITTER_PERCENT / 100 * share / 255
+}

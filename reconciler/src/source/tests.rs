@@ -1,0 +1,413 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use chrono::TimeDelta;
+use model::{Actor, Condition, ConditionKind, Reason, Source, Status};
+use tempfile::TempDir;
+
+use super::*;
+use crate::git::testing::{Entry, FILE, Fixture};
+use crate::testing::{House, at, in_time, source_name};
+
+mod interrupted;
+
+/// A repository and a state folder that may be opened again and again.
+struct Scene {
+    fixture: Fixture,
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            fixture: Fixture::bare(),
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    fn config(&self) -> SourceConfig {
+        SourceConfig {
+            name: source_name(),
+            location: self.fixture.location(),
+            reference: None,
+            folder: "workflows".to_owned(),
+            interval: Duration::from_secs(3600),
+        }
+    }
+
+    /// A commit of exactly these files.
+    fn push(&self, files: &[(&str, &str)]) -> CommitId {
+        let entries: Vec<Entry<'_>> = files
+            .iter()
+            .map(|(path, text)| (*path, FILE, text.as_bytes()))
+            .collect();
+        self.fixture.push(&entries)
+    }
+
+    async fn open(&self, seconds: i64) -> House {
+        House::open(&self.folder, seconds, vec![self.config()]).await
+    }
+
+    /// Opens, and waits for a look.
+    async fn look(&self, seconds: i64) -> House {
+        let house = self.open(seconds).await;
+        sync(&house).await;
+        house
+    }
+}
+
+async fn sync(house: &House) {
+    let name = source_name();
+    let synced = in_time("a look", house.handle.sync_source(&name, true));
+    synced.await.unwrap();
+}
+
+/// A valid workflow that tells itself from others.
+fn text(word: &str) -> String {
+    format!("scans:\n  probe:\n    on: {{dispatch: {{}}}}\n    steps: [{{run: \"{word}\"}}]\n")
+}
+
+/// What runs: each workflow's state, revision number and file.
+fn runs(house: &House) -> BTreeMap<String, (&'static str, u64, String)> {
+    house.handle.state().read(|world| {
+        world
+            .workflows()
+            .map(|workflow| {
+                let record = &workflow.record;
+                let status = match record.status {
+                    WorkflowStatus::Active => "active",
+                    WorkflowStatus::Retired { .. } => "retired",
+                };
+                let what = (status, record.revision.number, record.file.clone());
+                (record.name.clone(), what)
+            })
+            .collect()
+    })
+}
+
+fn run(status: &'static str, number: u64, file: &str) -> (&'static str, u64, String) {
+    (status, number, file.to_owned())
+}
+
+fn source(house: &House) -> Arc<Source> {
+    let state = house.handle.state();
+    state.read(|world| world.source(&source_name()).cloned().unwrap())
+}
+
+fn condition(house: &House, kind: ConditionKind) -> Condition {
+    let source = source(house);
+    let mut conditions = source.conditions.iter();
+    conditions
+        .find(|condition| condition.kind == kind)
+        .unwrap()
+        .clone()
+}
+
+#[tokio::test]
+async fn a_push_activates_and_only_changed_files_make_revisions() {
+    let scene = Scene::new();
+    let first = scene.push(&[
+        ("workflows/a.yaml", &text("1")),
+        ("workflows/deep/b.yml", &text("1")),
+        ("README.md", "no workflow"),
+    ]);
+    let house = scene.look(0).await;
+    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
+    assert_eq!(
+        runs(&house)["deep/b"],
+        run("active", 1, "workflows/deep/b.yml")
+    );
+    assert_eq!(
+        source(&house).tip.clone().unwrap().commit,
+        first.to_string()
+    );
+    for (kind, reason) in [
+        (ConditionKind::Fetched, Reason::Fetched),
+        (ConditionKind::Valid, Reason::FilesValid),
+        (ConditionKind::Active, Reason::TipActive),
+    ] {
+        let condition = condition(&house, kind);
+        assert_eq!((condition.status, condition.reason), (Status::True, reason));
+    }
+
+    // Nobody asks for this look.
+    scene.push(&[
+        ("workflows/a.yaml", &text("2")),
+        ("workflows/deep/b.yml", &text("1")),
+    ]);
+    house
+        .until("the second tip", |world| {
+            let source = world.source(&source_name());
+            source
+                .and_then(|source| source.tip.as_ref())
+                .map(|tip| tip.number)
+                == Some(2)
+        })
+        .await;
+    assert_eq!(runs(&house)["a"].1, 2);
+    assert_eq!(runs(&house)["deep/b"].1, 1);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
+    let scene = Scene::new();
+    scene.push(&[
+        ("workflows/a.yaml", &text("1")),
+        ("workflows/b.yaml", &text("1")),
+    ]);
+    let house = scene.look(0).await;
+    house.clock.set_forward(TimeDelta::seconds(10));
+    scene.push(&[
+        ("workflows/a.yaml", "scans: 1"),
+        ("workflows/b.yaml", &text("2")),
+    ]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
+    assert_eq!(runs(&house)["b"].1, 2);
+    let stale = source(&house).stale_files.clone();
+    assert_eq!(stale.len(), 1);
+    assert_eq!(
+        (stale[0].file.as_str(), stale[0].since),
+        ("workflows/a.yaml", at(10))
+    );
+    assert!(!stale[0].diagnostics.is_empty());
+    let valid = condition(&house, ConditionKind::Valid);
+    assert_eq!(
+        valid.reason,
+        Reason::FilesInvalid {
+            invalid: 1,
+            files: 2
+        }
+    );
+
+    // Still invalid, in another way, and after a restart: since when is kept.
+    house.close().await;
+    scene.push(&[("workflows/a.yaml", ""), ("workflows/b.yaml", &text("2"))]);
+    let house = scene.look(20).await;
+    assert_eq!(source(&house).stale_files[0].since, at(10));
+    let given = BTreeMap::new();
+    let a = WorkflowId::derive(&source_name(), "a");
+    let dispatched = house
+        .handle
+        .dispatch(a, "probe", &given, Actor::Daemon, None);
+    assert_eq!(dispatched.await.unwrap().revision.number, 1);
+
+    scene.push(&[
+        ("workflows/a.yaml", &text("3")),
+        ("workflows/b.yaml", &text("2")),
+    ]);
+    sync(&house).await;
+    assert_eq!(source(&house).stale_files, []);
+    assert_eq!(runs(&house)["a"].1, 2);
+    assert_eq!(condition(&house, ConditionKind::Valid).status, Status::True);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_removed_file_retires_its_workflow_and_adding_it_again_goes_on_counting() {
+    let scene = Scene::new();
+    let (a, b) = (
+        ("workflows/a.yaml", text("1")),
+        ("workflows/b.yaml", text("1")),
+    );
+    scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
+    let house = scene.look(0).await;
+    scene.push(&[(b.0, &b.1)]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"].0, "retired");
+    assert_eq!(runs(&house)["b"].0, "active");
+
+    scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
+    sync(&house).await;
+    assert_eq!(
+        runs(&house)["a"],
+        run("active", 1, a.0),
+        "the same text is the same revision"
+    );
+    scene.push(&[(b.0, &b.1)]);
+    sync(&house).await;
+    scene.push(&[(a.0, &text("2")), (b.0, &b.1)]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"], run("active", 2, a.0));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_force_push_is_a_normal_case_and_marked() {
+    let scene = Scene::new();
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    let house = scene.look(0).await;
+    assert!(!source(&house).tip.clone().unwrap().history_rewritten);
+    let tree = &[("workflows/a.yaml", FILE, text("other").into_bytes())];
+    let entries: Vec<Entry<'_>> = tree
+        .iter()
+        .map(|(path, mode, bytes)| (*path, *mode, &bytes[..]))
+        .collect();
+    let rewritten = scene.fixture.commit("refs/heads/main", &[], &entries);
+    sync(&house).await;
+    let tip = source(&house).tip.clone().unwrap();
+    assert_eq!((tip.commit, tip.number), (rewritten.to_string(), 2));
+    assert!(tip.history_rewritten);
+    assert_eq!(runs(&house)["a"].1, 2);
+    scene.push(&[("workflows/a.yaml", &text("on"))]);
+    sync(&house).await;
+    assert!(!source(&house).tip.clone().unwrap().history_rewritten);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_empty_repository_is_well_and_waits_for_its_first_commit() {
+    let scene = Scene::new();
+    let house = scene.look(5).await;
+    let fetched = condition(&house, ConditionKind::Fetched);
+    assert_eq!(
+        (fetched.status, fetched.reason),
+        (Status::True, Reason::EmptyRepository)
+    );
+    assert_eq!(house.handle.source_checked_at(&source_name()), Some(at(5)));
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"].0, "active");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_missing_folder_and_a_lost_repository_remove_nothing() {
+    let scene = Scene::new();
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    let house = scene.look(0).await;
+    scene.push(&[("moved/a.yaml", &text("1"))]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"].0, "active");
+    let active = condition(&house, ConditionKind::Active);
+    let folder = "workflows".to_owned();
+    assert_eq!(active.reason, Reason::FolderMissing { folder });
+
+    house.clock.set_forward(TimeDelta::seconds(100));
+    let path = scene.fixture.path();
+    let away = path.with_extension("away");
+    fs::rename(&path, &away).unwrap();
+    sync(&house).await;
+    let fetched = condition(&house, ConditionKind::Fetched);
+    assert!(matches!(fetched.reason, Reason::FetchFailed { .. }));
+    assert_eq!(
+        (fetched.status, fetched.changed_at),
+        (Status::False, at(100))
+    );
+    let checked = house.handle.source_checked_at(&source_name());
+    house.clock.set_forward(TimeDelta::seconds(100));
+    sync(&house).await;
+    let fetched = condition(&house, ConditionKind::Fetched);
+    assert_eq!(fetched.changed_at, at(100), "since when is kept");
+    assert_eq!(house.handle.source_checked_at(&source_name()), checked);
+    assert_eq!(runs(&house)["a"].0, "active");
+
+    fs::rename(&away, &path).unwrap();
+    sync(&house).await;
+    assert_eq!(
+        condition(&house, ConditionKind::Fetched).status,
+        Status::True
+    );
+    assert_eq!(
+        house.handle.source_checked_at(&source_name()),
+        Some(at(200))
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn two_files_that_differ_in_extension_only_are_an_error_until_one_goes() {
+    let scene = Scene::new();
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    let house = scene.look(0).await;
+    scene.push(&[
+        ("workflows/a.yaml", &text("1")),
+        ("workflows/a.yml", &text("1")),
+    ]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
+    let source_now = source(&house);
+    let stale: Vec<&str> = source_now
+        .stale_files
+        .iter()
+        .map(|stale| stale.file.as_str())
+        .collect();
+    assert_eq!(stale, ["workflows/a.yaml", "workflows/a.yml"]);
+
+    // The same text under its other name: no new revision, and the file is named as it is.
+    scene.push(&[("workflows/a.yml", &text("1"))]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yml"));
+    assert_eq!(source(&house).stale_files, []);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn many_and_large_files_of_one_push_survive_a_restart() {
+    let scene = Scene::new();
+    let large = format!("# {}\n{}", "x".repeat(70 * 1024), text("large"));
+    let mut files = vec![("workflows/large.yaml".to_owned(), large)];
+    files.extend((0..150).map(|number| (format!("workflows/{number:03}.yaml"), text("1"))));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    scene.push(&files);
+    let house = scene.look(0).await;
+    let before = runs(&house);
+    assert_eq!(before.len(), 151);
+    assert!(
+        before
+            .values()
+            .all(|(status, number, _)| (*status, *number) == ("active", 1))
+    );
+    house.close().await;
+
+    let house = scene.look(0).await;
+    assert_eq!(runs(&house), before);
+    let given = BTreeMap::new();
+    let large = WorkflowId::derive(&source_name(), "large");
+    let dispatched = house
+        .handle
+        .dispatch(large, "probe", &given, Actor::Daemon, None);
+    dispatched.await.unwrap();
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_source_that_is_dropped_retires_and_comes_back_with_it() {
+    let scene = Scene::new();
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    scene.look(0).await.close().await;
+
+    let house = House::open(&scene.folder, 10, Vec::new()).await;
+    assert_eq!(runs(&house)["a"], run("retired", 1, "workflows/a.yaml"));
+    assert!(!source(&house).configured);
+    house.close().await;
+
+    let house = scene.look(20).await;
+    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
+    assert!(source(&house).configured);
+    assert_eq!(
+        source(&house).tip.clone().unwrap().number,
+        1,
+        "it is the same tip"
+    );
+    house.close().await;
+}
+
+#[test]
+fn failures_are_tried_again_with_growing_pauses_up_to_the_interval() {
+    let interval = Duration::from_secs(60);
+    for (failures, seconds) in [(0, 60), (1, 1), (2, 2), (4, 8), (7, 60), (u32::MAX, 60)] {
+        let base = Duration::from_secs(seconds);
+        for _ in 0..50 {
+            let pause = pause(interval, failures);
+            assert!(
+                pause >= base && pause <= base + base / 10,
+                "{failures}: {pause:?}"
+            );
+        }
+    }
+}

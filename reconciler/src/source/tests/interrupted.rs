@@ -1,0 +1,124 @@
+//! Looks that stop half-way, as by a crash between two commits.
+
+use super::*;
+use crate::source::look::look;
+use crate::testing::{HandClock, closed, open_state};
+
+/// One look, stopped once the world has changed so many times; true when it came to its end before.
+async fn look_until(
+    scene: &Scene,
+    state: &State,
+    applied: &mut Option<CommitId>,
+    changes: u64,
+) -> bool {
+    let mut version = state.subscribe();
+    let stop_at = *version.borrow() + changes;
+    let config = scene.config();
+    let mirror = Mirror::new(state.root().join(Layout::mirror(&config.name)));
+    tokio::select! {
+        // A change is published before its asker is told, so nothing more is asked for.
+        biased;
+        _ = version.wait_for(|version| *version >= stop_at) => false,
+        looked = look(state, &config, &mirror, applied) => {
+            assert!(looked.is_ok());
+            true
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
+    let large = format!("# {}\n{}", "x".repeat(70 * 1024), text("2"));
+    let prepared = || {
+        let scene = Scene::new();
+        scene.push(&[
+            ("workflows/a.yaml", &text("1")),
+            ("workflows/b.yaml", &text("1")),
+            ("workflows/c.yaml", &text("1")),
+            ("workflows/d.yaml", &text("1")),
+        ]);
+        scene
+    };
+    let change = |scene: &Scene| {
+        scene.push(&[
+            ("workflows/a.yaml", &text("2")),
+            ("workflows/b.yaml", &large),
+            ("workflows/d.yaml", "scans: 1"),
+            ("workflows/e.yaml", &text("1")),
+        ])
+    };
+    let outcome = |house: &House| {
+        let source = source(house);
+        (
+            runs(house),
+            source.tip.clone(),
+            source.stale_files.clone(),
+            source.conditions.clone(),
+        )
+    };
+
+    let scene = prepared();
+    scene.look(0).await.close().await;
+    change(&scene);
+    let house = scene.look(60).await;
+    let expected = outcome(&house);
+    assert_eq!(expected.0["b"].1, 2);
+    assert_eq!(expected.0["c"].0, "retired");
+    house.close().await;
+
+    for stop_after in 1.. {
+        let scene = prepared();
+        scene.look(0).await.close().await;
+        change(&scene);
+        let (state, closing) = open_state(&scene.folder, HandClock::at(60)).await;
+        let came_to_its_end = look_until(&scene, &state, &mut None, stop_after).await;
+        drop(state);
+        closed(closing).await;
+        let house = scene.look(60).await;
+        assert_eq!(
+            outcome(&house),
+            expected,
+            "stopped after {stop_after} changes"
+        );
+        house.close().await;
+        if came_to_its_end {
+            assert_eq!(
+                stop_after, 6,
+                "three files, one removal and the tip were stopped after"
+            );
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn going_back_to_the_tip_before_a_half_applied_one_undoes_it() {
+    let scene = Scene::new();
+    let first = scene.push(&[
+        ("workflows/a.yaml", &text("1")),
+        ("workflows/b.yaml", &text("1")),
+    ]);
+    let (state, closing) = open_state(&scene.folder, HandClock::at(0)).await;
+    let mut applied = None;
+    assert!(look_until(&scene, &state, &mut applied, u64::MAX / 2).await);
+    assert_eq!(applied, Some(first));
+
+    scene.push(&[
+        ("workflows/a.yaml", &text("2")),
+        ("workflows/b.yaml", &text("2")),
+    ]);
+    assert!(!look_until(&scene, &state, &mut applied, 1).await);
+    scene
+        .fixture
+        .git(&["update-ref", "refs/heads/main", &first.to_string()]);
+    assert!(look_until(&scene, &state, &mut applied, u64::MAX / 2).await);
+    let of_a = state.read(|world| {
+        let workflow = world
+            .workflow(WorkflowId::derive(&source_name(), "a"))
+            .unwrap();
+        workflow.revision.record.text.sha256.clone()
+    });
+    assert_eq!(of_a, digest(&text("1")));
+    drop(state);
+    closed(closing).await;
+}

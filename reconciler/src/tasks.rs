@@ -1,0 +1,147 @@
+//! The running reconciler: its start, its tasks, its end.
+//!
+//! Each task has one duty and reads the world again whenever it is woken. A task that panics begins again; one that
+//! finds the disk full tries again at its next look.
+
+use std::sync::Arc;
+
+use model::decide::{InitialToken, Loss};
+use model::{Clock, Entropy};
+use state::{State, SubmitError};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::deadlines::due;
+use crate::handle::Handle;
+use crate::limits::DEADLINE_LOOK;
+use crate::source::{self, SourceConfig, SourceHandle};
+use crate::supervise::supervise;
+
+/// What the reconciler needs from outside. Spans of time it measures on tokio's clock, which never jumps.
+pub struct Start {
+    /// The open state.
+    pub state: State,
+    /// The sources of the daemon's configuration.
+    pub sources: Vec<SourceConfig>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for worker tokens.
+    pub entropy: Box<dyn Entropy>,
+}
+
+/// The running tasks.
+pub struct Reconciler {
+    handle: Handle,
+    tasks: JoinSet<()>,
+}
+
+impl Reconciler {
+    /// Takes over the configured sources and starts the tasks. A full disk is no reason not to start: running jobs can
+    /// still end.
+    pub async fn start(start: Start) -> Result<Self, SubmitError> {
+        let Start {
+            state,
+            sources,
+            clock,
+            entropy,
+        } = start;
+        unless_full(state.submit(InitialToken).await)?;
+        unless_full(source::configure(&state, &sources).await)?;
+        let sources: Vec<SourceHandle> = sources
+            .into_iter()
+            .map(|config| SourceHandle::new(config, state.root()))
+            .collect();
+        let handle = Handle::new(state, clock, entropy, &sources);
+        let mut tasks = JoinSet::new();
+        for source in sources {
+            let (state, clock) = (handle.state().clone(), handle.clock());
+            let name = format!("source {}", source.name());
+            let follow = move || source.clone().follow(state.clone(), clock.clone());
+            tasks.spawn(supervise(name, follow));
+        }
+        let of_offers = handle.clone();
+        tasks.spawn(supervise("offers".to_owned(), move || {
+            of_offers.clone().hand_out()
+        }));
+        let of_deadlines = handle.clone();
+        tasks.spawn(supervise("deadlines".to_owned(), move || {
+            of_deadlines.clone().keep_time()
+        }));
+        let logs = handle.state().logs().clone();
+        tasks.spawn(supervise("logs".to_owned(), move || {
+            let logs = logs.clone();
+            async move { logs.keep_durable().await }
+        }));
+        Ok(Self { handle, tasks })
+    }
+
+    /// The handle to give out.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Ends the tasks. Held polls are answered with nothing first.
+    pub async fn stop(mut self) {
+        self.handle.drain();
+        self.tasks.shutdown().await;
+    }
+}
+
+fn unless_full(done: Result<(), SubmitError>) -> Result<(), SubmitError> {
+    match done {
+        Err(error @ SubmitError::DiskFull) => {
+            tracing::error!(%error, "starting with what was configured before");
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+impl Handle {
+    /// Answers waiting polls whenever the world changes, a poll comes or an offer lapses.
+    async fn hand_out(self) {
+        let mut changes = self.state().subscribe();
+        loop {
+            let look_at = self.assign();
+            let lapsed = async {
+                match look_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = self.board_woken() => {}
+                () = lapsed => {}
+            }
+        }
+    }
+
+    /// Ends what time ends, and what waits for a scan that is gone.
+    async fn keep_time(self) {
+        let mut changes = self.state().subscribe();
+        loop {
+            let due = self.state().read(|world| {
+                let mut presence = self.presence();
+                presence.keep(|runner| world.runner(runner).is_some());
+                due(world, &presence, self.now(), Instant::now())
+            });
+            let orphans = self.state().read(source::orphans);
+            let orphans = orphans.into_iter().map(|job| (job, Loss::Retired));
+            for (job, loss) in due.jobs.into_iter().chain(orphans) {
+                if let Err(error) = self.end(job, loss).await {
+                    // A full disk is tried again at the next look; a failed one ends the process.
+                    tracing::warn!(%job, %error, "a job cannot be ended");
+                    break;
+                }
+            }
+            let pause = due
+                .next
+                .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+}

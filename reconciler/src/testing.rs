@@ -1,0 +1,334 @@
+//! What tests stand on: a clock that is set by hand, seeded randomness, a world without a disk, and a whole reconciler
+//! on a state in a temporary folder.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use model::decide::{
+    Activate, Command, CreateRegistration, Dispatch, Refusal, RegisterRunner, check_dispatch,
+    decide,
+};
+use model::{
+    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, RunnerId, Secret, SourceName,
+    Timestamp, WorkflowId, World,
+};
+use state::{Closing, Options, State};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+use workflow::TemplatePolicy;
+
+use crate::source::digest;
+use crate::{Handle, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
+
+/// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
+pub(crate) const SCANS: &str = "
+scans:
+  plain:
+    on: {dispatch: {}}
+    steps: [{run: 'true'}]
+  special:
+    on: {dispatch: {}}
+    runs_on: [gpu]
+    steps: [{run: 'true'}]
+  short:
+    on: {dispatch: {}}
+    timeout: 30m
+    steps: [{run: 'true'}]
+";
+
+/// Longer than the busiest machine needs; never waited for when the code works.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A moment that many seconds after the tests' beginning of time.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_timestamp(1_790_000_000 + seconds, 0).unwrap()
+}
+
+/// The id of an imagined runner.
+pub(crate) fn runner(number: u128) -> RunnerId {
+    RunnerId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn source_name() -> SourceName {
+    "recon".parse().unwrap()
+}
+
+/// Repeatable randomness: SplitMix64.
+pub(crate) struct Seeded(pub(crate) u64);
+
+impl Seeded {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound).unwrap();
+        usize::try_from(self.next() % bound).unwrap()
+    }
+}
+
+impl Entropy for Seeded {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            *byte = self.next().to_le_bytes()[0];
+        }
+    }
+}
+
+/// A wall clock that is set by hand.
+pub(crate) struct HandClock(Mutex<Timestamp>);
+
+impl HandClock {
+    pub(crate) fn at(seconds: i64) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(at(seconds))))
+    }
+
+    pub(crate) fn set_forward(&self, by: TimeDelta) {
+        *self.0.lock().unwrap() += by;
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// A world in which every decision comes true at once.
+pub(crate) struct Lab {
+    pub(crate) world: World,
+    pub(crate) now: Timestamp,
+    pub(crate) entropy: Seeded,
+    order: Order,
+}
+
+impl Lab {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            world: World::default(),
+            now: at(0),
+            entropy: Seeded(seed),
+            order: Order::START,
+        }
+    }
+
+    pub(crate) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
+        self.order = self.order.next();
+        let mut moment = Moment {
+            now: self.now,
+            order: self.order,
+            entropy: &mut self.entropy,
+        };
+        let decision = decide(&self.world, command, &mut moment)?;
+        for change in &decision.changes {
+            self.world.apply(change);
+        }
+        Ok(decision.answer)
+    }
+
+    pub(crate) fn activate(&mut self, name: &str) -> WorkflowId {
+        self.decide(activate(name, SCANS)).unwrap();
+        WorkflowId::derive(&source_name(), name)
+    }
+
+    pub(crate) fn register(&mut self, name: &str, capacity: u32, labels: &[&str]) -> RunnerId {
+        let registration = self.decide(CreateRegistration).unwrap();
+        self.decide(register(name, capacity, labels, &registration.secret))
+            .unwrap()
+            .runner
+    }
+
+    pub(crate) fn dispatch(&mut self, workflow: WorkflowId, scan: &str) -> JobId {
+        let checked = check_dispatch(&self.world, workflow, scan, &BTreeMap::new()).unwrap();
+        self.decide(Dispatch {
+            workflow,
+            scan: checked.scan,
+            revision: checked.revision,
+            inputs: Inputs::Inline(checked.inputs),
+            actor: Actor::Daemon,
+            idempotency: None,
+        })
+        .unwrap()
+    }
+}
+
+pub(crate) fn activate(name: &str, text: &str) -> Activate {
+    let file = format!("workflows/{name}.yaml");
+    let parsed = workflow::parse(&file, text, TemplatePolicy::Warn).unwrap();
+    Activate {
+        source: source_name(),
+        name: name.to_owned(),
+        file,
+        commit: "c".repeat(40),
+        text: text.into(),
+        sha256: digest(text),
+        definition: Arc::new(parsed.workflow),
+    }
+}
+
+fn register(name: &str, capacity: u32, labels: &[&str], secret: &Secret) -> RegisterRunner {
+    RegisterRunner {
+        registration: secret.hash(),
+        name: name.to_owned(),
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        capacity,
+        version: "1".to_owned(),
+        replace: true,
+    }
+}
+
+/// While it lives, paused time moves only when a test moves it. Otherwise it would run ahead whenever every task
+/// waits, also for the committer's thread.
+pub(crate) struct Frozen(#[expect(dead_code, reason = "held, never used")] mpsc::Sender<()>);
+
+pub(crate) fn freeze() -> Frozen {
+    let (held, released) = mpsc::channel::<()>();
+    tokio::task::spawn_blocking(move || released.recv().is_err());
+    Frozen(held)
+}
+
+/// The state in a folder, with nothing that moves it.
+pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (State, Closing) {
+    State::open(Options {
+        root: folder.path().join("state"),
+        clock,
+        entropy: Box::new(Seeded(1)),
+    })
+    .await
+    .unwrap()
+}
+
+/// Waits until a state nobody holds any more is closed.
+pub(crate) async fn closed(closing: Closing) {
+    let joined = tokio::task::spawn_blocking(|| closing.join());
+    joined.await.unwrap();
+}
+
+/// A reconciler on a state in a folder.
+pub(crate) struct House {
+    pub(crate) clock: Arc<HandClock>,
+    pub(crate) handle: Handle,
+    reconciler: Reconciler,
+    closing: Closing,
+}
+
+impl House {
+    /// A house in that folder, whether it is new or was lived in before.
+    pub(crate) async fn open(folder: &TempDir, seconds: i64, sources: Vec<SourceConfig>) -> Self {
+        let clock = HandClock::at(seconds);
+        let (state, closing) = open_state(folder, clock.clone()).await;
+        let reconciler = Reconciler::start(Start {
+            state,
+            sources,
+            clock: clock.clone(),
+            entropy: Box::new(Seeded(2)),
+        })
+        .await
+        .unwrap();
+        Self {
+            clock,
+            handle: reconciler.handle(),
+            reconciler,
+            closing,
+        }
+    }
+
+    /// Ends everything, as a stop of the daemon does.
+    pub(crate) async fn close(self) {
+        let Self {
+            handle,
+            reconciler,
+            closing,
+            clock: _,
+        } = self;
+        reconciler.stop().await;
+        drop(handle);
+        closed(closing).await;
+    }
+
+    /// Waits until the published world is as expected.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&World) -> bool) {
+        let mut changes = self.handle.state().subscribe();
+        while !self.handle.state().read(&is_so) {
+            let changed = in_time(what, changes.changed()).await;
+            assert!(changed.is_ok(), "the state closed before {what}");
+        }
+    }
+
+    pub(crate) async fn activate(&self, name: &str) -> WorkflowId {
+        let state = self.handle.state();
+        state.submit(activate(name, SCANS)).await.unwrap();
+        WorkflowId::derive(&source_name(), name)
+    }
+
+    pub(crate) async fn register(&self, name: &str, capacity: u32) -> (RunnerSession, Secret) {
+        let registration = self.handle.create_registration().await.unwrap();
+        let register = register(name, capacity, &[], &registration.secret);
+        let session = self.handle.register_runner(register).await.unwrap();
+        let secret = session.secret;
+        (self.handle.runner(secret.hash()).unwrap(), secret)
+    }
+
+    pub(crate) async fn dispatch(&self, workflow: WorkflowId, scan: &str) -> Arc<Job> {
+        let given = BTreeMap::new();
+        self.handle
+            .dispatch(workflow, scan, &given, Actor::Daemon, None)
+            .await
+            .unwrap()
+    }
+
+    /// Polls for one offer.
+    pub(crate) async fn offer(&self, runner: RunnerSession, holding: &[JobId]) -> (JobId, Secret) {
+        let capacity = u32::try_from(holding.len()).unwrap() + 1;
+        let messages = self.handle.poll(runner, capacity, holding.to_vec());
+        match in_time("an offer", messages).await.unwrap().as_slice() {
+            [Message::Assigned(job, token)] => (*job, token.clone()),
+            other => panic!("no single offer: {other:?}"),
+        }
+    }
+
+    /// Dispatches a job of that scan and claims it for the runner.
+    pub(crate) async fn run(
+        &self,
+        runner: RunnerSession,
+        workflow: WorkflowId,
+        scan: &str,
+    ) -> Worker {
+        let job = self.dispatch(workflow, scan).await.id;
+        let (offered, token) = self.offer(runner, &[]).await;
+        assert_eq!(offered, job);
+        let worker = self.handle.worker(job, token.hash()).await.unwrap();
+        self.handle.resolve(&worker).await.unwrap();
+        self.handle.worker(job, token.hash()).await.unwrap()
+    }
+
+    /// The job, whatever became of it.
+    pub(crate) async fn job(&self, id: JobId) -> Arc<Job> {
+        self.handle.state().job(id).await.unwrap().unwrap()
+    }
+}
+
+/// Waits for what should come at once. Patience is measured by a thread, so that it ends while time is paused, too.
+pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
+    let (_waiting, over) = mpsc::channel::<()>();
+    let (late, is_late) = oneshot::channel();
+    thread::spawn(move || {
+        if over.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // The test may be over.
+            let _over = late.send(());
+        }
+    });
+    tokio::select! {
+        output = future => output,
+        Ok(()) = is_late => panic!("{what} did not come"),
+    }
+}

@@ -1,0 +1,280 @@
+//! What a runner's worker does with one job.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::decide::{Claim, Claimed, Complete, Failure, Refusal, ReportSteps, StoreArtifact};
+use model::limits::WORKER_LAST_WORDS;
+use model::{Actor, Artifact, Job, JobId, JobState, Revision, RunnerId, Step, TokenHash};
+use state::{LogReceipt, NewLogRecord, Stored, SubmitError, Upload, WriteError};
+use tokio::time::Instant;
+use workflow::InputValue;
+
+use crate::error::WorkerError;
+use crate::handle::Handle;
+
+/// The holder of a job's worker session token.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    job: Arc<Job>,
+    token: TokenHash,
+    standing: Standing,
+}
+
+/// How the worker stands to its job.
+#[derive(Debug, Clone, Copy)]
+enum Standing {
+    /// It was offered the job.
+    Offered(RunnerId),
+    /// It executes the job.
+    Executing(RunnerId),
+    /// It executed the job, which is over.
+    Over,
+}
+
+/// A claimed job with all that is needed to execute it.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The job, running.
+    pub job: Arc<Job>,
+    /// The revision it runs.
+    pub revision: Arc<Revision>,
+    /// Its inputs.
+    pub inputs: BTreeMap<String, InputValue>,
+    /// The number the next log record must have.
+    pub next_log_record: u64,
+}
+
+impl Worker {
+    /// The job.
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn token(&self) -> TokenHash {
+        self.token
+    }
+
+    fn executing(&self) -> Result<(), WorkerError> {
+        match self.standing {
+            Standing::Executing(_) => Ok(()),
+            Standing::Offered(_) => Err(WorkerError::Unauthorized { job: self.job.id }),
+            Standing::Over => Err(self.over()),
+        }
+    }
+
+    fn over(&self) -> WorkerError {
+        WorkerError::Over {
+            job: self.job.id,
+            state: self.job.state.name(),
+        }
+    }
+
+    /// Somebody else ended the job a moment ago, and the worker may still say its last words.
+    fn may_say_last_words(&self, handle: &Handle) -> bool {
+        match &self.job.state {
+            JobState::Cancelled { end, .. } | JobState::Failed { end, .. } => {
+                let by_others = !matches!(end.actor, Actor::Runner { .. });
+                by_others && handle.now() < end.at + WORKER_LAST_WORDS
+            }
+            JobState::Scheduled
+            | JobState::Running { .. }
+            | JobState::Succeeded { .. }
+            | JobState::Skipped { .. } => false,
+        }
+    }
+}
+
+impl Handle {
+    /// The worker of a job, by its token.
+    pub async fn worker(&self, job: JobId, token: TokenHash) -> Result<Worker, WorkerError> {
+        let unauthorized = || WorkerError::Unauthorized { job };
+        // The offer before the job: a claim that is published in between takes the offer down, and is then seen.
+        let offered_to = self.board().offered_to(job, token, Instant::now());
+        let record = self.state().job(job).await?.ok_or_else(unauthorized)?;
+        let standing = match &record.state {
+            JobState::Scheduled => Standing::Offered(offered_to.ok_or_else(unauthorized)?),
+            JobState::Running { run } if run.token == token && self.now() < run.expires_at => {
+                self.heard(run.runner.id);
+                Standing::Executing(run.runner.id)
+            }
+            JobState::Running { .. } | JobState::Skipped { .. } => return Err(unauthorized()),
+            JobState::Succeeded { run, .. } | JobState::Failed { run, .. }
+                if run.token == token =>
+            {
+                Standing::Over
+            }
+            JobState::Cancelled { run: Some(run), .. } if run.token == token => Standing::Over,
+            JobState::Succeeded { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
+                return Err(unauthorized());
+            }
+        };
+        Ok(Worker {
+            job: record,
+            token,
+            standing,
+        })
+    }
+
+    /// Claims the offered job. A repeat gets the same answer.
+    pub async fn resolve(&self, worker: &Worker) -> Result<Resolved, WorkerError> {
+        let runner = match worker.standing {
+            Standing::Offered(runner) | Standing::Executing(runner) => runner,
+            Standing::Over => return Err(worker.over()),
+        };
+        self.heard(runner);
+        let job = worker.job.id;
+        let inputs = self.state().inputs(&worker.job).await?;
+        let claimed = self
+            .state()
+            .submit(Claim {
+                job,
+                runner,
+                token: worker.token,
+            })
+            .await;
+        let Claimed { job, revision } = claimed.map_err(|error| match error {
+            SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
+                WorkerError::OfferLapsed { job }
+            }
+            // The offer stands: the worker may try again until it lapses.
+            error => WorkerError::Submit(error),
+        })?;
+        let next_log_record = match worker.standing {
+            Standing::Executing(_) => self.state().logs().records(job.id).await?,
+            Standing::Offered(_) | Standing::Over => 0,
+        };
+        Ok(Resolved {
+            job,
+            revision,
+            inputs,
+            next_log_record,
+        })
+    }
+
+    /// Takes over the state of the job's steps.
+    pub async fn report_steps(&self, worker: &Worker, steps: Vec<Step>) -> Result<(), WorkerError> {
+        worker.executing()?;
+        Ok(self
+            .state()
+            .submit(ReportSteps {
+                job: worker.job.id,
+                token: worker.token,
+                steps,
+            })
+            .await?)
+    }
+
+    /// Appends to the job's log. For a short while also to that of a job somebody else ended.
+    pub async fn append_log(
+        &self,
+        worker: &Worker,
+        from: u64,
+        records: Vec<NewLogRecord>,
+    ) -> Result<LogReceipt, WorkerError> {
+        if let Err(error) = worker.executing()
+            && !worker.may_say_last_words(self)
+        {
+            return Err(error);
+        }
+        let logs = self.state().logs();
+        Ok(logs.append(worker.job.id, from, records).await?)
+    }
+
+    /// Whether an artifact of that name may be uploaded now, before its bytes are read.
+    pub fn may_store_artifact(&self, worker: &Worker, name: &str) -> Result<(), WorkerError> {
+        worker.executing()?;
+        let declared = self.state().read(|world| {
+            let scan = world
+                .revision(worker.job.revision.id)?
+                .definition
+                .scan(worker.job.scan.as_str())?;
+            scan.artifacts
+                .iter()
+                .find(|artifact| artifact.name == name)
+                .map(drop)
+        });
+        declared.ok_or_else(|| {
+            let refusal = Refusal::UndeclaredArtifact {
+                scan: worker.job.scan.to_string(),
+                artifact: name.chars().take(100).collect(),
+            };
+            WorkerError::Submit(SubmitError::Refused(refusal))
+        })
+    }
+
+    /// Keeps a received artifact and records it. One that was recorded before is kept as it is: the same bytes get the
+    /// same answer, others are refused. Uploads of one artifact take turns, so that the bytes kept are those recorded.
+    pub async fn store_artifact(
+        &self,
+        worker: &Worker,
+        name: String,
+        upload: Upload,
+        content_digest: String,
+    ) -> Result<Artifact, WorkerError> {
+        worker.executing()?;
+        let (handle, job, token) = (self.clone(), worker.job.id, worker.token);
+        // Not to be interrupted: a caller that goes away must not leave half of it to meet the next upload.
+        let kept = tokio::spawn(async move {
+            let lock = handle.upload_lock(job, &name);
+            let _alone = lock.lock().await;
+            let is_recorded = handle.state().read(|world| {
+                let run = world.job(job).and_then(|job| job.state.run());
+                run.is_some_and(|run| run.artifacts.iter().any(|artifact| artifact.name == name))
+            });
+            let Stored { size, sha256 } = if is_recorded {
+                upload.received()
+            } else {
+                upload.finish(job, &name).await?
+            };
+            let command = StoreArtifact {
+                job,
+                token,
+                name,
+                size,
+                sha256,
+                content_digest,
+            };
+            Ok(handle.state().submit(command).await?)
+        });
+        kept.await.unwrap_or(Err(WriteError::Interrupted.into()))
+    }
+
+    /// Completes the job. A repeat, and a completion of a job that was ended otherwise, answers how it ended.
+    pub async fn complete(
+        &self,
+        worker: &Worker,
+        steps: Vec<Step>,
+        log_records: u64,
+        failure: Option<Failure>,
+    ) -> Result<Arc<Job>, WorkerError> {
+        let id = worker.job.id;
+        if let Standing::Over = worker.standing {
+            return Ok(worker.job.clone());
+        }
+        worker.executing()?;
+        let complete = Complete {
+            job: id,
+            token: worker.token,
+            steps,
+            log_records,
+            failure,
+        };
+        match self
+            .state()
+            .complete(complete)
+            .await
+            .map_err(WorkerError::from)
+        {
+            Err(WorkerError::Submit(SubmitError::Refused(Refusal::JobOver { .. }))) => {
+                // It ended between reading and deciding.
+                self.state()
+                    .job(id)
+                    .await?
+                    .ok_or(WorkerError::Unauthorized { job: id })
+            }
+            answer => answer,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Artifacts: from paths below a job's folder to a zip whose bytes depend only on names, modes and contents, with the
+//! content digest that `has_diff` compares. Uploading is the worker's business.
+
+mod collect;
+mod pack;
+
+use std::io;
+use std::path::PathBuf;
+
+pub(crate) use pack::{Packed, pack};
+
+/// An artifact that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArtifactError {
+    /// The path is no path below the job's folder.
+    #[error("path {path:?} must be relative and stay inside the job's folder")]
+    Outside {
+        /// As the scan declares it.
+        path: String,
+    },
+    /// Nothing is there.
+    #[error("path {path:?} does not exist")]
+    Missing {
+        /// As the scan declares it.
+        path: String,
+    },
+    /// A link to something that is not the job's.
+    #[error("{name:?} is a link out of the job's folder")]
+    LinkOutside {
+        /// Relative to the job's folder.
+        name: String,
+    },
+    /// A link to nothing.
+    #[error("{name:?} is a link to nothing")]
+    BrokenLink {
+        /// Relative to the job's folder.
+        name: String,
+    },
+    /// A socket, pipe or device.
+    #[error("{name:?} is neither a file nor a folder")]
+    Special {
+        /// Relative to the job's folder.
+        name: String,
+    },
+    /// A name a zip cannot hold.
+    #[error("{name:?} is not a UTF-8 name")]
+    Name {
+        /// Relative to the job's folder, with replacements.
+        name: String,
+    },
+    /// Too many entries.
+    #[error("more than {limit} entries; pack them into one file first")]
+    TooMany {
+        /// The bound.
+        limit: usize,
+    },
+    /// Folders too deep.
+    #[error("{name:?} is more than {limit} folders deep")]
+    TooDeep {
+        /// Relative to the job's folder.
+        name: String,
+        /// The bound.
+        limit: usize,
+    },
+    /// Somebody still writes to it.
+    #[error("{name:?} changed while it was read")]
+    Changed {
+        /// Relative to the job's folder.
+        name: String,
+    },
+    /// The job stops.
+    #[error("stopped before it was complete")]
+    Stopped,
+    /// The disk refused.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The zip cannot be written.
+    #[error("cannot write the zip")]
+    Write(#[source] io::Error),
+}
+
+#[cfg(test)]
+mod tests;

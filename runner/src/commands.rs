@@ -1,0 +1,206 @@
+//! The command line of `everscan-runner`: what it takes, what it answers, how it ends.
+
+mod configure;
+mod run;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::configuration::ConfigurationError;
+use crate::environment::HostEnvironment;
+use crate::error_chain::chain;
+use crate::session::SessionError;
+
+/// Executes the jobs of an Everscan service on this machine.
+///
+/// Exit codes: 0 done, 1 failed, 2 usage. The first SIGTERM or SIGINT lets running jobs finish, the second cancels
+/// them, the third does not wait for anything.
+#[derive(Debug, Parser)]
+#[command(name = "everscan-runner", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// How much to say on stderr.
+    #[arg(
+        long,
+        env = "SERVICE_LOG",
+        value_enum,
+        default_value = "info",
+        global = true
+    )]
+    log: Level,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Registers a runner and stores its configuration below ~/.everscan/runner.
+    Configure(configure::Configure),
+    /// Works for the service until told to end.
+    Run(run::Run),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    /// What ended a job or the runner.
+    Error,
+    /// What went wrong and is tried again.
+    Warn,
+    /// Also when jobs start and end.
+    Info,
+    /// Also every failed request.
+    Debug,
+}
+
+impl From<Level> for LevelFilter {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Error => Self::ERROR,
+            Level::Warn => Self::WARN,
+            Level::Info => Self::INFO,
+            Level::Debug => Self::DEBUG,
+        }
+    }
+}
+
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("there is no home directory to keep the configuration in")]
+    NoHome,
+    #[error("the host name cannot be the runner's name")]
+    HostName(#[source] ConfigurationError),
+    #[error("runner {name} is configured already")]
+    ConfiguredAlready { name: String },
+    #[error("no registration token was given")]
+    NoRegistrationToken,
+    #[error("cannot read the registration token from {origin}")]
+    RegistrationToken { origin: String, source: io::Error },
+    #[error("cannot use the working directory {}", path.display())]
+    Workdir { path: PathBuf, source: io::Error },
+    #[error("cannot register")]
+    Register(#[source] client::Error),
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error("cannot start the runner")]
+    Start(#[source] io::Error),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl Failure {
+    fn hint(&self) -> Option<String> {
+        const CONFIGURE: &str = "everscan-runner configure --url URL";
+        match self {
+            Self::NoHome => Some("set HOME".to_owned()),
+            Self::HostName(_) => Some("give a name with --name".to_owned()),
+            Self::ConfiguredAlready { .. } => {
+                Some("register it anew with --replace, or give another --name".to_owned())
+            }
+            Self::NoRegistrationToken | Self::RegistrationToken { .. } => Some(
+                "make one with `everscan runner register-token`; give it in a file with \
+                 --registration-token-file, in SERVICE_REGISTRATION_TOKEN or on stdin"
+                    .to_owned(),
+            ),
+            Self::Register(error) | Self::Session(SessionError::Client(error)) => {
+                error.hint().map(str::to_owned)
+            }
+            Self::Configuration(ConfigurationError::Missing { others, .. })
+                if !others.is_empty() =>
+            {
+                Some(format!(
+                    "configured here: {}; choose with --name, or register with `{CONFIGURE}`",
+                    others.join(", ")
+                ))
+            }
+            Self::Configuration(ConfigurationError::Missing { .. }) => {
+                Some(format!("register it with `{CONFIGURE}`"))
+            }
+            Self::Configuration(
+                ConfigurationError::Content { .. } | ConfigurationError::Format { .. },
+            )
+            | Self::Session(SessionError::Unknown { .. }) => {
+                Some(format!("register it anew with `{CONFIGURE} --replace`"))
+            }
+            Self::Session(SessionError::Workdir(_)) => {
+                Some("is it running already? every runner needs a --workdir of its own".to_owned())
+            }
+            Self::Configuration(
+                ConfigurationError::Name { .. }
+                | ConfigurationError::Read { .. }
+                | ConfigurationError::Write { .. },
+            )
+            | Self::Workdir { .. }
+            | Self::Start(_) => None,
+        }
+    }
+}
+
+/// Runs the command line, first word included, and tells how it ended.
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version go to stdout and are no errors; a closed pipe there is nobody's business.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    // An embedding program may have set up its own.
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::from(arguments.log))
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .try_init();
+    let done = match arguments.command {
+        Command::Configure(command) => command.execute(),
+        Command::Run(command) => command.execute(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let mut text = format!("error: {}\n", chain(&failure));
+            if let Some(hint) = failure.hint() {
+                text.push_str(&format!("hint: {hint}\n"));
+            }
+            // There is nowhere left to complain.
+            let _ = io::stderr().write_all(text.as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The user's home.
+fn home() -> Result<PathBuf, Failure> {
+    std::env::home_dir()
+        .filter(|home| home.is_absolute())
+        .ok_or(Failure::NoHome)
+}
+
+/// The name given, or the host's.
+fn runner_name(given: Option<String>) -> String {
+    given.unwrap_or_else(|| {
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
+    })
+}
+
+/// The runner's own environment.
+fn host_environment() -> HostEnvironment {
+    std::env::vars_os().collect()
+}
+
+/// A runtime on this thread alone: a runner mostly waits.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Start)
+}

@@ -1,0 +1,138 @@
+//! `everscan-runner configure`: trades a registration token for a session and stores it.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
+
+use client::Client;
+use wire::RegisterRunner;
+
+use super::{Failure, home, runner_name, runtime};
+use crate::configuration::{Configuration, ConfigurationError, RegisteredAs, folder_of};
+use crate::limits;
+use crate::workdir::make_private_folder;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Configure {
+    /// The service's address, without /v0.
+    #[arg(long, env = "SERVICE_URL")]
+    url: String,
+    /// The runner's name [default: the host name].
+    #[arg(long, env = "SERVICE_NAME")]
+    name: Option<String>,
+    /// A file that holds the registration token; without it SERVICE_REGISTRATION_TOKEN or stdin.
+    #[arg(long, value_name = "FILE", env = "SERVICE_REGISTRATION_TOKEN_FILE")]
+    registration_token_file: Option<PathBuf>,
+    /// Where jobs work [default: a folder beside the configuration].
+    #[arg(long, value_name = "DIR", env = "SERVICE_WORKDIR")]
+    workdir: Option<PathBuf>,
+    /// What the runner offers to `runs_on`, separated by commas.
+    #[arg(long, value_delimiter = ',', env = "SERVICE_LABELS")]
+    labels: Vec<String>,
+    /// How many jobs run at once.
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::CAPACITY)),
+        env = "SERVICE_CAPACITY"
+    )]
+    capacity: u32,
+    /// Take the place of a runner of the same name.
+    #[arg(long, env = "SERVICE_REPLACE")]
+    replace: bool,
+}
+
+impl Configure {
+    pub(super) fn execute(self) -> Result<(), Failure> {
+        let home = home()?;
+        let was_given = self.name.is_some();
+        let name = runner_name(self.name);
+        let folder = folder_of(&home, &name).map_err(|error| {
+            if was_given {
+                Failure::Configuration(error)
+            } else {
+                Failure::HostName(error)
+            }
+        })?;
+        if !self.replace && is_configured(&home, &name)? {
+            return Err(Failure::ConfiguredAlready { name });
+        }
+        let workdir = self.workdir.unwrap_or_else(|| folder.join("work"));
+        let asked = RegisteredAs {
+            workdir: prepare_workdir(&workdir)?,
+            labels: self.labels,
+            capacity: self.capacity,
+            name,
+        };
+        let token = registration_token(self.registration_token_file.as_deref())?;
+        let request = RegisterRunner {
+            token,
+            name: asked.name.clone(),
+            labels: asked.labels.clone(),
+            capacity: asked.capacity,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            replace: self.replace,
+        };
+        let client = Client::new(&self.url, None).map_err(Failure::Register)?;
+        let registered = runtime()?
+            .block_on(client.register(&request))
+            .map_err(Failure::Register)?;
+        let configuration = Configuration::new(&registered, self.url, asked);
+        configuration.save(&folder)?;
+        tracing::info!(
+            name = configuration.name,
+            folder = %folder.display(),
+            "registered; start it with `everscan-runner run`"
+        );
+        Ok(())
+    }
+}
+
+fn is_configured(home: &Path, name: &str) -> Result<bool, Failure> {
+    match Configuration::load(home, name) {
+        Ok(_) | Err(ConfigurationError::Content { .. } | ConfigurationError::Format { .. }) => {
+            Ok(true)
+        }
+        Err(ConfigurationError::Missing { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes the directory, so that what is wrong with it shows now, and stores it independent of where the runner starts.
+fn prepare_workdir(path: &Path) -> Result<PathBuf, Failure> {
+    make_private_folder(path)
+        .and_then(|()| path.canonicalize())
+        .map_err(|source| Failure::Workdir {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+fn registration_token(file: Option<&Path>) -> Result<String, Failure> {
+    if let Some(path) = file {
+        let origin = path.display().to_string();
+        return match File::open(path) {
+            Ok(file) => read_token(file, origin),
+            Err(source) => Err(Failure::RegistrationToken { origin, source }),
+        };
+    }
+    if let Ok(token) = std::env::var("SERVICE_REGISTRATION_TOKEN") {
+        return read_token(token.as_bytes(), "SERVICE_REGISTRATION_TOKEN".to_owned());
+    }
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Err(Failure::NoRegistrationToken);
+    }
+    read_token(stdin.lock(), "stdin".to_owned())
+}
+
+fn read_token(from: impl Read, origin: String) -> Result<String, Failure> {
+    let mut text = String::new();
+    from.take(limits::REGISTRATION_TOKEN_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|source| Failure::RegistrationToken { origin, source })?;
+    match text.trim() {
+        "" => Err(Failure::NoRegistrationToken),
+        token => Ok(token.to_owned()),
+    }
+}

@@ -1,0 +1,297 @@
+//! A registered runner on disk: one file, `~/.everscan/runner/<name>/config.json`, readable by its user alone. It is
+//! replaced as a whole, so that a crash leaves the old or the new one.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::limits;
+use crate::workdir;
+
+/// Written into every file; a reader refuses others.
+const FORMAT: u32 = 1;
+
+const FILE: &str = "config.json";
+
+/// A runner as it was registered.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    /// The version of this file's format.
+    pub format: u32,
+    /// The runner's name.
+    pub name: String,
+    /// The id the daemon gave it.
+    pub runner_id: Uuid,
+    /// The daemon's address without `/v0`.
+    pub url: String,
+    /// The session token.
+    pub token: String,
+    /// Where jobs work.
+    pub workdir: PathBuf,
+    /// What `runs_on` is matched with.
+    pub labels: Vec<String>,
+    /// How many jobs run at once.
+    pub capacity: u32,
+}
+
+impl fmt::Debug for Configuration {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Configuration")
+            .field("name", &self.name)
+            .field("runner_id", &self.runner_id)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// No such runner was configured.
+    #[error("runner {name} is not configured on this machine")]
+    Missing {
+        /// Its name.
+        name: String,
+        /// Those that are.
+        others: Vec<String>,
+    },
+    /// A name that cannot be a folder's.
+    #[error(
+        "{name:?} cannot be the name of a runner: letters, digits, dots, dashes and underscores, at most {limit}",
+        limit = limits::NAME_BYTES
+    )]
+    Name {
+        /// As given.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is not what this version writes.
+    #[error("{} is not a runner configuration of this version", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A newer version has written it.
+    #[error("{} has format {format}; this version knows {FORMAT}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        format: u32,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The folder of a runner of this name below the user's home.
+///
+/// # Errors
+/// [`ConfigurationError::Name`].
+pub fn folder_of(home: &Path, name: &str) -> Result<PathBuf, ConfigurationError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let is_name = (1..=limits::NAME_BYTES).contains(&name.len())
+        && name.bytes().all(is_plain)
+        && !name.starts_with('.');
+    if is_name {
+        Ok(runners(home).join(name))
+    } else {
+        Err(ConfigurationError::Name {
+            name: name.to_owned(),
+        })
+    }
+}
+
+fn runners(home: &Path) -> PathBuf {
+    home.join(".everscan").join("runner")
+}
+
+impl Configuration {
+    /// What a registration has given.
+    pub fn new(registered: &wire::RegisteredRunner, url: String, asked: RegisteredAs) -> Self {
+        Self {
+            format: FORMAT,
+            name: asked.name,
+            runner_id: registered.id,
+            url,
+            token: registered.token.clone(),
+            workdir: asked.workdir,
+            labels: asked.labels,
+            capacity: asked.capacity,
+        }
+    }
+
+    /// Reads the configuration of the runner called `name`.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn load(home: &Path, name: &str) -> Result<Self, ConfigurationError> {
+        let path = folder_of(home, name)?.join(FILE);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(ConfigurationError::Missing {
+                    name: name.to_owned(),
+                    others: configured(home),
+                });
+            }
+            Err(source) => return Err(ConfigurationError::Read { path, source }),
+        };
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let content = |source| ConfigurationError::Content {
+            path: path.clone(),
+            source,
+        };
+        let Head { format } = serde_json::from_slice(&text).map_err(content)?;
+        if format != FORMAT {
+            return Err(ConfigurationError::Format { path, format });
+        }
+        serde_json::from_slice(&text).map_err(content)
+    }
+
+    /// Writes the file into the runner's folder; durable when it returns.
+    ///
+    /// # Errors
+    /// [`ConfigurationError::Write`]; the old file stands then.
+    pub fn save(&self, folder: &Path) -> Result<(), ConfigurationError> {
+        let path = folder.join(FILE);
+        let written = || -> io::Result<()> {
+            workdir::make_private_folder(folder)?;
+            let mut file = tempfile::Builder::new().prefix(FILE).tempfile_in(folder)?;
+            serde_json::to_writer_pretty(&mut file, self)?;
+            file.write_all(b"\n")?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            File::open(folder)?.sync_all()
+        };
+        written().map_err(|source| ConfigurationError::Write { path, source })
+    }
+}
+
+/// What a runner asked for at its registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredAs {
+    /// Its name.
+    pub name: String,
+    /// Where its jobs work.
+    pub workdir: PathBuf,
+    /// What `runs_on` is matched with.
+    pub labels: Vec<String>,
+    /// How many jobs run at once.
+    pub capacity: u32,
+}
+
+/// The names of the runners configured below this home, sorted.
+pub(crate) fn configured(home: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(runners(home)) else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = entries
+        .flatten()
+        .filter(|entry| entry.path().join(FILE).exists())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+    use tempfile::TempDir;
+
+    fn configuration() -> Configuration {
+        let registered = wire::RegisteredRunner {
+            id: Uuid::from_u128(1),
+            token: "secret".to_owned(),
+            expires_at: chrono::DateTime::UNIX_EPOCH,
+        };
+        let asked = RegisteredAs {
+            name: "one".to_owned(),
+            workdir: PathBuf::from("/work"),
+            labels: vec!["linux".to_owned()],
+            capacity: 2,
+        };
+        Configuration::new(&registered, "http://d".to_owned(), asked)
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded_and_private() {
+        let home = TempDir::new().unwrap();
+        let folder = folder_of(home.path(), "one").unwrap();
+        configuration().save(&folder).unwrap();
+        let renewed = Configuration {
+            token: "renewed".to_owned(),
+            ..configuration()
+        };
+        renewed.save(&folder).unwrap();
+        assert_eq!(Configuration::load(home.path(), "one").unwrap(), renewed);
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder.join(FILE)), 0o600);
+        assert_eq!(mode(&folder), 0o700);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(!format!("{renewed:?}").contains("renewed"));
+    }
+
+    #[test]
+    fn a_missing_one_names_the_others() {
+        let home = TempDir::new().unwrap();
+        configuration()
+            .save(&folder_of(home.path(), "one").unwrap())
+            .unwrap();
+        let error = Configuration::load(home.path(), "two").unwrap_err();
+        assert!(matches!(error, ConfigurationError::Missing { others, .. } if others == ["one"]));
+    }
+
+    #[test]
+    fn names_are_folder_names() {
+        let home = Path::new("/home/u");
+        for name in ["", ".", "..", ".hidden", "a/b", "a b", &"x".repeat(65)] {
+            assert!(folder_of(home, name).is_err(), "{name:?}");
+        }
+        assert_eq!(
+            folder_of(home, "host-1.example").unwrap(),
+            Path::new("/home/u/.everscan/runner/host-1.example")
+        );
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_number() {
+        let home = TempDir::new().unwrap();
+        let folder = folder_of(home.path(), "one").unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(FILE), r#"{"format":2,"new":true}"#).unwrap();
+        let error = Configuration::load(home.path(), "one").unwrap_err();
+        assert!(matches!(
+            error,
+            ConfigurationError::Format { format: 2, .. }
+        ));
+        std::fs::write(folder.join(FILE), r#"{"format":1"#).unwrap();
+        let error = Configuration::load(home.path(), "one").unwrap_err();
+        assert!(matches!(error, ConfigurationError::Content { .. }));
+    }
+}

@@ -1,0 +1,145 @@
+//! The environment of a job's steps. Nothing of the runner's own gets in but what is named here or in the scan's
+//! `pass_env`; later layers win.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use wire::Assignment;
+
+use crate::limits;
+
+/// What every step gets from the runner's own environment, besides `LC_*`. The last is for steps that call the API.
+const PASSED_NAMES: [&str; 7] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "SERVICE_TOKEN",
+];
+
+/// The runner's own environment.
+#[derive(Clone, Default)]
+pub struct HostEnvironment(BTreeMap<OsString, OsString>);
+
+impl FromIterator<(OsString, OsString)> for HostEnvironment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+impl std::fmt::Debug for HostEnvironment {
+    /// Names only: values may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// An environment no process can be started with.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum EnvironmentError {
+    /// The kernel refuses the entry.
+    #[error(
+        "environment variable {name} has {bytes} bytes, over the kernel's limit of {limit}; pass it in a file or a blob",
+        limit = limits::ENVIRONMENT_ENTRY_BYTES
+    )]
+    TooLarge {
+        /// The variable.
+        name: String,
+        /// Name, value, equals sign and closing zero.
+        bytes: usize,
+    },
+    /// The value cannot be told from what follows it.
+    #[error("environment variable {name} holds a NUL character, which no process can be given")]
+    HoldsNul {
+        /// The variable.
+        name: String,
+    },
+    /// No such name can be.
+    #[error("{name:?} cannot be the name of an environment variable")]
+    Name {
+        /// The name.
+        name: String,
+    },
+}
+
+/// The environment of one job's steps.
+#[derive(Clone)]
+pub(crate) struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    /// What a job's steps get before the workflow's own `env`.
+    pub(crate) fn of_job(host: &HostEnvironment, assignment: &Assignment, url: &str) -> Self {
+        let mut variables: BTreeMap<OsString, OsString> = host
+            .0
+            .iter()
+            .filter(|(name, _)| is_passed(name, &assignment.pass_env))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let of_service = [
+            ("SERVICE_URL", url.to_owned()),
+            ("SERVICE_PROJECT_ID", assignment.project_id.to_string()),
+            ("SERVICE_WORKFLOW_ID", assignment.workflow_id.to_string()),
+            ("SERVICE_REVISION_ID", assignment.revision_id.to_string()),
+            ("SERVICE_JOB_ID", assignment.job_id.to_string()),
+            ("SERVICE_SCAN_NAME", assignment.scan.clone()),
+        ];
+        for (name, value) in of_service {
+            variables.insert(name.into(), value.into());
+        }
+        Self(variables)
+    }
+
+    /// Sets a variable of the workflow or scan.
+    pub(crate) fn set(&mut self, name: &str, value: String) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// Where programs are looked for.
+    pub(crate) fn path(&self) -> Option<&OsStr> {
+        self.0.get(OsStr::new("PATH")).map(OsString::as_os_str)
+    }
+
+    /// The entries, when a process can be started with them.
+    ///
+    /// # Errors
+    /// [`EnvironmentError`] for the first entry in the way.
+    pub(crate) fn entries(&self) -> Result<Vec<(OsString, OsString)>, EnvironmentError> {
+        self.0
+            .iter()
+            .map(|(name, value)| {
+                check(name, value)?;
+                Ok((name.clone(), value.clone()))
+            })
+            .collect()
+    }
+}
+
+fn is_passed(name: &OsStr, pass_env: &[String]) -> bool {
+    PASSED_NAMES.iter().any(|passed| name == *passed)
+        || name.as_bytes().starts_with(b"LC_")
+        || pass_env.iter().any(|passed| name == passed.as_str())
+}
+
+fn check(name: &OsStr, value: &OsStr) -> Result<(), EnvironmentError> {
+    let shown = || name.to_string_lossy().into_owned();
+    if name.is_empty() || name.as_bytes().iter().any(|byte| matches!(byte, b'=' | 0)) {
+        return Err(EnvironmentError::Name { name: shown() });
+    }
+    if value.as_bytes().contains(&0) {
+        return Err(EnvironmentError::HoldsNul { name: shown() });
+    }
+    let bytes = name.len() + value.len() + 2;
+    if bytes > limits::ENVIRONMENT_ENTRY_BYTES {
+        return Err(EnvironmentError::TooLarge {
+            name: shown(),
+            bytes,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

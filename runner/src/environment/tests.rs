@@ -1,0 +1,113 @@
+use super::*;
+use chrono::DateTime;
+use uuid::Uuid;
+
+fn host(variables: &[(&str, &str)]) -> HostEnvironment {
+    variables
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+        .collect()
+}
+
+fn assignment(pass_env: &[&str]) -> Assignment {
+    Assignment {
+        job_id: Uuid::from_u128(1),
+        project_id: Uuid::from_u128(2),
+        workflow_id: Uuid::from_u128(3),
+        revision_id: Uuid::from_u128(4),
+        scan: "nightly".to_owned(),
+        env: Vec::new(),
+        pass_env: pass_env.iter().map(|name| (*name).to_owned()).collect(),
+        steps: Vec::new(),
+        artifacts: Vec::new(),
+        context: serde_json::Value::Null,
+        secrets: BTreeMap::new(),
+        retries: false,
+        expires_at: DateTime::UNIX_EPOCH,
+        deadline: None,
+        next_log_record: 0,
+    }
+}
+
+fn names(environment: &Environment) -> Vec<String> {
+    environment
+        .entries()
+        .unwrap()
+        .into_iter()
+        .map(|(name, _)| name.into_string().unwrap())
+        .collect()
+}
+
+#[test]
+fn only_named_variables_come_from_the_runner() {
+    let host = host(&[
+        ("PATH", "/bin"),
+        ("LC_TIME", "C"),
+        ("SERVICE_TOKEN", "t"),
+        ("SERVICE_REGISTRATION_TOKEN", "hidden"),
+        ("AWS_SECRET", "hidden"),
+        ("PROXY", "p"),
+        ("SERVICE_JOB_ID", "of the runner"),
+    ]);
+    let environment = Environment::of_job(&host, &assignment(&["PROXY", "MISSING"]), "http://d");
+    assert_eq!(
+        names(&environment),
+        [
+            "LC_TIME",
+            "PATH",
+            "PROXY",
+            "SERVICE_JOB_ID",
+            "SERVICE_PROJECT_ID",
+            "SERVICE_REVISION_ID",
+            "SERVICE_SCAN_NAME",
+            "SERVICE_TOKEN",
+            "SERVICE_URL",
+            "SERVICE_WORKFLOW_ID",
+        ]
+    );
+    let value = |name: &str| environment.0[OsStr::new(name)].to_str().unwrap().to_owned();
+    assert_eq!(value("SERVICE_JOB_ID"), Uuid::from_u128(1).to_string());
+    assert_eq!(value("SERVICE_URL"), "http://d");
+}
+
+#[test]
+fn what_is_set_later_wins() {
+    let mut environment =
+        Environment::of_job(&host(&[("PATH", "/bin")]), &assignment(&[]), "http://d");
+    environment.set("PATH", "/opt".to_owned());
+    environment.set("SERVICE_URL", "http://other".to_owned());
+    assert_eq!(environment.path(), Some(OsStr::new("/opt")));
+    assert_eq!(environment.0[OsStr::new("SERVICE_URL")], "http://other");
+}
+
+#[test]
+fn impossible_entries_are_named() {
+    let refused = |name: &str, value: String| {
+        let mut environment = Environment::of_job(&host(&[]), &assignment(&[]), "http://d");
+        environment.set(name, value);
+        environment.entries().unwrap_err()
+    };
+    let fits = limits::ENVIRONMENT_ENTRY_BYTES - "BIG".len() - 2;
+    let mut environment = Environment::of_job(&host(&[]), &assignment(&[]), "http://d");
+    environment.set("BIG", "x".repeat(fits));
+    environment.entries().unwrap();
+    assert_eq!(
+        refused("BIG", "x".repeat(fits + 1)),
+        EnvironmentError::TooLarge {
+            name: "BIG".to_owned(),
+            bytes: limits::ENVIRONMENT_ENTRY_BYTES + 1
+        }
+    );
+    assert!(matches!(
+        refused("A", "\0".to_owned()),
+        EnvironmentError::HoldsNul { .. }
+    ));
+    assert!(matches!(
+        refused("A=B", String::new()),
+        EnvironmentError::Name { .. }
+    ));
+    assert!(matches!(
+        refused("", String::new()),
+        EnvironmentError::Name { .. }
+    ));
+}

@@ -1,0 +1,134 @@
+//! What a job's expressions and templates say: the one place where the runner meets the language. The context was frozen
+//! by the daemon at the claim; only `ok` changes while the job runs. Evaluation is bounded but may take a moment, so it
+//! never happens on the thread that talks to the daemon.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+use uuid::Uuid;
+use wire::Assignment;
+use workflow::{Context, Expression, JobIdentity, Sandbox, Template, should_run};
+
+/// Where an expression stands.
+pub(crate) use workflow::Site;
+
+/// Begins an expression inside a template.
+const TEMPLATE_OPENING: &str = "${{";
+
+/// An expression without a value.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EvaluationError {
+    /// The daemon has sent what this version does not understand.
+    #[error("cannot read the context of job {job}; is this runner as new as the daemon?")]
+    Context {
+        /// The job.
+        job: Uuid,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The source is refused.
+    #[error(transparent)]
+    Source(#[from] workflow::ExpressionError),
+    /// The source has no value in this context.
+    #[error(transparent)]
+    Value(#[from] workflow::EvaluationError),
+    /// There are no threads for it.
+    #[error(transparent)]
+    Engine(#[from] workflow::expression::EngineError),
+    /// A defect, contained.
+    #[error("the evaluation broke off")]
+    BrokeOff,
+}
+
+/// What expressions of one job read.
+#[derive(Debug)]
+pub(crate) struct Evaluation {
+    context: Arc<Context>,
+}
+
+impl Evaluation {
+    /// Completes the frozen context with what only the assignment holds.
+    ///
+    /// # Errors
+    /// [`EvaluationError::Context`].
+    pub(crate) fn of(assignment: &Assignment) -> Result<Self, EvaluationError> {
+        let context: Context =
+            serde_json::from_value(assignment.context.clone()).map_err(|source| {
+                EvaluationError::Context {
+                    job: assignment.job_id,
+                    source,
+                }
+            })?;
+        let job = JobIdentity {
+            id: assignment.job_id.to_string(),
+            name: assignment.scan.clone(),
+        };
+        Ok(Self {
+            context: Arc::new(Context {
+                job: Some(job),
+                secrets: assignment.secrets.clone(),
+                ..context
+            }),
+        })
+    }
+
+    /// Fills a template.
+    ///
+    /// # Errors
+    /// The template is refused, or an expression in it has no value.
+    pub(crate) async fn render(
+        &self,
+        template: &str,
+        site: Site,
+        ok: bool,
+    ) -> Result<String, EvaluationError> {
+        if !template.contains(TEMPLATE_OPENING) {
+            return Ok(template.to_owned());
+        }
+        let template = template.to_owned();
+        self.apart(ok, move |context| {
+            let template = Template::parse(&template, site)?;
+            Ok(Sandbox::shared()?.render(&template, context)?)
+        })
+        .await
+    }
+
+    /// Whether a step runs or an artifact is wanted.
+    ///
+    /// # Errors
+    /// The condition is refused, or has no value.
+    pub(crate) async fn should_run(
+        &self,
+        condition: Option<&str>,
+        site: Site,
+        ok: bool,
+    ) -> Result<bool, EvaluationError> {
+        let Some(condition) = condition else {
+            return Ok(ok);
+        };
+        let condition = condition.to_owned();
+        self.apart(ok, move |context| {
+            let condition = Expression::parse(&condition, site)?;
+            Ok(should_run(Some(&condition), context, Sandbox::shared()?)?)
+        })
+        .await
+    }
+
+    async fn apart<T: Send + 'static>(
+        &self,
+        ok: bool,
+        evaluate: impl FnOnce(&Context) -> Result<T, EvaluationError> + Send + 'static,
+    ) -> Result<T, EvaluationError> {
+        let context = Arc::clone(&self.context);
+        let evaluated = spawn_blocking(move || {
+            if context.ok == ok {
+                return evaluate(&context);
+            }
+            evaluate(&Context {
+                ok,
+                ..Context::clone(&context)
+            })
+        });
+        evaluated.await.unwrap_or(Err(EvaluationError::BrokeOff))
+    }
+}

@@ -1,0 +1,200 @@
+//! Executes the steps of one job in order and decides what each end means for the job. It writes to the job's log and
+//! timeline; who reads them is not its business.
+
+use std::path::Path;
+use std::time::Duration;
+
+use wire::{Assignment, JobFailure, ScanStep, StepOutcome, StepReport, StepStatus};
+
+use crate::clock;
+use crate::environment::{Environment, HostEnvironment};
+use crate::error_chain::chain;
+use crate::evaluation::{Evaluation, Site};
+use crate::job_log::JobLog;
+use crate::options::Options;
+use crate::process_group::Exit;
+use crate::step::{Script, StepEnd, run};
+use crate::stop::{Stop, StopSignal};
+use crate::timeline::Timeline;
+use crate::workdir::Workdir;
+
+/// One job in execution.
+#[derive(Debug)]
+pub(crate) struct Execution<'a> {
+    pub(crate) assignment: &'a Assignment,
+    pub(crate) evaluation: &'a Evaluation,
+    pub(crate) workdir: &'a Workdir,
+    pub(crate) folder: &'a Path,
+    pub(crate) log: &'a JobLog,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) stop: &'a StopSignal,
+    pub(crate) options: Options,
+}
+
+/// How a job's steps ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Conclusion {
+    /// No step has failed the job.
+    Succeeded,
+    /// A step has.
+    Failed,
+    /// The job was stopped; its remaining steps are cancelled.
+    Stopped(Stop),
+    /// No step could run.
+    Impossible(JobFailure),
+}
+
+impl Execution<'_> {
+    /// Runs all steps. When it returns, none of their processes is left.
+    pub(crate) async fn run(&self, host: &HostEnvironment, url: &str) -> Conclusion {
+        let environment = match self.environment(host, url).await {
+            Ok(environment) => environment,
+            Err(message) => {
+                self.say(None, &message);
+                return Conclusion::Impossible(JobFailure::EnvFailed(message));
+            }
+        };
+        let mut ok = true;
+        for (index, step) in (0..).zip(&self.assignment.steps) {
+            if let Some(reason) = self.stop.reason() {
+                return self.stopped(index, reason);
+            }
+            let report = self.run_step(index, step, ok, &environment).await;
+            if let Some(StepOutcome::Failed) = report.outcome {
+                ok = false;
+            }
+            let cancelled = report.outcome == Some(StepOutcome::Cancelled);
+            self.timeline.record(report);
+            if cancelled && let Some(reason) = self.stop.reason() {
+                return self.stopped(index + 1, reason);
+            }
+        }
+        if ok {
+            Conclusion::Succeeded
+        } else {
+            Conclusion::Failed
+        }
+    }
+
+    /// The environment of all steps, evaluated once.
+    async fn environment(&self, host: &HostEnvironment, url: &str) -> Result<Environment, String> {
+        let mut environment = Environment::of_job(host, self.assignment, url);
+        for (name, template) in &self.assignment.env {
+            let value = self
+                .evaluation
+                .render(template, Site::Environment, true)
+                .await
+                .map_err(|error| format!("cannot evaluate env {name}: {}", chain(&error)))?;
+            environment.set(name, value);
+        }
+        Ok(environment)
+    }
+
+    async fn run_step(
+        &self,
+        index: u32,
+        step: &ScanStep,
+        ok: bool,
+        environment: &Environment,
+    ) -> StepReport {
+        let mut report = StepReport {
+            index,
+            status: StepStatus::Skipped,
+            outcome: Some(StepOutcome::Skipped),
+            exit_code: None,
+            error: None,
+            started_at: None,
+            finished_at: None,
+        };
+        let wanted = self
+            .evaluation
+            .should_run(step.condition.as_deref(), Site::Condition, ok)
+            .await;
+        let text = match wanted {
+            Ok(false) => return report,
+            Ok(true) => self
+                .evaluation
+                .render(&step.run, Site::Script, ok)
+                .await
+                .map_err(|error| format!("cannot evaluate run: {}", chain(&error))),
+            Err(error) => Err(format!("cannot evaluate if: {}", chain(&error))),
+        };
+        report.started_at = Some(clock::now());
+        let end = match text {
+            Ok(text) => {
+                report.status = StepStatus::Running;
+                report.outcome = None;
+                self.timeline.record(report.clone());
+                let script = Script {
+                    step: index,
+                    text: &text,
+                    shell: step.shell.as_deref(),
+                    path: self.workdir.script_path(self.assignment.job_id, index),
+                    folder: self.folder,
+                    timeout: step.timeout_seconds.map(Duration::from_secs),
+                    grace: self.options.grace,
+                };
+                run(&script, environment, self.log, self.stop).await
+            }
+            Err(message) => StepEnd::Broken(message),
+        };
+        report.finished_at = Some(clock::now());
+        self.conclude(&mut report, &end, step.allow_failure);
+        report
+    }
+
+    /// Writes into the report what the end of a script means.
+    fn conclude(&self, report: &mut StepReport, end: &StepEnd, allow_failure: bool) {
+        report.exit_code = match end {
+            StepEnd::Exited(Exit::Code(code)) => Some(*code),
+            StepEnd::Exited(Exit::Signal(_))
+            | StepEnd::TimedOut(_)
+            | StepEnd::Stopped
+            | StepEnd::Broken(_) => None,
+        };
+        report.error = match end {
+            StepEnd::Exited(Exit::Code(_)) | StepEnd::Stopped => None,
+            StepEnd::Exited(Exit::Signal(signal)) => Some(format!("ended by signal {signal}")),
+            StepEnd::TimedOut(timeout) => Some(format!("timed out after {} s", timeout.as_secs())),
+            StepEnd::Broken(message) => Some(message.clone()),
+        };
+        if let Some(error) = &report.error {
+            self.say(Some(report.index), error);
+        }
+        (report.status, report.outcome) = match end {
+            StepEnd::Exited(Exit::Code(0)) => (StepStatus::Succeeded, Some(StepOutcome::Succeeded)),
+            StepEnd::Stopped => (StepStatus::Cancelled, Some(StepOutcome::Cancelled)),
+            StepEnd::Exited(_) | StepEnd::TimedOut(_) | StepEnd::Broken(_) => {
+                let outcome = if allow_failure {
+                    StepOutcome::Succeeded
+                } else {
+                    StepOutcome::Failed
+                };
+                (StepStatus::Failed, Some(outcome))
+            }
+        };
+    }
+
+    /// Marks the steps that a stop keeps from running.
+    fn stopped(&self, first: u32, reason: Stop) -> Conclusion {
+        for (index, _) in (0..).zip(&self.assignment.steps).skip(first as usize) {
+            self.timeline.record(StepReport {
+                index,
+                status: StepStatus::Cancelled,
+                outcome: Some(StepOutcome::Cancelled),
+                exit_code: None,
+                error: None,
+                started_at: None,
+                finished_at: None,
+            });
+        }
+        self.say(None, reason.explanation());
+        Conclusion::Stopped(reason)
+    }
+
+    fn say(&self, step: Option<u32>, text: &str) {
+        if let Err(error) = self.log.say(step, text) {
+            self.stop.request(Stop::LogFailed(chain(&error)));
+        }
+    }
+}

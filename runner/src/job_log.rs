@@ -1,0 +1,146 @@
+//! A job's log while the job runs: who executes writes to it, who ships reads from it. It lives in the spool on disk;
+//! in memory are only its counters, which wake whoever waits for them.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use wire::{NewLogRecord, Stream};
+
+use crate::clock;
+use crate::limits;
+use crate::output::LineSplitter;
+use crate::spool::{Spool, SpoolError};
+
+/// How far the log has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Records below this number are in the spool.
+    pub(crate) written: u64,
+    /// Bytes of text written in all.
+    pub(crate) bytes: u64,
+    /// No more will be written.
+    pub(crate) closed: bool,
+    /// The spool has reached its bound.
+    full: bool,
+}
+
+/// One job's log.
+#[derive(Debug)]
+pub(crate) struct JobLog {
+    spool: Mutex<Spool>,
+    progress: watch::Sender<Progress>,
+}
+
+impl JobLog {
+    /// An empty log in `folder` whose first record has the number `next`.
+    pub(crate) fn new(folder: PathBuf, next: u64) -> Self {
+        Self {
+            spool: Mutex::new(Spool::new(folder, next)),
+            progress: watch::Sender::new(Progress {
+                written: next,
+                bytes: 0,
+                closed: false,
+                full: false,
+            }),
+        }
+    }
+
+    /// Appends lines, each at most [`limits::LINE_BYTES`] long, read just now.
+    ///
+    /// # Errors
+    /// When the disk refuses them; none is written then.
+    pub(crate) fn write(
+        &self,
+        step: Option<u32>,
+        stream: Stream,
+        lines: Vec<String>,
+    ) -> Result<(), SpoolError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let at = clock::now();
+        let mut bytes = 0;
+        let records: Vec<_> = lines
+            .into_iter()
+            .map(|text| {
+                bytes += text.len() as u64;
+                NewLogRecord {
+                    at,
+                    step,
+                    stream,
+                    text,
+                }
+            })
+            .collect();
+        let mut spool = self.spool();
+        spool.append(&records)?;
+        self.progress.send_modify(|progress| {
+            progress.written = spool.next();
+            progress.bytes += bytes;
+            progress.full = spool.bytes() >= limits::SPOOL_BYTES;
+        });
+        Ok(())
+    }
+
+    /// Adds the runner's own word.
+    ///
+    /// # Errors
+    /// When the disk refuses it.
+    pub(crate) fn say(&self, step: Option<u32>, text: &str) -> Result<(), SpoolError> {
+        let mut lines = Vec::new();
+        let mut splitter = LineSplitter::default();
+        splitter.push(text.as_bytes(), &mut |line| lines.push(line));
+        splitter.finish(&mut |line| lines.push(line));
+        self.write(step, Stream::Runner, lines)
+    }
+
+    /// Says that nothing will follow.
+    pub(crate) fn close(&self) {
+        self.progress
+            .send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
+    }
+
+    /// Lets a reader follow the counters.
+    pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Whether writers should wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.progress.borrow().full
+    }
+
+    /// Waits until the spool is below its bound.
+    pub(crate) async fn has_room(&self) {
+        // `self` holds the sender, so the wait cannot fail.
+        let _ = self.watch().wait_for(|progress| !progress.full).await;
+    }
+
+    /// Reads the next records for one request.
+    ///
+    /// # Errors
+    /// When the spool does not have them.
+    pub(crate) fn read(&self, from: u64) -> Result<Vec<NewLogRecord>, SpoolError> {
+        self.spool().read(from, limits::BATCH_BYTES)
+    }
+
+    /// Lets go of records that the daemon has made durable.
+    pub(crate) fn forget_below(&self, durable: u64) {
+        let mut spool = self.spool();
+        spool.forget_below(durable);
+        let full = spool.bytes() >= limits::SPOOL_BYTES;
+        self.progress
+            .send_if_modified(|progress| std::mem::replace(&mut progress.full, full) != full);
+    }
+
+    /// Removes the spool.
+    pub(crate) fn remove(&self) {
+        self.spool().remove();
+    }
+
+    fn spool(&self) -> MutexGuard<'_, Spool> {
+        // No method leaves the spool half changed, so a panic elsewhere does not spoil it.
+        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,48 @@
+//! The runner: asks the daemon for jobs, executes their steps, streams their output and uploads their artifacts.
+//!
+//! It never reads the daemon's state or a Git repository; everything it knows came over HTTP. A job runs here at most
+//! once, nothing of it outlives it on this machine, and a daemon that goes away and comes back neither stops a job nor
+//! loses a line of its log.
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests lay out files and start the programs they are about"
+    )
+)]
+
+mod artifact;
+mod backoff;
+mod clock;
+mod commands;
+mod configuration;
+mod contact;
+mod environment;
+mod error_chain;
+mod evaluation;
+mod execution;
+mod job_log;
+pub mod limits;
+mod link;
+mod log_shipper;
+mod options;
+mod output;
+mod polls;
+mod process_group;
+mod session;
+mod shutdown;
+mod spool;
+mod step;
+mod stop;
+mod timeline;
+mod workdir;
+mod worker;
+
+pub use commands::main;
+pub use configuration::{Configuration, ConfigurationError, RegisteredAs, folder_of};
+pub use environment::HostEnvironment;
+pub use options::Options;
+pub use session::{SessionError, Setup, serve};
+pub use shutdown::Urgency;
+pub use workdir::WorkdirError;

@@ -1,0 +1,7 @@
+//! The program `everscan-runner`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    runner::main(std::env::args_os().collect())
+}

@@ -1,0 +1,32 @@
+//! The spans of time a runner works with, so that a test need not wait as long as a user would.
+
+use std::time::Duration;
+
+use crate::limits;
+
+/// Spans of time; the default is what the documentation promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+    /// How long log lines and step changes wait for others.
+    pub ship_after: Duration,
+    /// How long a job that may be retried goes on without contact.
+    pub silence: Duration,
+    /// How long after a deadline the runner stops a job that the daemon has not cancelled.
+    pub deadline_allowance: Duration,
+    /// How long a runner that stops at once tries to say so.
+    pub last_words: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            grace: limits::GRACE,
+            ship_after: limits::SHIP_AFTER,
+            silence: limits::SILENCE,
+            deadline_allowance: limits::DEADLINE_ALLOWANCE,
+            last_words: limits::LAST_WORDS,
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! A runner's session with the daemon: says hello, asks for work, starts a worker for each job, stops those the daemon
+//! cancels, and says goodbye. What it holds is every job from the moment its offer was read until its worker has ended,
+//! so that the daemon can tell a lost job from a running one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::{Client, Error as ClientError, PollAnswer, Secret};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
+use uuid::Uuid;
+use wire::{Hello, JobAssigned, Message, Poll};
+
+use crate::backoff::Backoff;
+use crate::configuration::Configuration;
+use crate::contact::Contact;
+use crate::environment::HostEnvironment;
+use crate::error_chain::chain;
+use crate::limits;
+use crate::options::Options;
+use crate::polls::Polls;
+use crate::shutdown::Urgency;
+use crate::stop::{Stop, StopSignal};
+use crate::workdir::{self, Workdir, WorkdirError};
+use crate::worker::{Workshop, work};
+
+/// What a runner runs with.
+#[derive(Debug)]
+pub struct Setup {
+    /// The registered runner.
+    pub configuration: Configuration,
+    /// Where its configuration is kept; renewed tokens and log spools go there too.
+    pub folder: PathBuf,
+    /// What steps may inherit.
+    pub environment: HostEnvironment,
+    /// Spans of time.
+    pub options: Options,
+}
+
+/// Why a session ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The daemon does not accept the session token.
+    #[error("the daemon at {url} does not know this runner any more")]
+    Unknown {
+        /// The daemon.
+        url: String,
+        /// What it said.
+        source: ClientError,
+    },
+    /// The daemon's address or TLS cannot be used.
+    #[error("cannot talk to the daemon")]
+    Client(#[source] ClientError),
+    /// The jobs have no place to work in.
+    #[error(transparent)]
+    Workdir(#[from] WorkdirError),
+}
+
+/// Works for the daemon until told to end, and returns when no job is left.
+///
+/// # Errors
+/// [`SessionError`]; the jobs in hand are finished first.
+pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
+    let configuration = setup.configuration;
+    let url = configuration.url.clone();
+    let anonymous = Client::new(&url, None).map_err(SessionError::Client)?;
+    let workdir = Workdir::open(&configuration.workdir)?;
+    workdir::remove_leftovers(&setup.folder.join("spool"));
+    let client = anonymous.with_token(Secret::new(configuration.token.clone()));
+    let contact = Contact::new();
+    let workshop = Workshop {
+        client: anonymous,
+        url,
+        folder: setup.folder,
+        workdir,
+        environment: setup.environment,
+        options: setup.options,
+        contact,
+    };
+    let session = Session {
+        client,
+        configuration,
+        workshop: Arc::new(workshop),
+        held: BTreeMap::new(),
+        workers: JoinSet::new(),
+        jobs_of_workers: BTreeMap::new(),
+        polls: Polls::default(),
+        outdated: true,
+        backoff: Backoff::default(),
+        poll_after: Instant::now(),
+        give_up_at: None,
+        shutdown,
+    };
+    session.run().await
+}
+
+/// A job in hand.
+#[derive(Debug)]
+struct Held {
+    stop: StopSignal,
+    /// An offer whose worker waits until all polls in flight are at least this new.
+    waiting: Option<(JobAssigned, u64)>,
+}
+
+struct Session {
+    client: Client,
+    configuration: Configuration,
+    workshop: Arc<Workshop>,
+    held: BTreeMap<Uuid, Held>,
+    workers: JoinSet<()>,
+    jobs_of_workers: BTreeMap<Id, Uuid>,
+    polls: Polls,
+    /// The newest poll does not say what is true now, or none is in flight.
+    outdated: bool,
+    backoff: Backoff,
+    poll_after: Instant,
+    give_up_at: Option<Instant>,
+    shutdown: watch::Receiver<Urgency>,
+}
+
+/// All that can wake the session.
+enum Wake {
+    Answer(bool, Result<PollAnswer, ClientError>),
+    WorkerEnded(Result<(Id, ()), JoinError>),
+    Shutdown(Urgency),
+    PollDue,
+    OutOfPatience,
+}
+
+impl Session {
+    async fn run(mut self) -> Result<(), SessionError> {
+        let mut ended = self.say_hello().await;
+        while ended.is_ok() && !self.is_through() {
+            let wake = self.next_wake().await;
+            ended = self.on_wake(wake);
+        }
+        if ended.is_err() {
+            // The workers have tokens of their own.
+            self.finish_jobs().await;
+        } else {
+            self.say_goodbye().await;
+        }
+        ended
+    }
+
+    fn urgency(&self) -> Urgency {
+        *self.shutdown.borrow()
+    }
+
+    fn is_through(&self) -> bool {
+        self.urgency() >= Urgency::Drain && self.held.is_empty()
+    }
+
+    async fn say_hello(&mut self) -> Result<(), SessionError> {
+        let hello = Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        while self.urgency() == Urgency::None {
+            let said = tokio::select! {
+                said = self.client.hello(&hello) => said,
+                _ = urgency_above(&mut self.shutdown, Urgency::None) => return Ok(()),
+            };
+            let Err(error) = said else {
+                self.workshop.contact.heard();
+                self.backoff.succeeded();
+                tracing::info!(
+                    url = self.configuration.url,
+                    name = self.configuration.name,
+                    "ready"
+                );
+                return Ok(());
+            };
+            let pause = self.after_error(error)?;
+            tokio::select! {
+                () = sleep_until(Instant::now() + pause) => {}
+                _ = urgency_above(&mut self.shutdown, Urgency::None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn next_wake(&mut self) -> Wake {
+        if self.outdated && self.polls.has_room() && self.poll_after <= Instant::now() {
+            self.outdated = false;
+            self.polls.send(self.client.clone(), self.poll());
+        }
+        let urgency = self.urgency();
+        let poll_after = self.poll_after;
+        let is_due = self.outdated && self.polls.has_room();
+        let give_up = patience_ends(self.give_up_at);
+        tokio::select! {
+            (newest, answer) = self.polls.answer() => Wake::Answer(newest, answer),
+            Some(ended) = self.workers.join_next_with_id() => Wake::WorkerEnded(ended),
+            urgency = urgency_above(&mut self.shutdown, urgency) => Wake::Shutdown(urgency),
+            () = sleep_until(poll_after), if is_due => Wake::PollDue,
+            () = give_up => Wake::OutOfPatience,
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> Result<(), SessionError> {
+        match wake {
+            Wake::Answer(newest, Ok(answer)) => {
+                self.outdated |= newest;
+                self.take(answer);
+                self.start_waiting_workers();
+            }
+            Wake::Answer(newest, Err(error)) => {
+                self.outdated |= newest;
+                let pause = self.after_error(error)?;
+                // The end of a poll that was replaced already delays nothing.
+                if newest {
+                    self.poll_after = Instant::now() + pause;
+                }
+                self.start_waiting_workers();
+            }
+            Wake::WorkerEnded(ended) => self.release(ended),
+            Wake::Shutdown(urgency) => self.hurry(urgency),
+            Wake::PollDue => {}
+            Wake::OutOfPatience => self.abandon(),
+        }
+        Ok(())
+    }
+
+    fn poll(&self) -> Poll {
+        let capacity = match self.urgency() {
+            Urgency::None => self.configuration.capacity,
+            Urgency::Drain | Urgency::Cancel | Urgency::Abandon => 0,
+        };
+        Poll {
+            capacity,
+            holding: self.held.keys().copied().collect(),
+        }
+    }
+
+    fn take(&mut self, answer: PollAnswer) {
+        self.workshop.contact.heard();
+        self.backoff.succeeded();
+        self.poll_after = Instant::now();
+        if let Some(token) = answer.renewed_token {
+            self.renew(token);
+        }
+        for message in answer.messages {
+            match message {
+                Message::JobAssigned(offer) => self.hold(offer),
+                Message::JobCancelled(cancelled) => {
+                    if let Some(held) = self.held.get(&cancelled.id) {
+                        held.stop.request(Stop::Cancelled);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores a token and then uses it, so that a restart never begins with an older one. When the disk refuses, the old
+    /// one goes on while it lasts, and the daemon offers another.
+    fn renew(&mut self, token: Secret) {
+        let renewed = Configuration {
+            token: token.expose().to_owned(),
+            ..self.configuration.clone()
+        };
+        match renewed.save(&self.workshop.folder) {
+            Ok(()) => {
+                self.configuration = renewed;
+                self.client = self.client.with_token(token);
+            }
+            Err(error) => {
+                let error = chain(&error);
+                tracing::error!(error, "cannot keep the renewed session token");
+            }
+        }
+    }
+
+    fn hold(&mut self, offer: JobAssigned) {
+        // A runner that ends lets the offer lapse; one that holds the job already has read it before.
+        if self.urgency() >= Urgency::Drain || self.held.contains_key(&offer.id) {
+            return;
+        }
+        let held = Held {
+            stop: StopSignal::new(),
+            waiting: Some((offer.clone(), self.polls.next_number())),
+        };
+        self.held.insert(offer.id, held);
+        self.outdated = true;
+    }
+
+    fn start_waiting_workers(&mut self) {
+        for (job, held) in &mut self.held {
+            if let Some((offer, _)) = held
+                .waiting
+                .take_if(|(_, first_poll)| self.polls.all_know(*first_poll))
+            {
+                let worker = work(Arc::clone(&self.workshop), offer, held.stop.clone());
+                let id = self.workers.spawn(worker).id();
+                self.jobs_of_workers.insert(id, *job);
+            }
+        }
+    }
+
+    fn release(&mut self, ended: Result<(Id, ()), JoinError>) {
+        let id = match ended {
+            Ok((id, ())) => id,
+            Err(error) => {
+                tracing::error!(%error, "a worker broke off");
+                error.id()
+            }
+        };
+        if let Some(job) = self.jobs_of_workers.remove(&id) {
+            self.held.remove(&job);
+            self.outdated = true;
+        }
+    }
+
+    fn hurry(&mut self, urgency: Urgency) {
+        self.outdated = true;
+        match urgency {
+            Urgency::None => {}
+            Urgency::Drain => {
+                tracing::info!(jobs = self.held.len(), "taking no new jobs");
+            }
+            Urgency::Cancel => {
+                tracing::info!(jobs = self.held.len(), "cancelling the running jobs");
+                for held in self.held.values() {
+                    held.stop.request(Stop::RunnerStopped);
+                }
+                let options = self.workshop.options;
+                let patience = options.grace + limits::AFTER_KILL + options.last_words;
+                self.give_up_at = Some(Instant::now() + patience);
+            }
+            Urgency::Abandon => self.abandon(),
+        }
+        // Offers that wait for a poll will not be taken.
+        self.held.retain(|_, held| held.waiting.is_none());
+    }
+
+    /// Drops every worker; the process groups die with them.
+    fn abandon(&mut self) {
+        self.give_up_at = None;
+        self.workers.abort_all();
+    }
+
+    /// Takes note of a failed request. Gives the pause before the next.
+    fn after_error(&mut self, error: ClientError) -> Result<Duration, SessionError> {
+        if matches!(error.status(), Some(401 | 403 | 404)) {
+            return Err(SessionError::Unknown {
+                url: self.configuration.url.clone(),
+                source: error,
+            });
+        }
+        let pause = self.backoff.failed();
+        tracing::warn!(error = chain(&error), ?pause, "cannot ask for work");
+        Ok(pause)
+    }
+
+    /// Waits for the jobs in hand without a session.
+    async fn finish_jobs(&mut self) {
+        while !self.workers.is_empty() {
+            let urgency = self.urgency();
+            tokio::select! {
+                Some(ended) = self.workers.join_next_with_id() => self.release(ended),
+                urgency = urgency_above(&mut self.shutdown, urgency) => self.hurry(urgency),
+                () = patience_ends(self.give_up_at) => self.abandon(),
+            }
+        }
+    }
+
+    async fn say_goodbye(&self) {
+        let goodbye = Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        match timeout(
+            self.workshop.options.last_words,
+            self.client.goodbye(&goodbye),
+        )
+        .await
+        {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(error = chain(&error), "left without a goodbye"),
+            Err(_) => tracing::warn!("left without a goodbye: no answer in time"),
+        }
+    }
+}
+
+/// Waits until the end is more urgent than it was. Somebody who cannot tell any more does not.
+async fn urgency_above(shutdown: &mut watch::Receiver<Urgency>, known: Urgency) -> Urgency {
+    let above = shutdown.wait_for(|urgency| *urgency > known).await;
+    let above = above.map(|urgency| *urgency);
+    match above {
+        Ok(urgency) => urgency,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+async fn patience_ends(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,133 @@
+use super::*;
+use tempfile::TempDir;
+
+fn record(number: u64) -> NewLogRecord {
+    NewLogRecord {
+        at: DateTime::from_timestamp_micros(1_790_000_000_123_456).unwrap(),
+        step: (!number.is_multiple_of(3)).then_some(number as u32),
+        stream: match number % 3 {
+            0 => Stream::Runner,
+            1 => Stream::Stdout,
+            _ => Stream::Stderr,
+        },
+        text: format!("line {number} \0 ü {}", "x".repeat(number as usize % 50)),
+    }
+}
+
+fn records(range: std::ops::Range<u64>) -> Vec<NewLogRecord> {
+    range.map(record).collect()
+}
+
+fn spool(segment_bytes: u64) -> (TempDir, Spool) {
+    let folder = TempDir::new().unwrap();
+    let spool = Spool::with_segments_of(folder.path().join("spool/job"), 0, segment_bytes);
+    (folder, spool)
+}
+
+fn files(spool: &Spool) -> usize {
+    std::fs::read_dir(&spool.folder).map_or(0, Iterator::count)
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let (_folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
+    spool.append(&records(0..4)).unwrap();
+    spool.append(&records(4..10)).unwrap();
+    assert_eq!(spool.next(), 10);
+    assert_eq!(spool.read(0, usize::MAX).unwrap(), records(0..10));
+    assert_eq!(spool.read(10, usize::MAX).unwrap(), []);
+    assert_eq!(spool.read(7, usize::MAX).unwrap(), records(7..10));
+}
+
+#[test]
+fn a_job_that_writes_nothing_makes_no_file() {
+    let (folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
+    spool.append(&[]).unwrap();
+    assert_eq!(spool.read(0, 100).unwrap(), []);
+    spool.remove();
+    assert!(!folder.path().join("spool").exists());
+}
+
+#[test]
+fn a_batch_is_bounded_but_never_empty() {
+    let (_folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
+    spool.append(&records(0..100)).unwrap();
+    let mut from = 0;
+    while from < 100 {
+        let batch = spool.read(from, 1000).unwrap();
+        let json = serde_json::to_vec(&batch).unwrap();
+        assert!(
+            !batch.is_empty() && json.len() <= 1000,
+            "{} bytes",
+            json.len()
+        );
+        assert_eq!(batch, records(from..from + batch.len() as u64));
+        from += batch.len() as u64;
+    }
+    assert_eq!(spool.read(3, 1).unwrap(), records(3..4));
+}
+
+#[test]
+fn records_larger_than_a_block_together_are_read_across_blocks() {
+    let (_folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
+    let long = |number: usize| NewLogRecord {
+        text: "\u{1}".repeat(limits::LINE_BYTES - number),
+        ..record(1)
+    };
+    let all: Vec<_> = (0..12).map(long).collect();
+    spool.append(&all).unwrap();
+    assert_eq!(spool.read(0, usize::MAX).unwrap(), all);
+    assert_eq!(spool.read(11, usize::MAX).unwrap(), all[11..]);
+    let batch = spool.read(0, limits::BATCH_BYTES).unwrap();
+    assert!(serde_json::to_vec(&batch).unwrap().len() <= limits::BATCH_BYTES);
+}
+
+#[test]
+fn durable_segments_are_forgotten_and_the_rest_can_be_read_again() {
+    let (_folder, mut spool) = spool(200);
+    for number in 0..50 {
+        spool.append(&[record(number)]).unwrap();
+    }
+    let before = files(&spool);
+    assert!(before > 5);
+    assert_eq!(spool.read(0, usize::MAX).unwrap(), records(0..50));
+    spool.forget_below(25);
+    assert!(files(&spool) < before);
+    assert_eq!(spool.read(25, usize::MAX).unwrap(), records(25..50));
+    assert!(matches!(
+        spool.read(0, 1),
+        Err(SpoolError::Forgotten { number: 0 })
+    ));
+    spool.append(&[record(50)]).unwrap();
+    assert_eq!(spool.read(50, usize::MAX).unwrap(), records(50..51));
+    spool.forget_below(51);
+    assert_eq!(spool.read(51, usize::MAX).unwrap(), []);
+    spool.append(&[record(51)]).unwrap();
+    assert_eq!(spool.read(51, usize::MAX).unwrap(), records(51..52));
+}
+
+#[test]
+fn numbers_outside_the_spool_are_refused() {
+    let (folder, _) = spool(0);
+    let mut spool = Spool::new(folder.path().join("later"), 7);
+    assert!(spool.read(8, 1).is_err());
+    spool.append(&records(7..9)).unwrap();
+    assert_eq!(spool.read(7, usize::MAX).unwrap(), records(7..9));
+    assert!(matches!(
+        spool.read(6, 1),
+        Err(SpoolError::Forgotten { number: 6 })
+    ));
+    assert!(matches!(
+        spool.read(10, 1),
+        Err(SpoolError::Forgotten { number: 10 })
+    ));
+}
+
+#[test]
+fn a_damaged_record_is_an_error_and_no_panic() {
+    let (_folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
+    spool.append(&records(0..3)).unwrap();
+    let segment = &spool.segments[0];
+    segment.file.write_all_at(&[0xff; 8], 0).unwrap();
+    assert!(matches!(spool.read(0, 100), Err(SpoolError::Read { .. })));
+}

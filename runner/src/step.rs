@@ -1,0 +1,271 @@
+//! Runs one script: in a file of its own, in a process group of its own, with its output going to the job's log as it
+//! comes. A script that has ended is not waited for any further because somebody still holds its output open.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use wire::Stream;
+
+use crate::environment::Environment;
+use crate::error_chain::chain;
+use crate::job_log::JobLog;
+use crate::limits;
+use crate::output::LineSplitter;
+use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program};
+use crate::stop::{Stop, StopSignal};
+
+/// The shells of a step that names none; the first one present is taken.
+const DEFAULT_SHELLS: [&[&str]; 2] = [
+    &["bash", "--noprofile", "--norc", "-eo", "pipefail"],
+    &["sh", "-e"],
+];
+
+/// One script and all it needs.
+#[derive(Debug)]
+pub(crate) struct Script<'a> {
+    /// The step's position.
+    pub(crate) step: u32,
+    /// The script after its templates were replaced.
+    pub(crate) text: &'a str,
+    /// The shell's words; the script's path is added to them.
+    pub(crate) shell: Option<&'a [String]>,
+    /// Where the text goes for as long as the step runs.
+    pub(crate) path: PathBuf,
+    /// Where the script starts.
+    pub(crate) folder: &'a Path,
+    /// How long it may run.
+    pub(crate) timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub(crate) grace: Duration,
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StepEnd {
+    /// By itself.
+    Exited(Exit),
+    /// Its own time was up.
+    TimedOut(Duration),
+    /// The job stops.
+    Stopped,
+    /// It could not be started or watched.
+    Broken(String),
+}
+
+/// Runs a script to its end, after which nothing of its process group is left.
+pub(crate) async fn run(
+    script: &Script<'_>,
+    environment: &Environment,
+    log: &JobLog,
+    stop: &StopSignal,
+) -> StepEnd {
+    let (group, output, _file) = match start(script, environment) {
+        Ok(started) => started,
+        Err(reason) => return StepEnd::Broken(reason),
+    };
+    let (ended, finish) = oneshot::channel();
+    let supervise = async {
+        let end = supervise(group, script, stop).await;
+        // The other side ends with this message and not before.
+        let _ = ended.send(());
+        end
+    };
+    let (end, copied) = tokio::join!(
+        supervise,
+        copy_output(output, finish, script.step, log, stop)
+    );
+    match copied {
+        Ok(()) => end,
+        Err(error) => StepEnd::Broken(format!("cannot read the script's output: {error}")),
+    }
+}
+
+async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSignal) -> StepEnd {
+    let time_is_up = async {
+        match script.timeout {
+            Some(timeout) => {
+                sleep(timeout).await;
+                timeout
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let end = tokio::select! {
+        biased;
+        exit = group.exited() => match exit {
+            Ok(exit) => StepEnd::Exited(exit),
+            Err(error) => StepEnd::Broken(format!("cannot wait for the script: {error}")),
+        },
+        _ = stop.requested() => StepEnd::Stopped,
+        timeout = time_is_up => StepEnd::TimedOut(timeout),
+    };
+    group.end(script.grace).await;
+    end
+}
+
+/// The file a script is read from; removed with this value.
+struct ScriptFile<'a>(&'a Path);
+
+impl<'a> ScriptFile<'a> {
+    fn write(path: &'a Path, text: &str) -> io::Result<Self> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o700)
+            .open(path)?;
+        let written = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(written)
+    }
+}
+
+impl Drop for ScriptFile<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(self.0) {
+            tracing::debug!(path = %self.0.display(), %error, "the script was removed already");
+        }
+    }
+}
+
+fn start<'a>(
+    script: &'a Script<'_>,
+    environment: &Environment,
+) -> Result<(ProcessGroup, Output, ScriptFile<'a>), String> {
+    let entries = environment.entries().map_err(|error| error.to_string())?;
+    let (program, words) = find_shell(script, environment)?;
+    let file = ScriptFile::write(&script.path, script.text)
+        .map_err(|error| format!("cannot write the script file: {error}"))?;
+    let arguments: Vec<OsString> = words
+        .into_iter()
+        .map(OsString::from)
+        .chain([script.path.clone().into_os_string()])
+        .collect();
+    let (group, output) = ProcessGroup::spawn(&Invocation {
+        program: &program,
+        arguments: &arguments,
+        environment: &entries,
+        folder: script.folder,
+    })
+    .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    Ok((group, output, file))
+}
+
+/// The shell's executable and its arguments before the script.
+fn find_shell<'a>(
+    script: &Script<'a>,
+    environment: &Environment,
+) -> Result<(PathBuf, Vec<&'a str>), String> {
+    let find = |program: &str| find_program(program, environment.path(), script.folder);
+    let Some(words) = script.shell else {
+        return DEFAULT_SHELLS
+            .iter()
+            .find_map(|words| {
+                let (program, arguments) = words.split_first()?;
+                Some((find(program)?, arguments.to_vec()))
+            })
+            .ok_or_else(|| "neither bash nor sh is in the PATH of this step".to_owned());
+    };
+    let (program, arguments) = words
+        .split_first()
+        .ok_or_else(|| "the step's shell is empty".to_owned())?;
+    let found = find(program).ok_or_else(|| {
+        format!("shell {program:?} is not installed or not in the PATH of this step")
+    })?;
+    Ok((found, arguments.iter().map(String::as_str).collect()))
+}
+
+/// Copies both outputs into the log until told to finish, and then what is left in the pipes. A log that cannot be kept
+/// stops the job; the script's output is read on, so that the script does not hang meanwhile.
+async fn copy_output(
+    output: Output,
+    mut finish: oneshot::Receiver<()>,
+    step: u32,
+    log: &JobLog,
+    stop: &StopSignal,
+) -> io::Result<()> {
+    let sink = |stream, lines| {
+        if let Err(error) = log.write(Some(step), stream, lines) {
+            stop.request(Stop::LogFailed(chain(&error)));
+        }
+    };
+    let mut stdout = PipeReader::new(output.stdout, Stream::Stdout);
+    let mut stderr = PipeReader::new(output.stderr, Stream::Stderr);
+    loop {
+        let full = log.is_full();
+        tokio::select! {
+            _ = &mut finish => break,
+            lines = stdout.lines(), if !full && !stdout.ended => sink(Stream::Stdout, lines?),
+            lines = stderr.lines(), if !full && !stderr.ended => sink(Stream::Stderr, lines?),
+            () = log.has_room(), if full => {}
+        }
+    }
+    for reader in [stdout, stderr] {
+        sink(reader.stream, reader.rest()?);
+    }
+    Ok(())
+}
+
+/// One of a script's outputs.
+struct PipeReader {
+    pipe: pipe::Receiver,
+    stream: Stream,
+    splitter: LineSplitter,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl PipeReader {
+    fn new(pipe: pipe::Receiver, stream: Stream) -> Self {
+        Self {
+            pipe,
+            stream,
+            splitter: LineSplitter::default(),
+            buffer: vec![0; limits::READ_PIECE],
+            ended: false,
+        }
+    }
+
+    /// Waits for bytes and takes the lines they finish. Loses nothing when it is dropped while it waits.
+    async fn lines(&mut self) -> io::Result<Vec<String>> {
+        let mut lines = Vec::new();
+        self.pipe.readable().await?;
+        match self.pipe.try_read(&mut self.buffer) {
+            Ok(0) => self.ended = true,
+            Ok(length) => self
+                .splitter
+                .push(&self.buffer[..length], &mut |line| lines.push(line)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        Ok(lines)
+    }
+
+    /// Takes what is in the pipe, and the unfinished line. The pipe itself is asked, since tokio answers from what it
+    /// knew when it last looked.
+    fn rest(mut self) -> io::Result<Vec<String>> {
+        let mut lines = Vec::new();
+        let mut left = limits::DRAIN_BYTES;
+        while !self.ended && left > 0 {
+            match rustix::io::read(&self.pipe, &mut self.buffer[..]) {
+                Ok(0) => self.ended = true,
+                Ok(length) => {
+                    left = left.saturating_sub(length);
+                    self.splitter
+                        .push(&self.buffer[..length], &mut |line| lines.push(line));
+                }
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.splitter.finish(&mut |line| lines.push(line));
+        Ok(lines)
+    }
+}

@@ -1,0 +1,85 @@
+//! What has happened to a job's steps so far, and the reports of it. A report carries all steps, so only the newest
+//! matters; reports are for those who watch, since the completion says everything again.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+use wire::{StepOutcome, StepReport, StepStatus};
+
+use crate::backoff::Backoff;
+use crate::link::{Link, Verdict};
+
+/// The steps that started, ended or were skipped, in order.
+#[derive(Debug)]
+pub(crate) struct Timeline(watch::Sender<Vec<StepReport>>);
+
+impl Timeline {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(Vec::new()))
+    }
+
+    /// Adds a step's state, or replaces what was known of it.
+    pub(crate) fn record(&self, report: StepReport) {
+        self.0.send_modify(|steps| {
+            match steps.iter_mut().find(|step| step.index == report.index) {
+                Some(step) => *step = report,
+                None => steps.push(report),
+            }
+        });
+    }
+
+    /// Adds the steps that were never looked at, when a job ends before them.
+    pub(crate) fn skip_missing(&self, count: usize) {
+        self.0.send_modify(|steps| {
+            let first = steps.len();
+            let missing = (0..).take(count).skip(first);
+            steps.extend(missing.map(|index| StepReport {
+                index,
+                status: StepStatus::Skipped,
+                outcome: Some(StepOutcome::Skipped),
+                exit_code: None,
+                error: None,
+                started_at: None,
+                finished_at: None,
+            }));
+        });
+    }
+
+    /// Everything so far.
+    pub(crate) fn steps(&self) -> Vec<StepReport> {
+        self.0.borrow().clone()
+    }
+
+    /// Lets a reporter follow.
+    pub(crate) fn watch(&self) -> watch::Receiver<Vec<StepReport>> {
+        self.0.subscribe()
+    }
+}
+
+/// Reports changes, each after a moment in which others may join it, until the timeline is dropped or the job is over.
+pub(crate) async fn report(
+    mut steps: watch::Receiver<Vec<StepReport>>,
+    link: Link,
+    ship_after: Duration,
+) {
+    let mut backoff = Backoff::default();
+    while steps.changed().await.is_ok() {
+        sleep(ship_after).await;
+        let timeline = wire::Timeline {
+            steps: steps.borrow_and_update().clone(),
+        };
+        let request = link.client.timeline(link.job, &timeline).await;
+        match link.judge(request) {
+            Ok(()) => backoff.succeeded(),
+            Err(failure) => match failure.verdict {
+                Verdict::Again => {
+                    link.pause(&mut backoff, &failure).await;
+                    steps.mark_changed();
+                }
+                Verdict::LogFrom(_) | Verdict::Refused => {}
+                Verdict::Over => return,
+            },
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The folders a runner works in: private to its user, one per job, locked against a second runner, and cleared of what
+//! a killed runner left. Removal never follows a link.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+/// Holds the lock; never removed, since a lock on a removed file locks nothing.
+const LOCK: &str = ".everscan-runner.lock";
+
+/// Length of a job id as text.
+const ID_BYTES: usize = 36;
+
+/// A working directory that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkdirError {
+    /// Another runner uses it.
+    #[error("the working directory {} is in use by another runner", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It cannot be made or written.
+    #[error("cannot use the working directory {}", path.display())]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A working directory that belongs to this process while the value lives.
+#[derive(Debug)]
+pub(crate) struct Workdir {
+    path: PathBuf,
+    /// The lock goes with the open file.
+    _lock: File,
+}
+
+impl Workdir {
+    /// Makes the directory when it is missing, locks it and removes what earlier jobs left.
+    ///
+    /// # Errors
+    /// [`WorkdirError`].
+    pub(crate) fn open(path: &Path) -> Result<Self, WorkdirError> {
+        let unusable = |source| WorkdirError::Unusable {
+            path: path.to_owned(),
+            source,
+        };
+        make_private_folder(path).map_err(unusable)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path.join(LOCK))
+            .map_err(unusable)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(WorkdirError::InUse {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        }
+        // Scripts start in folders below it, wherever the runner was started.
+        let path = path.canonicalize().map_err(unusable)?;
+        remove_leftovers(&path);
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Where a job works.
+    pub(crate) fn job_folder(&self, job: Uuid) -> PathBuf {
+        self.path.join(job.to_string())
+    }
+
+    /// Makes the empty folder of a job.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn make_job_folder(&self, job: Uuid) -> io::Result<PathBuf> {
+        let folder = self.job_folder(job);
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(folder)
+    }
+
+    /// Where the script of a job's step goes: beside the job's folder, so that no artifact can hold it.
+    pub(crate) fn script_path(&self, job: Uuid, step: u32) -> PathBuf {
+        self.path.join(format!("{job}-step-{step}"))
+    }
+
+    /// Where an artifact is packed.
+    pub(crate) fn pack_path(&self, job: Uuid) -> PathBuf {
+        self.path.join(format!("{job}-artifact.zip"))
+    }
+}
+
+/// Makes a folder, and those above it, that only this user can enter.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Makes a file that must not exist yet and that only this user can open.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Removes everything in a folder whose name begins with a job id: no job outlives its runner.
+pub(crate) fn remove_leftovers(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_of_a_job = name
+            .to_str()
+            .and_then(|name| name.get(..ID_BYTES))
+            .is_some_and(|id| Uuid::try_parse(id).is_ok());
+        if is_of_a_job {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a file or a tree. A script may have taken away its own right to remove what is in a folder; that is given
+/// back first. What cannot be removed is told and left.
+pub(crate) fn remove(path: &Path) {
+    let removed = match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|_| {
+            make_removable(path);
+            std::fs::remove_dir_all(path)
+        }),
+        Ok(_) => std::fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "cannot remove what a job left")
+        }
+    }
+}
+
+/// Opens every folder of a tree for its owner, without recursion: a script can nest folders deeper than a stack.
+fn make_removable(path: &Path) {
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // Failure shows when the removal is tried again.
+        let _ = std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700));
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        folders.extend(entries.flatten().filter_map(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_folder.then(|| entry.path())
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use tempfile::TempDir;
+
+    #[test]
+    fn a_second_runner_is_refused() {
+        let folder = TempDir::new().unwrap();
+        let first = Workdir::open(folder.path()).unwrap();
+        assert!(matches!(
+            Workdir::open(folder.path()),
+            Err(WorkdirError::InUse { .. })
+        ));
+        drop(first);
+        Workdir::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn leftovers_go_and_everything_else_stays() {
+        let folder = TempDir::new().unwrap();
+        let outside = TempDir::new().unwrap();
+        std::fs::write(outside.path().join("keep"), "").unwrap();
+        let job = Uuid::now_v7();
+        let left = folder.path().join(job.to_string());
+        std::fs::create_dir_all(left.join("deep/er")).unwrap();
+        symlink(outside.path(), left.join("link")).unwrap();
+        std::fs::set_permissions(left.join("deep"), PermissionsExt::from_mode(0o500)).unwrap();
+        std::fs::write(folder.path().join(format!("{job}-step-0")), "").unwrap();
+        std::fs::write(folder.path().join("notes"), "").unwrap();
+
+        let workdir = Workdir::open(folder.path()).unwrap();
+
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, [LOCK, "notes"]);
+        assert!(outside.path().join("keep").exists());
+        let made = workdir.make_job_folder(job).unwrap();
+        let mode = std::fs::metadata(&made).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}

@@ -1,0 +1,377 @@
+//! One job from its offer to its acknowledged completion: claim, execute, ship, upload, complete, clean up. The daemon
+//! may be away at any time; everything is said again until it is answered, while the steps go on.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::{ArtifactUpload, Client};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use wire::{Assignment, CompleteJob, JobFailure, ScanArtifact};
+
+use crate::artifact::{ArtifactError, Packed, pack};
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::contact::Contact;
+use crate::environment::HostEnvironment;
+use crate::error_chain::chain;
+use crate::evaluation::{Evaluation, Site};
+use crate::execution::{Conclusion, Execution};
+use crate::job_log::JobLog;
+use crate::limits;
+use crate::link::{Link, Verdict};
+use crate::log_shipper::LogShipper;
+use crate::options::Options;
+use crate::spool;
+use crate::stop::{Stop, StopSignal};
+use crate::timeline::{self, Timeline};
+use crate::workdir::{self, Workdir};
+
+/// What all workers of a runner share.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    /// The daemon; carries no token a worker may use.
+    pub(crate) client: Client,
+    /// What steps see as `SERVICE_URL`.
+    pub(crate) url: String,
+    /// The runner's own folder.
+    pub(crate) folder: std::path::PathBuf,
+    /// Where jobs work.
+    pub(crate) workdir: Workdir,
+    /// What steps may inherit.
+    pub(crate) environment: HostEnvironment,
+    /// Spans of time.
+    pub(crate) options: Options,
+    /// Told of every answer.
+    pub(crate) contact: Contact,
+}
+
+/// Claims and executes the offered job, until it is over or somebody asks it to stop. Leaves nothing behind.
+pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop: StopSignal) {
+    let link = Link {
+        client: workshop.client.with_token(client::Secret::new(offer.token)),
+        job: offer.id,
+        stop,
+        contact: workshop.contact.clone(),
+    };
+    let Some(assignment) = claim(&link).await else {
+        return;
+    };
+    tracing::info!(job = %link.job, scan = assignment.scan, "job started");
+    let worker = Worker {
+        log: Arc::new(JobLog::new(
+            spool::folder_of(&workshop.folder, link.job),
+            assignment.next_log_record,
+        )),
+        timeline: Timeline::new(),
+        workshop: &workshop,
+        link,
+        assignment,
+    };
+    worker.run().await;
+    worker.clean_up().await;
+    tracing::info!(job = %worker.link.job, "job ended");
+}
+
+/// Claims the job. `None` when somebody else has it, it is over, or it was cancelled meanwhile.
+async fn claim(link: &Link) -> Option<Assignment> {
+    let mut backoff = Backoff::default();
+    loop {
+        let attempt = async {
+            match link.judge(link.client.resolve(link.job).await) {
+                Ok(assignment) => Some(assignment),
+                Err(failure) => {
+                    if failure.verdict == Verdict::Again {
+                        link.pause(&mut backoff, &failure).await;
+                    } else {
+                        let reason = chain(&failure.error);
+                        tracing::debug!(job = %link.job, reason, "offer lapsed");
+                        link.stop.request(Stop::JobOver);
+                    }
+                    None
+                }
+            }
+        };
+        tokio::select! {
+            // A claim whose answer is under way is read before a stop is looked at, so that a claimed job is completed.
+            biased;
+            assignment = attempt => match assignment {
+                Some(assignment) => return Some(assignment),
+                None if link.stop.reason().is_some() => return None,
+                None => {}
+            },
+            _ = link.stop.requested() => return None,
+        }
+    }
+}
+
+struct Worker<'a> {
+    workshop: &'a Workshop,
+    link: Link,
+    assignment: Assignment,
+    log: Arc<JobLog>,
+    timeline: Timeline,
+}
+
+impl Worker<'_> {
+    async fn run(&self) {
+        let mut helpers = JoinSet::new();
+        helpers.spawn(watch(
+            self.link.clone(),
+            Deadlines::of(&self.assignment, self.workshop.options.deadline_allowance),
+            self.assignment
+                .retries
+                .then_some(self.workshop.options.silence),
+        ));
+        helpers.spawn(timeline::report(
+            self.timeline.watch(),
+            self.link.clone(),
+            self.workshop.options.ship_after,
+        ));
+        let shipper = LogShipper::new(
+            Arc::clone(&self.log),
+            self.link.clone(),
+            self.workshop.options.ship_after,
+        );
+        let mut shipping = JoinSet::new();
+        shipping.spawn(shipper.run());
+        let failure = self.execute().await;
+        self.timeline.skip_missing(self.assignment.steps.len());
+        self.log.close();
+        if self.link.stop.reason() == Some(Stop::JobOver) {
+            return;
+        }
+        // A helper that is dropped stops: the completion says all that a report could.
+        helpers.abort_all();
+        let patience = self.patience();
+        let told = timeout_at(patience, self.tell_the_end(shipping, failure)).await;
+        if told.is_err() {
+            tracing::error!(job = %self.link.job, "gave up telling the daemon how the job ended");
+        }
+    }
+
+    /// Runs the steps and uploads the artifacts. Tells what failed the job beside its steps.
+    async fn execute(&self) -> Option<JobFailure> {
+        let job = self.assignment.job_id;
+        let made = self.workshop.workdir.make_job_folder(job);
+        let folder = match made {
+            Ok(folder) => folder,
+            Err(error) => {
+                let message = format!("cannot make the job's folder: {error}");
+                return Some(JobFailure::SetupFailed(message));
+            }
+        };
+        let evaluation = match Evaluation::of(&self.assignment) {
+            Ok(evaluation) => evaluation,
+            Err(error) => return Some(JobFailure::SetupFailed(chain(&error))),
+        };
+        let execution = Execution {
+            assignment: &self.assignment,
+            evaluation: &evaluation,
+            workdir: &self.workshop.workdir,
+            folder: &folder,
+            log: &self.log,
+            timeline: &self.timeline,
+            stop: &self.link.stop,
+            options: self.workshop.options,
+        };
+        let conclusion = execution
+            .run(&self.workshop.environment, &self.workshop.url)
+            .await;
+        match conclusion {
+            Conclusion::Succeeded => self.store_artifacts(&folder, &evaluation).await.err(),
+            Conclusion::Failed => None,
+            Conclusion::Stopped(reason) => failure_of(&reason),
+            Conclusion::Impossible(failure) => Some(failure),
+        }
+    }
+
+    async fn store_artifacts(
+        &self,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) -> Result<(), JobFailure> {
+        for artifact in &self.assignment.artifacts {
+            let stored = tokio::select! {
+                biased;
+                stored = self.store_artifact(artifact, folder, evaluation) => stored,
+                reason = self.link.stop.requested() => Err(reason.explanation().to_owned()),
+            };
+            if let Err(message) = stored {
+                // A stop that strikes here finds all steps done, so it has to be told as a failure of its own.
+                if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
+                    return Err(failure);
+                }
+                let message = format!("artifact {}: {message}", artifact.name);
+                if let Err(error) = self.log.say(None, &message) {
+                    tracing::warn!(job = %self.link.job, error = chain(&error), "cannot log");
+                }
+                return Err(JobFailure::ArtifactFailed(message));
+            }
+        }
+        Ok(())
+    }
+
+    async fn store_artifact(
+        &self,
+        artifact: &ScanArtifact,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) -> Result<(), String> {
+        let wanted = evaluation
+            .should_run(artifact.condition.as_deref(), Site::Artifact, true)
+            .await
+            .map_err(|error| format!("cannot evaluate if: {}", chain(&error)))?;
+        if !wanted {
+            return Ok(());
+        }
+        let packed = self.pack(artifact, folder).await?;
+        let mut backoff = Backoff::default();
+        loop {
+            let file = packed
+                .file
+                .try_clone()
+                .map_err(|error| format!("cannot read the zip: {error}"))?;
+            let upload = ArtifactUpload {
+                name: &artifact.name,
+                content_digest: &packed.content_digest,
+                file,
+                size: packed.size,
+            };
+            let request = self.link.client.upload_artifact(self.link.job, upload);
+            match self.link.judge(request.await) {
+                Ok(()) => return Ok(()),
+                Err(failure) if failure.verdict == Verdict::Again => {
+                    self.link.pause(&mut backoff, &failure).await;
+                }
+                Err(failure) => return Err(chain(&failure.error)),
+            }
+        }
+    }
+
+    async fn pack(&self, artifact: &ScanArtifact, folder: &Path) -> Result<Packed, String> {
+        let zip = self.workshop.workdir.pack_path(self.link.job);
+        let folder = folder.to_owned();
+        let paths = artifact.paths.clone();
+        let stop = self.link.stop.clone();
+        let packing = spawn_blocking(move || {
+            let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
+            // The open file is all that is needed, and goes with the process.
+            std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
+            pack(&folder, &paths, file, || stop.reason().is_some())
+        });
+        match packing.await {
+            Ok(packed) => packed.map_err(|error| chain(&error)),
+            Err(error) => Err(format!("packing broke off: {error}")),
+        }
+    }
+
+    /// Sends what is left of the log, then the completion; again if the daemon has lost log records in between.
+    async fn tell_the_end(
+        &self,
+        mut shipping: JoinSet<LogShipper>,
+        mut failure: Option<JobFailure>,
+    ) {
+        let mut backoff = Backoff::default();
+        while let Some(Ok(mut shipper)) = shipping.join_next().await {
+            if let Some(Stop::LogFailed(message)) = self.link.stop.reason() {
+                failure.get_or_insert(JobFailure::SetupFailed(message));
+            }
+            let end = CompleteJob {
+                steps: self.timeline.steps(),
+                log_records: shipper.sent(),
+                failure: failure.clone(),
+            };
+            let request = self.link.client.complete(self.link.job, &end);
+            let Err(refusal) = self.link.judge(request.await) else {
+                return;
+            };
+            match refusal.verdict {
+                Verdict::Over => {
+                    let reason = chain(&refusal.error);
+                    tracing::info!(job = %self.link.job, reason, "the job was over already");
+                    return;
+                }
+                Verdict::LogFrom(next) => {
+                    shipper.rewind(next);
+                    self.link.pause(&mut backoff, &refusal).await;
+                }
+                Verdict::Again | Verdict::Refused => {
+                    self.link.pause(&mut backoff, &refusal).await;
+                }
+            }
+            shipping.spawn(shipper.run());
+        }
+    }
+
+    /// Until when it makes sense to tell the daemon how the job ended.
+    fn patience(&self) -> Instant {
+        let now = Instant::now();
+        let token_ends = clock::until(self.assignment.expires_at) + limits::AFTER_EXPIRY;
+        match self.link.stop.reason() {
+            Some(Stop::RunnerStopped) => now + token_ends.min(self.workshop.options.last_words),
+            _ => now + token_ends,
+        }
+    }
+
+    async fn clean_up(&self) {
+        self.log.remove();
+        let folder = self.workshop.workdir.job_folder(self.link.job);
+        if spawn_blocking(move || workdir::remove(&folder))
+            .await
+            .is_err()
+        {
+            tracing::error!(job = %self.link.job, "removing the job's folder broke off");
+        }
+    }
+}
+
+/// What a stop means for a completion. `None` where the cancelled steps, or the daemon itself, say it.
+fn failure_of(reason: &Stop) -> Option<JobFailure> {
+    match reason {
+        Stop::Cancelled | Stop::JobOver => None,
+        Stop::DeadlinePassed | Stop::SessionExpired | Stop::ContactLost | Stop::RunnerStopped => {
+            Some(JobFailure::RunnerStopped(reason.explanation().to_owned()))
+        }
+        Stop::LogFailed(message) => Some(JobFailure::SetupFailed(message.clone())),
+    }
+}
+
+/// When a job's time is up, on the clock that cannot be set.
+struct Deadlines {
+    scan: Option<Instant>,
+    session: Instant,
+}
+
+impl Deadlines {
+    fn of(assignment: &Assignment, allowance: Duration) -> Self {
+        let now = Instant::now() + allowance;
+        Self {
+            scan: assignment.deadline.map(|at| now + clock::until(at)),
+            session: now + clock::until(assignment.expires_at),
+        }
+    }
+}
+
+/// Stops the job when its time is up or the daemon has been silent for too long.
+async fn watch(link: Link, deadlines: Deadlines, silence: Option<Duration>) {
+    let scan = async {
+        match deadlines.scan {
+            Some(deadline) => sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    };
+    let silent = async {
+        match silence {
+            Some(silence) => link.contact.silent_for(silence).await,
+            None => std::future::pending().await,
+        }
+    };
+    let reason = tokio::select! {
+        () = scan => Stop::DeadlinePassed,
+        () = sleep_until(deadlines.session) => Stop::SessionExpired,
+        () = silent => Stop::ContactLost,
+    };
+    link.stop.request(reason);
+}

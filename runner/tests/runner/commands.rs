@@ -1,0 +1,102 @@
+//! The program itself: registration, exit codes, errors with a next step, signals.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::fake_daemon::FakeDaemon;
+use crate::harness::job;
+
+fn program(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_everscan-runner"));
+    command
+        .args(arguments)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .stdin(Stdio::null());
+    command
+}
+
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
+}
+
+fn talk(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[tokio::test]
+async fn errors_have_exit_codes_and_a_next_step() {
+    let home = TempDir::new().unwrap();
+    let unconfigured = output(program(home.path(), &["run", "--name", "one"])).await;
+    assert_eq!(unconfigured.status.code(), Some(1));
+    assert_eq!(
+        talk(&unconfigured),
+        "error: runner one is not configured on this machine\n\
+         hint: register it with `everscan-runner configure --url URL`\n"
+    );
+    let usage = output(program(home.path(), &["configure"])).await;
+    assert_eq!(usage.status.code(), Some(2));
+    let help = output(program(home.path(), &["--help"])).await;
+    assert_eq!(help.status.code(), Some(0));
+    let url = ["configure", "--url", "http://127.0.0.1:1"];
+    let tokenless = output(program(home.path(), &url)).await;
+    assert_eq!(tokenless.status.code(), Some(1));
+    assert!(talk(&tokenless).contains("SERVICE_REGISTRATION_TOKEN"));
+}
+
+#[tokio::test]
+async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let mut configure = program(
+        home.path(),
+        &["configure", "--name", "one", "--labels", "a,b"],
+    );
+    configure
+        .env("SERVICE_URL", &daemon.url)
+        .env("SERVICE_REGISTRATION_TOKEN", "once\n")
+        .env("SERVICE_CAPACITY", "3");
+    let configured = output(configure).await;
+    assert!(configured.status.success(), "{}", talk(&configured));
+    let registration = daemon.state().registrations[0].clone();
+    assert_eq!(registration.token, "once");
+    assert_eq!(registration.labels, ["a", "b"]);
+    assert_eq!(registration.capacity, 3);
+
+    let mut again = program(
+        home.path(),
+        &["configure", "--name", "one", "--url", &daemon.url],
+    );
+    again.env("SERVICE_REGISTRATION_TOKEN", "twice");
+    let again = output(again).await;
+    assert_eq!(again.status.code(), Some(1));
+    assert!(talk(&again).contains("--replace"));
+
+    let mut run = program(home.path(), &["run"]);
+    run.env("SERVICE_NAME", "one")
+        .current_dir("/")
+        .stderr(Stdio::null());
+    let mut process = run.spawn().unwrap();
+    let job = job(&["pwd"]);
+    daemon.offer(job.clone());
+    daemon.completion(job.job_id).await;
+    let id = rustix::process::Pid::from_child(&process);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let ended = tokio::task::spawn_blocking(move || process.wait().unwrap());
+    assert_eq!(ended.await.unwrap().code(), Some(0));
+    assert_eq!(daemon.state().goodbyes, 1);
+    assert!(daemon.state().tokens.contains("session"));
+    let folder = home
+        .path()
+        .join(".everscan/runner/one/work")
+        .join(job.job_id.to_string());
+    assert_eq!(
+        daemon.state().logs[&job.job_id][0].text,
+        folder.to_str().unwrap()
+    );
+}

@@ -1,0 +1,197 @@
+//! A runner in this process, a job to give it, and a look at what became of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono::Utc;
+use runner::{Configuration, HostEnvironment, Options, RegisteredAs, SessionError, Setup, Urgency};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+use wire::{
+    Assignment, CompleteJob, RegisteredRunner, ScanArtifact, ScanStep, StepOutcome, StepStatus,
+    Stream,
+};
+
+use crate::fake_daemon::FakeDaemon;
+
+/// Short spans: nothing in these tests is worth a long wait.
+pub(crate) const OPTIONS: Options = Options {
+    grace: Duration::from_millis(400),
+    ship_after: Duration::from_millis(10),
+    silence: Duration::from_secs(100),
+    deadline_allowance: Duration::ZERO,
+    last_words: Duration::from_secs(5),
+};
+
+pub(crate) struct Harness {
+    pub(crate) daemon: FakeDaemon,
+    pub(crate) home: TempDir,
+    shutdown: watch::Sender<Urgency>,
+    session: JoinHandle<Result<(), SessionError>>,
+}
+
+impl Harness {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(OPTIONS, 4).await
+    }
+
+    pub(crate) async fn start_with(options: Options, capacity: u32) -> Self {
+        let daemon = FakeDaemon::start().await;
+        let home = TempDir::new().unwrap();
+        let registered = RegisteredRunner {
+            id: Uuid::from_u128(7),
+            token: "session".to_owned(),
+            expires_at: Utc::now(),
+        };
+        let asked = RegisteredAs {
+            name: "test".to_owned(),
+            workdir: home.path().join("work"),
+            labels: Vec::new(),
+            capacity,
+        };
+        let setup = Setup {
+            configuration: Configuration::new(&registered, daemon.url.clone(), asked),
+            folder: runner::folder_of(home.path(), "test").unwrap(),
+            environment: environment(),
+            options,
+        };
+        let (shutdown, urgency) = watch::channel(Urgency::None);
+        let session = tokio::spawn(runner::serve(setup, urgency));
+        Self {
+            daemon,
+            home,
+            shutdown,
+            session,
+        }
+    }
+
+    /// Runs one job and gives its completion.
+    pub(crate) async fn run(&self, job: &Assignment) -> CompleteJob {
+        self.daemon.offer(job.clone());
+        self.daemon.completion(job.job_id).await
+    }
+
+    /// The lines of a job's log from one stream.
+    pub(crate) fn lines(&self, job: &Assignment, stream: Stream) -> Vec<String> {
+        let state = self.daemon.state();
+        let records = state.logs.get(&job.job_id).into_iter().flatten();
+        records
+            .filter(|record| record.stream == stream)
+            .map(|record| record.text.clone())
+            .collect()
+    }
+
+    pub(crate) fn stdout(&self, job: &Assignment) -> Vec<String> {
+        self.lines(job, Stream::Stdout)
+    }
+
+    pub(crate) fn hurry(&self, urgency: Urgency) {
+        self.shutdown.send_replace(urgency);
+    }
+
+    pub(crate) async fn ended(self) -> Result<(), SessionError> {
+        let ended = tokio::time::timeout(Duration::from_secs(30), self.session);
+        ended.await.unwrap().unwrap()
+    }
+
+    /// Waits until the runner holds nothing, when everything of earlier jobs is gone.
+    pub(crate) async fn idle(&self) {
+        self.daemon
+            .wait_for("an idle runner", |state| {
+                let newest = state.polls.last()?;
+                newest.holding.is_empty().then_some(())
+            })
+            .await;
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.home.path().join("work")
+    }
+
+    /// Visible names in the working directory.
+    pub(crate) fn leftovers(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.work()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.starts_with('.')).collect()
+    }
+}
+
+fn environment() -> HostEnvironment {
+    let own = std::env::vars_os().filter(|(name, _)| name == "PATH");
+    let extra = [
+        ("LANG", "C.UTF-8"),
+        ("SERVICE_TOKEN", "of the runner"),
+        ("PROXY", "passed"),
+        ("HIDDEN", "must not be seen"),
+    ];
+    own.chain(extra.map(|(name, value)| (name.into(), value.into())))
+        .collect()
+}
+
+/// A job of the given scripts.
+pub(crate) fn job(scripts: &[&str]) -> Assignment {
+    Assignment {
+        job_id: Uuid::now_v7(),
+        project_id: Uuid::from_u128(1),
+        workflow_id: Uuid::from_u128(2),
+        revision_id: Uuid::from_u128(3),
+        scan: "scan".to_owned(),
+        env: Vec::new(),
+        pass_env: Vec::new(),
+        steps: scripts.iter().map(|script| step(script)).collect(),
+        artifacts: Vec::new(),
+        context: json!({
+            "project": "p", "workflow": "w", "revision": "r", "vars": {"GREETING": "hello"},
+        }),
+        secrets: BTreeMap::new(),
+        retries: false,
+        expires_at: Utc::now() + Duration::from_secs(3600),
+        deadline: None,
+        next_log_record: 0,
+    }
+}
+
+pub(crate) fn step(script: &str) -> ScanStep {
+    ScanStep {
+        run: script.to_owned(),
+        shell: None,
+        condition: None,
+        allow_failure: false,
+        timeout_seconds: None,
+    }
+}
+
+pub(crate) fn step_if(condition: &str, script: &str) -> ScanStep {
+    ScanStep {
+        condition: Some(condition.to_owned()),
+        ..step(script)
+    }
+}
+
+pub(crate) fn artifact(name: &str, paths: &[&str]) -> ScanArtifact {
+    ScanArtifact {
+        name: name.to_owned(),
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        condition: None,
+    }
+}
+
+/// What became of each step.
+pub(crate) fn ends(completion: &CompleteJob) -> Vec<(StepStatus, StepOutcome)> {
+    let steps = completion.steps.iter();
+    steps
+        .map(|step| (step.status, step.outcome.unwrap()))
+        .collect()
+}
+
+pub(crate) const SUCCEEDED: (StepStatus, StepOutcome) =
+    (StepStatus::Succeeded, StepOutcome::Succeeded);
+pub(crate) const FAILED: (StepStatus, StepOutcome) = (StepStatus::Failed, StepOutcome::Failed);
+pub(crate) const FORGIVEN: (StepStatus, StepOutcome) = (StepStatus::Failed, StepOutcome::Succeeded);
+pub(crate) const SKIPPED: (StepStatus, StepOutcome) = (StepStatus::Skipped, StepOutcome::Skipped);
+pub(crate) const CANCELLED: (StepStatus, StepOutcome) =
+    (StepStatus::Cancelled, StepOutcome::Cancelled);

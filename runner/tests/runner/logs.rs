@@ -1,0 +1,107 @@
+//! A log arrives whole and in order, whatever happens on the way.
+
+use std::time::Duration;
+
+use runner::Options;
+use wire::JobFailure;
+
+use crate::fake_daemon::Fault;
+use crate::harness::{CANCELLED, Harness, OPTIONS, SUCCEEDED, ends, job};
+
+const COUNT: &str = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done";
+
+fn counted() -> Vec<String> {
+    (1..=8).map(|number| number.to_string()).collect()
+}
+
+#[tokio::test]
+async fn cut_connections_lose_and_double_nothing() {
+    let harness = Harness::start().await;
+    let job = job(&[COUNT]);
+    for fault in [
+        Fault::CutAfter,
+        Fault::CutBefore,
+        Fault::Unavailable,
+        Fault::CutAfter,
+    ] {
+        harness.daemon.fail_next("logs", fault);
+    }
+    harness.daemon.fail_next("complete", Fault::CutBefore);
+    harness.daemon.fail_next("resolve", Fault::CutAfter);
+    harness.daemon.fail_next("messages", Fault::Unavailable);
+    assert_eq!(ends(&harness.run(&job).await), [SUCCEEDED]);
+    assert_eq!(harness.stdout(&job), counted());
+}
+
+#[tokio::test]
+async fn records_the_daemon_has_lost_are_sent_again() {
+    let harness = Harness::start().await;
+    let job = job(&[COUNT]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "3").await;
+    harness.daemon.fail_next("logs", Fault::LoseLogFrom(1));
+    harness.daemon.fail_next("complete", Fault::LoseLogFrom(2));
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(end.log_records, 8);
+    assert_eq!(harness.stdout(&job), counted());
+}
+
+#[tokio::test]
+async fn any_bytes_become_text() {
+    let harness = Harness::start().await;
+    let job = job(&[r"printf 'a\0b\377c\r\n'; head -c 100000 /dev/zero | tr '\0' x"]);
+    harness.run(&job).await;
+    let stdout = harness.stdout(&job);
+    assert_eq!(stdout[0], "a\0b\u{fffd}c");
+    assert_eq!(stdout[1..].concat(), "x".repeat(100_000));
+    assert_eq!(stdout.len(), 3);
+}
+
+#[tokio::test]
+async fn steps_are_reported_while_they_run() {
+    let harness = Harness::start().await;
+    let job = job(&["true", "sleep 60"]);
+    harness.daemon.fail_next("timeline", Fault::CutBefore);
+    harness.daemon.offer(job.clone());
+    let reported = harness.daemon.wait_for("the second step's start", |state| {
+        let (_, newest) = state.timelines.last()?;
+        (newest.steps.len() == 2).then(|| newest.steps.clone())
+    });
+    let steps = reported.await;
+    assert_eq!(steps[0].status, wire::StepStatus::Succeeded);
+    assert_eq!(steps[1].status, wire::StepStatus::Running);
+    assert_eq!(steps[1].outcome, None);
+    harness.daemon.cancel(job.job_id);
+    harness.daemon.completion(job.job_id).await;
+}
+
+#[tokio::test]
+async fn a_job_that_is_over_is_stopped_and_not_completed() {
+    let harness = Harness::start().await;
+    let job = job(&["echo up; sleep 60"]);
+    harness.daemon.fail_next("logs", Fault::JobOver);
+    harness.daemon.offer(job.clone());
+    let held = |state: &crate::fake_daemon::State| {
+        let is_held = |poll: &wire::Poll| poll.holding.contains(&job.job_id);
+        state.polls.iter().any(is_held).then_some(())
+    };
+    harness.daemon.wait_for("the job in hand", held).await;
+    harness.idle().await;
+    assert!(harness.daemon.state().completions.is_empty());
+    assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_job_that_may_be_retried_stops_without_contact() {
+    let options = Options {
+        silence: Duration::from_millis(600),
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    let mut job = job(&["sleep 60"]);
+    job.retries = true;
+    // The fake daemon holds polls for ever, so that nothing is heard while a step runs silently.
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));
+}

@@ -1,0 +1,102 @@
+//! What happens to the processes of a step: nothing outlives it, and nothing holds it.
+
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use wire::JobFailure;
+
+use crate::harness::{CANCELLED, FAILED, Harness, SUCCEEDED, ends, job};
+
+/// Whether a process runs. One that only waits to be waited for does not.
+fn runs(id: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{id}/stat"))
+        .is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with('Z'))
+}
+
+#[tokio::test]
+async fn a_cancel_kills_a_grandchild_that_ignores_sigterm() {
+    let harness = Harness::start().await;
+    let job = job(&["(trap '' TERM; echo $BASHPID; while :; do sleep 1; done) & wait"]);
+    harness.daemon.offer(job.clone());
+    let grandchild = harness
+        .daemon
+        .wait_for("the grandchild's id", |state| {
+            Some(state.logs.get(&job.job_id)?.first()?.text.clone())
+        })
+        .await;
+    assert!(runs(&grandchild));
+    harness.daemon.cancel(job.job_id);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert!(!runs(&grandchild));
+}
+
+#[tokio::test]
+async fn a_background_child_neither_holds_its_step_nor_outlives_it() {
+    let harness = Harness::start().await;
+    let start = Instant::now();
+    let job = job(&["sleep 60 & echo $!; printf unfinished"]);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED]);
+    let stdout = harness.stdout(&job);
+    assert_eq!(stdout[1], "unfinished");
+    assert!(!runs(&stdout[0]));
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn a_child_that_left_the_group_does_not_hold_the_step_by_its_output() {
+    let harness = Harness::start().await;
+    let start = Instant::now();
+    let job = job(&[
+        "setsid sh -c 'echo $$; exec sleep 60' & while ! read -t 1; do break; done; echo done",
+        "true",
+    ]);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let stdout = harness.stdout(&job);
+    assert!(stdout.contains(&"done".to_owned()));
+    let ids: Vec<_> = stdout.iter().filter(|line| *line != "done").collect();
+    for id in ids {
+        let id = rustix::process::Pid::from_raw(id.parse().unwrap()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn all_output_written_before_the_end_is_kept() {
+    let harness = Harness::start().await;
+    let job = job(&["seq 1 50000; seq 1 50000 >&2; printf last"]);
+    harness.run(&job).await;
+    let mut expected: Vec<_> = (1..=50_000).map(|number| number.to_string()).collect();
+    assert!(harness.lines(&job, wire::Stream::Stderr) == expected);
+    expected.push("last".to_owned());
+    assert!(harness.stdout(&job) == expected);
+}
+
+#[tokio::test]
+async fn a_step_that_takes_too_long_fails() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo up; sleep 60", "echo never"]);
+    job.steps[0].timeout_seconds = Some(1);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end)[0], FAILED);
+    assert_eq!(end.steps[0].error.as_deref(), Some("timed out after 1 s"));
+    assert_eq!(harness.stdout(&job), ["up"]);
+}
+
+#[tokio::test]
+async fn a_job_stops_when_its_time_is_up() {
+    let harness = Harness::start().await;
+    let mut job = job(&["sleep 60"]);
+    job.deadline = Some(Utc::now() + Duration::from_millis(500));
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert_eq!(
+        end.failure,
+        Some(JobFailure::RunnerStopped(
+            "the scan's time is up".to_owned()
+        ))
+    );
+}

@@ -1,0 +1,166 @@
+//! How a runner takes jobs, tells what it holds, and ends.
+
+use runner::{Configuration, SessionError, Urgency};
+use wire::JobFailure;
+
+use crate::fake_daemon::Fault;
+use crate::harness::{CANCELLED, Harness, OPTIONS, SUCCEEDED, ends, job};
+
+#[tokio::test]
+async fn a_runner_tells_what_it_holds_and_frees_it_at_once() {
+    let harness = Harness::start_with(OPTIONS, 2).await;
+    let one = job(&["while [ ! -e ../go ]; do sleep 0.02; done"]);
+    let two = job(&["echo up; sleep 60"]);
+    harness.daemon.offer(one.clone());
+    harness.daemon.offer(two.clone());
+    let holding = |count: usize| {
+        move |state: &crate::fake_daemon::State| {
+            let newest = state.polls.last()?;
+            (newest.holding.len() == count).then(|| newest.clone())
+        }
+    };
+    let poll = harness.daemon.wait_for("both in hand", holding(2)).await;
+    assert_eq!(poll.capacity, 2);
+    harness.daemon.line(two.job_id, "up").await;
+    std::fs::write(harness.work().join("go"), "").unwrap();
+    assert_eq!(
+        ends(&harness.daemon.completion(one.job_id).await),
+        [SUCCEEDED]
+    );
+    let poll = harness.daemon.wait_for("one in hand", holding(1)).await;
+    assert_eq!(poll.holding, [two.job_id]);
+    harness.daemon.cancel(two.job_id);
+    harness.daemon.completion(two.job_id).await;
+    harness.idle().await;
+}
+
+#[tokio::test]
+async fn many_jobs_run_without_loss() {
+    let harness = Harness::start_with(OPTIONS, 4).await;
+    let jobs: Vec<_> = (0..40).map(|_| job(&["echo x"])).collect();
+    for job in &jobs {
+        harness.daemon.offer(job.clone());
+    }
+    for job in &jobs {
+        assert_eq!(
+            ends(&harness.daemon.completion(job.job_id).await),
+            [SUCCEEDED]
+        );
+    }
+    harness.idle().await;
+    assert_eq!(harness.daemon.state().completions.len(), jobs.len());
+    assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_repeated_offer_is_ignored_and_a_lapsed_one_dropped() {
+    let harness = Harness::start().await;
+    let one = job(&["echo up; while [ ! -e ../go ]; do sleep 0.02; done"]);
+    harness.daemon.offer(one.clone());
+    harness.daemon.line(one.job_id, "up").await;
+    harness.daemon.offer_again(one.job_id);
+    harness.daemon.offer_again(uuid::Uuid::now_v7());
+    let resolved = |state: &crate::fake_daemon::State| {
+        let resolves = state
+            .requests
+            .iter()
+            .filter(|request| *request == "POST resolve");
+        (resolves.count() == 2).then_some(())
+    };
+    harness
+        .daemon
+        .wait_for("the lapsed offer's claim", resolved)
+        .await;
+    std::fs::write(harness.work().join("go"), "").unwrap();
+    harness.daemon.completion(one.job_id).await;
+    harness.idle().await;
+    let state = harness.daemon.state();
+    assert_eq!(state.completions.len(), 1);
+    assert!(resolved(&state).is_some());
+}
+
+#[tokio::test]
+async fn a_renewed_token_is_stored_and_used() {
+    let harness = Harness::start().await;
+    harness.daemon.renew_token("renewed");
+    harness
+        .daemon
+        .wait_for("the new token", |state| {
+            state.tokens.contains("renewed").then_some(())
+        })
+        .await;
+    let stored = Configuration::load(harness.home.path(), "test").unwrap();
+    assert_eq!(stored.token, "renewed");
+}
+
+#[tokio::test]
+async fn draining_finishes_what_runs_and_takes_nothing_new() {
+    let harness = Harness::start().await;
+    let one = job(&["echo up; while [ ! -e ../go ]; do sleep 0.02; done"]);
+    harness.daemon.offer(one.clone());
+    harness.daemon.line(one.job_id, "up").await;
+    harness.hurry(Urgency::Drain);
+    harness
+        .daemon
+        .wait_for("no capacity", |state| {
+            (state.polls.last()?.capacity == 0).then_some(())
+        })
+        .await;
+    std::fs::write(harness.work().join("go"), "").unwrap();
+    assert_eq!(
+        ends(&harness.daemon.completion(one.job_id).await),
+        [SUCCEEDED]
+    );
+    let daemon = harness.daemon.clone();
+    harness.ended().await.unwrap();
+    assert_eq!(daemon.state().goodbyes, 1);
+}
+
+#[tokio::test]
+async fn a_second_signal_cancels_what_runs() {
+    let harness = Harness::start().await;
+    let one = job(&["echo up; sleep 60"]);
+    harness.daemon.offer(one.clone());
+    harness.daemon.line(one.job_id, "up").await;
+    harness.hurry(Urgency::Drain);
+    harness.hurry(Urgency::Cancel);
+    let end = harness.daemon.completion(one.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));
+    harness.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_idle_runner_leaves_at_once() {
+    let harness = Harness::start().await;
+    harness.idle().await;
+    harness.hurry(Urgency::Drain);
+    let daemon = harness.daemon.clone();
+    harness.ended().await.unwrap();
+    assert_eq!(daemon.state().goodbyes, 1);
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_away_at_first_is_waited_for() {
+    let harness = Harness::start().await;
+    for route in ["hello", "messages", "messages"] {
+        harness.daemon.fail_next(route, Fault::Unavailable);
+    }
+    assert_eq!(ends(&harness.run(&job(&["true"])).await), [SUCCEEDED]);
+}
+
+#[tokio::test]
+async fn a_forgotten_runner_finishes_its_jobs_and_fails() {
+    let harness = Harness::start().await;
+    let one = job(&["echo up; while [ ! -e ../go ]; do sleep 0.02; done"]);
+    harness.daemon.offer(one.clone());
+    harness.daemon.line(one.job_id, "up").await;
+    harness.daemon.forget_runner();
+    std::fs::write(harness.work().join("go"), "").unwrap();
+    assert_eq!(
+        ends(&harness.daemon.completion(one.job_id).await),
+        [SUCCEEDED]
+    );
+    let ended = harness.ended().await;
+    assert!(matches!(ended, Err(SessionError::Unknown { .. })));
+}

@@ -1,0 +1,228 @@
+//! What steps see, in which order they run, and what their ends mean.
+
+use wire::{JobFailure, Stream};
+
+use crate::harness::{
+    CANCELLED, FAILED, FORGIVEN, Harness, OPTIONS, SKIPPED, SUCCEEDED, ends, job, step_if,
+};
+
+#[tokio::test]
+async fn steps_run_in_order_and_leave_nothing() {
+    let harness = Harness::start().await;
+    let job = job(&[
+        "echo one > file; echo out; echo err >&2",
+        "cat file; pwd; ls -A ..",
+    ]);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
+    assert_eq!(end.steps[1].exit_code, Some(0));
+    assert_eq!(end.failure, None);
+    let stdout = harness.stdout(&job);
+    assert_eq!(stdout[..2], ["out", "one"]);
+    assert_eq!(
+        stdout[2],
+        harness
+            .work()
+            .join(job.job_id.to_string())
+            .to_str()
+            .unwrap()
+    );
+    assert!(stdout.contains(&format!("{}-step-1", job.job_id)));
+    assert!(!stdout.contains(&format!("{}-step-0", job.job_id)));
+    assert_eq!(harness.lines(&job, Stream::Stderr), ["err"]);
+    harness.idle().await;
+    assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_short_job_sends_its_log_once_and_a_silent_one_not_at_all() {
+    let patient = runner::Options {
+        ship_after: std::time::Duration::from_secs(60),
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(patient, 1).await;
+    harness.run(&job(&["echo a; echo b", "echo c"])).await;
+    harness.run(&job(&["true"])).await;
+    let state = harness.daemon.state();
+    let of_jobs: Vec<_> = state
+        .requests
+        .iter()
+        .filter(|request| !request.ends_with("messages") && !request.ends_with("hello"))
+        .collect();
+    assert_eq!(
+        of_jobs,
+        [
+            "POST resolve",
+            "PATCH logs",
+            "POST complete",
+            "POST resolve",
+            "POST complete"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_failed_step_skips_those_that_want_success() {
+    let harness = Harness::start().await;
+    let mut job = job(&["exit 3", "echo never"]);
+    job.steps.push(step_if("always", "echo cleanup"));
+    job.steps.push(step_if("true", "echo never"));
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [FAILED, SKIPPED, SUCCEEDED, SKIPPED]);
+    assert_eq!(end.steps[0].exit_code, Some(3));
+    assert_eq!(end.steps[1].started_at, None);
+    assert_eq!(harness.stdout(&job), ["cleanup"]);
+}
+
+#[tokio::test]
+async fn an_allowed_failure_changes_nothing() {
+    let harness = Harness::start().await;
+    let mut job = job(&["exit 1", "echo on"]);
+    job.steps[0].allow_failure = true;
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [FORGIVEN, SUCCEEDED]);
+    assert_eq!(harness.stdout(&job), ["on"]);
+}
+
+#[tokio::test]
+async fn conditions_and_templates_read_the_frozen_context() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo ${{ vars.GREETING }}, ${{ id }} of ${{ name }}"]);
+    job.steps
+        .push(step_if("vars.GREETING == 'hello'", "echo yes"));
+    job.steps.push(step_if("vars.GREETING == 'bye'", "echo no"));
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED, SKIPPED]);
+    let greeting = format!("hello, {} of scan", job.job_id);
+    assert_eq!(harness.stdout(&job), [greeting.as_str(), "yes"]);
+}
+
+#[tokio::test]
+async fn an_error_in_an_expression_fails_its_step_with_its_message() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo ${{ vars.MISSING }}"]);
+    job.steps.push(step_if("always", "echo still"));
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [FAILED, SUCCEEDED]);
+    let message = end.steps[0].error.clone().unwrap();
+    assert!(
+        message.contains("run") && message.contains("MISSING"),
+        "{message}"
+    );
+    assert_eq!(harness.lines(&job, Stream::Runner), [message]);
+}
+
+#[tokio::test]
+async fn the_environment_is_what_is_promised_and_later_layers_win() {
+    let harness = Harness::start().await;
+    let mut job = job(&["env | sort | grep -vE '^(PWD|SHLVL|_|PATH)='"]);
+    job.pass_env = vec!["PROXY".to_owned()];
+    let set = [
+        ("A", "workflow"),
+        ("A", "scan ${{ vars.GREETING }}"),
+        ("SERVICE_TOKEN", "own"),
+    ];
+    job.env = set
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    harness.run(&job).await;
+    let id = |number: u128| uuid::Uuid::from_u128(number);
+    assert_eq!(
+        harness.stdout(&job),
+        [
+            "A=scan hello".to_owned(),
+            "LANG=C.UTF-8".to_owned(),
+            "PROXY=passed".to_owned(),
+            format!("SERVICE_JOB_ID={}", job.job_id),
+            format!("SERVICE_PROJECT_ID={}", id(1)),
+            format!("SERVICE_REVISION_ID={}", id(3)),
+            "SERVICE_SCAN_NAME=scan".to_owned(),
+            "SERVICE_TOKEN=own".to_owned(),
+            format!("SERVICE_URL={}", harness.daemon.url),
+            format!("SERVICE_WORKFLOW_ID={}", id(2)),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_error_in_env_fails_the_job_before_its_first_step() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo never"]);
+    job.env = vec![("A".to_owned(), "${{ vars.MISSING }}".to_owned())];
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SKIPPED]);
+    let Some(JobFailure::EnvFailed(message)) = end.failure else {
+        panic!("{:?}", end.failure);
+    };
+    assert!(message.contains("env A"), "{message}");
+    assert_eq!(harness.lines(&job, Stream::Runner), [message]);
+}
+
+#[tokio::test]
+async fn what_cannot_start_fails_its_step_and_says_why() {
+    let harness = Harness::start().await;
+    let mut no_shell = job(&["x"]);
+    no_shell.steps[0].shell = Some(vec!["no-such-shell".to_owned(), "-x".to_owned()]);
+    let end = harness.run(&no_shell).await;
+    assert_eq!(ends(&end), [FAILED]);
+    let said = harness.lines(&no_shell, Stream::Runner).concat();
+    assert!(
+        said.contains("\"no-such-shell\" is not installed"),
+        "{said}"
+    );
+
+    let mut too_large = job(&["true"]);
+    too_large.env = vec![("HUGE".to_owned(), "x".repeat(128 * 1024))];
+    let end = harness.run(&too_large).await;
+    assert_eq!(ends(&end), [FAILED]);
+    assert!(end.steps[0].error.clone().unwrap().contains("HUGE"));
+}
+
+#[tokio::test]
+async fn a_shell_gets_its_words_and_the_script() {
+    let harness = Harness::start().await;
+    let mut job = job(&["script text"]);
+    job.steps[0].shell = Some(
+        ["sh", "-c", "echo $0 $1; cat \"$2\"", "zero", "one two"]
+            .map(str::to_owned)
+            .into(),
+    );
+    harness.run(&job).await;
+    assert_eq!(harness.stdout(&job), ["zero one two", "script text"]);
+}
+
+#[tokio::test]
+async fn the_default_shell_stops_at_the_first_error() {
+    let harness = Harness::start().await;
+    let job = job(&["false | cat; echo never"]);
+    assert_eq!(ends(&harness.run(&job).await), [FAILED]);
+    assert!(harness.stdout(&job).is_empty());
+}
+
+#[tokio::test]
+async fn a_step_that_dies_by_a_signal_has_no_exit_code() {
+    let harness = Harness::start().await;
+    let end = harness.run(&job(&["kill -9 $$"])).await;
+    assert_eq!(ends(&end), [FAILED]);
+    assert_eq!(end.steps[0].exit_code, None);
+    assert_eq!(end.steps[0].error.as_deref(), Some("ended by signal 9"));
+}
+
+#[tokio::test]
+async fn a_cancelled_job_runs_no_further_step() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo up; sleep 60"]);
+    job.steps.push(step_if("always", "echo never"));
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    harness.daemon.cancel(job.job_id);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED, CANCELLED]);
+    assert_eq!(end.failure, None);
+    assert_eq!(
+        harness.lines(&job, Stream::Runner),
+        ["the job was cancelled"]
+    );
+    harness.idle().await;
+    assert!(harness.leftovers().is_empty());
+}

@@ -1,0 +1,279 @@
+//! The one committer: a thread that decides, commits, publishes and answers, in this order.
+//!
+//! Each command is decided against *pending* state: what is published plus what was decided since. Everything that
+//! waits while a commit is being synced shares the next one. A decision is one batch by itself or a part of one, never
+//! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When a
+//! commit fails in any other way the thread ends and the process must end with it.
+
+use std::sync::Arc;
+use std::thread;
+
+use model::decide::{Command, Urgency, decide};
+use model::{Change, Clock, Entropy, Moment, Order, World};
+use store::{Append, Batch, CommitError, Engine, Epoch};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::alarm::Alarm;
+use crate::encode::{encode, fold};
+use crate::error::{SubmitError, error_chain};
+use crate::limits::ROUND_COMMANDS;
+use crate::publication::Publication;
+
+/// A command waiting for its decision. Commands of all types stand in one queue as this.
+pub(crate) type Waiting = Box<dyn FnOnce(&Deciding<'_>, &mut Moment<'_>) -> Decided + Send>;
+
+/// Tells an asker how the commit went.
+type Tell = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
+
+/// What a waiting command is decided against.
+pub(crate) struct Deciding<'a> {
+    world: &'a World,
+    epoch: Epoch,
+    /// False when the disk is so full that nothing new may begin.
+    has_room: bool,
+}
+
+/// A decision ready to be committed, and how to tell its asker.
+pub(crate) struct Decided {
+    changes: Vec<Change>,
+    batch: Batch,
+    tell: Tell,
+}
+
+/// Prepares a command and its reply channel for the queue. `appends` ride in the command's batch.
+pub(crate) fn waiting<C: Command>(
+    command: C,
+    appends: Vec<Append>,
+    reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
+) -> Waiting {
+    Box::new(move |deciding, moment| {
+        let refuse =
+            |error: SubmitError, reply: oneshot::Sender<Result<C::Answer, SubmitError>>| Decided {
+                changes: Vec::new(),
+                batch: Batch::new(deciding.epoch),
+                tell: Box::new(move |committed| tell(reply, committed.and(Err(error)))),
+            };
+        match C::URGENCY {
+            Urgency::Ordinary if !deciding.has_room => return refuse(SubmitError::DiskFull, reply),
+            Urgency::Ordinary | Urgency::Finishing => {}
+        }
+        let decision = match decide(deciding.world, command, moment) {
+            Ok(decision) => decision,
+            Err(refusal) => return refuse(SubmitError::Refused(refusal), reply),
+        };
+        let mut batch = match encode(deciding.epoch, &decision.changes) {
+            Ok(batch) => batch,
+            Err(error) => {
+                tracing::error!(%error, "a record cannot be written as JSON");
+                return refuse(SubmitError::TooLarge, reply);
+            }
+        };
+        batch.appends.extend(appends);
+        if !Batch::new(deciding.epoch).fits(&batch) {
+            return refuse(SubmitError::TooLarge, reply);
+        }
+        let answer = decision.answer;
+        Decided {
+            changes: decision.changes,
+            batch,
+            tell: Box::new(move |committed| tell(reply, committed.map(|()| answer))),
+        }
+    })
+}
+
+/// An asker that has gone away misses its answer; what was decided stands.
+fn tell<A>(reply: oneshot::Sender<Result<A, SubmitError>>, answer: Result<A, SubmitError>) {
+    drop(reply.send(answer));
+}
+
+/// Everything the committer owns.
+pub(crate) struct Committer<E: Engine> {
+    pub(crate) engine: E,
+    pub(crate) epoch: Epoch,
+    pub(crate) pending: World,
+    pub(crate) order: Order,
+    pub(crate) publication: Arc<Publication>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Box<dyn Entropy>,
+    /// Whether the disk has room for something new.
+    pub(crate) has_room: fn(&mut E) -> bool,
+    pub(crate) queue: mpsc::Receiver<Waiting>,
+    pub(crate) alarm: Alarm,
+}
+
+/// Decisions that share one commit.
+struct Round {
+    batch: Batch,
+    changes: Vec<Change>,
+    tell: Vec<Tell>,
+}
+
+impl Round {
+    fn new(epoch: Epoch) -> Self {
+        let mut batch = Batch::new(epoch);
+        // Who may not use the last space was refused when deciding.
+        batch.urgency = store::Urgency::Finishing;
+        Self {
+            batch,
+            changes: Vec::new(),
+            tell: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, decided: Decided) {
+        fold(&mut self.batch, decided.batch);
+        self.changes.extend(decided.changes);
+        self.tell.push(decided.tell);
+    }
+}
+
+impl<E: Engine> Committer<E> {
+    /// Starts the thread. It ends when every sender of the queue is gone, or when a commit fails.
+    pub(crate) fn start(self) -> std::io::Result<thread::JoinHandle<()>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let watchdog = Watchdog(self.alarm.clone());
+        thread::Builder::new()
+            .name("committer".to_owned())
+            .spawn(move || {
+                let _watchdog = watchdog;
+                runtime.block_on(self.run());
+            })
+    }
+
+    async fn run(mut self) {
+        while let Some(first) = self.queue.recv().await {
+            let mut round = Round::new(self.epoch);
+            let mut next = Some(first);
+            let has_room = (self.has_room)(&mut self.engine);
+            while let Some(command) = next {
+                let decided = self.decide(command, has_room);
+                if !round.batch.fits(&decided.batch) {
+                    let full = std::mem::replace(&mut round, Round::new(self.epoch));
+                    match self.commit(full).await {
+                        Outcome::Committed => self.take(&mut round, decided),
+                        // It was decided on top of what has just been undone.
+                        Outcome::Undone(undo) => (decided.tell)(Err(undo.error())),
+                        Outcome::Failed => return (decided.tell)(Err(SubmitError::OutcomeUnknown)),
+                    }
+                } else {
+                    self.take(&mut round, decided);
+                }
+                next = if round.tell.len() < ROUND_COMMANDS {
+                    self.queue.try_recv().ok()
+                } else {
+                    None
+                };
+            }
+            match self.commit(round).await {
+                Outcome::Committed | Outcome::Undone(_) => {}
+                Outcome::Failed => return,
+            }
+        }
+    }
+
+    fn decide(&mut self, command: Waiting, has_room: bool) -> Decided {
+        self.order = self.order.next();
+        let mut moment = Moment {
+            now: self.clock.now(),
+            order: self.order,
+            entropy: &mut *self.entropy,
+        };
+        command(
+            &Deciding {
+                world: &self.pending,
+                epoch: self.epoch,
+                has_room,
+            },
+            &mut moment,
+        )
+    }
+
+    fn take(&mut self, round: &mut Round, decided: Decided) {
+        for change in &decided.changes {
+            self.pending.apply(change);
+        }
+        round.add(decided);
+    }
+
+    /// Goes back to what is published and tells those whose decisions are not stored.
+    fn undo(&mut self, asked: Vec<Tell>, undo: Undo) -> Outcome {
+        self.pending = self.publication.read(World::clone);
+        for tell in asked {
+            tell(Err(undo.error()));
+        }
+        Outcome::Undone(undo)
+    }
+
+    /// Commits, publishes, answers.
+    async fn commit(&mut self, round: Round) -> Outcome {
+        let committed = if round.batch.is_empty() {
+            Ok(())
+        } else {
+            self.engine.commit(round.batch).await.map(drop)
+        };
+        match committed {
+            Ok(()) => {
+                self.publication.publish(&round.changes);
+                for tell in round.tell {
+                    tell(Ok(()));
+                }
+                Outcome::Committed
+            }
+            Err(CommitError::Full { .. }) => self.undo(round.tell, Undo::DiskFull),
+            Err(error @ (CommitError::TooLarge { .. } | CommitError::Invalid(_))) => {
+                tracing::error!(
+                    error = error_chain(&error),
+                    "the store refused a commit and is unchanged"
+                );
+                self.undo(round.tell, Undo::Contradicted)
+            }
+            Err(error @ (CommitError::Fenced { .. } | CommitError::Unknown { .. })) => {
+                self.alarm.ring(&error);
+                for tell in round.tell {
+                    tell(Err(SubmitError::OutcomeUnknown));
+                }
+                Outcome::Failed
+            }
+        }
+    }
+}
+
+/// Why nothing of a round was stored, though the store goes on.
+#[derive(Debug, Clone, Copy)]
+enum Undo {
+    DiskFull,
+    /// The changes do not fit the files there are: somebody removed or changed one.
+    Contradicted,
+}
+
+impl Undo {
+    const fn error(self) -> SubmitError {
+        match self {
+            Self::DiskFull => SubmitError::DiskFull,
+            Self::Contradicted => SubmitError::Contradicted,
+        }
+    }
+}
+
+/// What became of a round.
+enum Outcome {
+    Committed,
+    /// Nothing was stored, and pending state is the published one again.
+    Undone(Undo),
+    /// The thread must end.
+    Failed,
+}
+
+/// Rings when the thread panics, since nobody else would notice before the next command.
+struct Watchdog(Alarm);
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.ring_with("the committer thread panicked".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! The committer on an engine whose commits fail when told to.
+
+use std::sync::Arc;
+
+use model::decide::{ConfigureSource, CreateToken, DropSource};
+use model::{Clock, Entropy, Scopes, SourceName, Timestamp, World};
+use store::limits::BATCH_OPERATIONS;
+use store::memory::{Fault, MemoryEngine, MemoryStore};
+use tokio::sync::{mpsc, oneshot};
+
+use super::*;
+use crate::limits::WAITING_COMMANDS;
+
+struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> Timestamp {
+        Timestamp::default()
+    }
+}
+
+/// Counts, which makes ids that differ.
+struct Counting(u64);
+
+impl Entropy for Counting {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        self.0 += 1;
+        bytes
+            .iter_mut()
+            .zip(self.0.to_be_bytes().into_iter().rev().cycle())
+            .for_each(|(byte, count)| *byte = count);
+    }
+}
+
+type Answer<A> = oneshot::Receiver<Result<A, SubmitError>>;
+
+/// A committer whose commands are all there before it starts, so that how they share commits is certain.
+struct Bench {
+    store: MemoryStore,
+    queue: mpsc::Sender<Waiting>,
+    waiting: Option<mpsc::Receiver<Waiting>>,
+    publication: Arc<Publication>,
+    alarm: Alarm,
+    has_room: fn(&mut MemoryEngine) -> bool,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
+        let publication = Arc::new(Publication::new(World::default()));
+        let (store, alarm) = (MemoryStore::new(), Alarm::new());
+        Self {
+            store,
+            queue,
+            waiting: Some(waiting),
+            publication,
+            alarm,
+            has_room: |_| true,
+        }
+    }
+
+    fn submit<C: Command>(&self, command: C) -> Answer<C::Answer> {
+        let (reply, answer) = oneshot::channel();
+        assert!(
+            self.queue
+                .try_send(waiting(command, Vec::new(), reply))
+                .is_ok(),
+            "the queue has room"
+        );
+        answer
+    }
+
+    async fn start(&mut self) {
+        let mut engine = self.store.engine();
+        let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
+        let committer = Committer {
+            engine,
+            epoch,
+            pending: World::default(),
+            order: Order::START,
+            publication: self.publication.clone(),
+            clock: Arc::new(Standing),
+            entropy: Box::new(Counting(1)),
+            has_room: self.has_room,
+            queue: self.waiting.take().unwrap(),
+            alarm: self.alarm.clone(),
+        };
+        committer.start().unwrap();
+    }
+
+    fn sources(&self) -> Vec<(String, bool)> {
+        self.publication.read(|world| {
+            world
+                .sources()
+                .map(|one| (one.name.to_string(), one.configured))
+                .collect()
+        })
+    }
+}
+
+fn source(name: &str) -> SourceName {
+    name.parse().unwrap()
+}
+
+fn configure(name: &str) -> ConfigureSource {
+    ConfigureSource {
+        name: source(name),
+        url: "https://example.org".to_owned(),
+        reference: None,
+        folder: String::new(),
+        interval_seconds: 60,
+    }
+}
+
+fn create_token() -> CreateToken {
+    let scopes = Scopes::admin();
+    CreateToken {
+        name: "one".to_owned(),
+        scopes: scopes.clone(),
+        life: None,
+        granted_by: scopes,
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_undoes_what_was_decided_on_top_of_it_too() {
+    let mut bench = Bench::new();
+    bench.store.inject(Fault::Full);
+    let first = bench.submit(configure("a"));
+    let filling: Vec<_> = (1..BATCH_OPERATIONS)
+        .map(|_| bench.submit(create_token()))
+        .collect();
+    // Does not fit any more, so that the first commit comes before it; was decided when `a` seemed to be there.
+    let on_top = bench.submit(DropSource { name: source("a") });
+    bench.start().await;
+    assert!(matches!(first.await.unwrap(), Err(SubmitError::DiskFull)));
+    for answer in filling {
+        assert!(matches!(answer.await.unwrap(), Err(SubmitError::DiskFull)));
+    }
+    assert!(matches!(on_top.await.unwrap(), Err(SubmitError::DiskFull)));
+    assert_eq!(bench.sources(), []);
+
+    bench.submit(configure("b")).await.unwrap().unwrap();
+    assert!(matches!(
+        bench
+            .submit(DropSource { name: source("a") })
+            .await
+            .unwrap(),
+        Err(SubmitError::Refused(_))
+    ));
+    assert_eq!(bench.sources(), [("b".to_owned(), true)]);
+}
+
+#[tokio::test]
+async fn commands_that_wait_together_share_a_commit_and_see_each_other() {
+    let mut bench = Bench::new();
+    let made = bench.submit(configure("a"));
+    let dropped = bench.submit(DropSource { name: source("a") });
+    let refused = bench.submit(DropSource { name: source("b") });
+    let mut published = bench.publication.subscribe();
+    bench.start().await;
+    made.await.unwrap().unwrap();
+    assert_eq!(
+        bench.sources(),
+        [("a".to_owned(), false)],
+        "published before it is told"
+    );
+    dropped.await.unwrap().unwrap();
+    assert!(matches!(
+        refused.await.unwrap(),
+        Err(SubmitError::Refused(_))
+    ));
+    assert_eq!(
+        *published.borrow_and_update(),
+        1,
+        "one commit, one publication"
+    );
+}
+
+#[tokio::test]
+async fn more_than_one_batch_is_several_commits_and_no_decision_is_split() {
+    let mut bench = Bench::new();
+    let answers: Vec<_> = (0..BATCH_OPERATIONS * 2 + 1)
+        .map(|_| bench.submit(create_token()))
+        .collect();
+    let mut published = bench.publication.subscribe();
+    bench.start().await;
+    for answer in answers {
+        answer.await.unwrap().unwrap();
+    }
+    assert_eq!(*published.borrow_and_update(), 3);
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
+    for fault in [
+        Fault::Fenced,
+        Fault::Unknown { stored: true },
+        Fault::Unknown { stored: false },
+    ] {
+        let mut bench = Bench::new();
+        bench.store.inject(fault);
+        let answer = bench.submit(configure("a"));
+        let refused = bench.submit(DropSource { name: source("b") });
+        bench.start().await;
+        assert!(
+            matches!(answer.await.unwrap(), Err(SubmitError::OutcomeUnknown)),
+            "{fault:?}"
+        );
+        let refused = refused.await.unwrap();
+        assert!(
+            matches!(refused, Err(SubmitError::OutcomeUnknown)),
+            "a refusal may rest on what was not committed"
+        );
+        assert!(!bench.alarm.rung().await.message.is_empty());
+        assert_eq!(bench.sources(), []);
+        bench.queue.closed().await;
+    }
+}
+
+/// What the store refuses before it writes leaves it as it was: one removed file must not stop the daemon.
+#[tokio::test]
+async fn a_commit_that_the_store_refuses_is_undone_and_the_next_goes_through() {
+    let mut bench = Bench::new();
+    bench.store.inject(Fault::TooLarge);
+    let refused = bench.submit(configure("a"));
+    bench.start().await;
+    assert!(matches!(
+        refused.await.unwrap(),
+        Err(SubmitError::Contradicted)
+    ));
+    assert_eq!(bench.sources(), []);
+    bench.submit(configure("b")).await.unwrap().unwrap();
+    assert_eq!(bench.sources(), [("b".to_owned(), true)]);
+}
+
+#[tokio::test]
+async fn without_room_only_what_ends_something_goes_through() {
+    let mut bench = Bench::new();
+    bench.has_room = |_| false;
+    let answer = bench.submit(configure("a"));
+    bench.start().await;
+    assert!(matches!(answer.await.unwrap(), Err(SubmitError::DiskFull)));
+    let remove = model::decide::RemoveRunner {
+        runner: model::RunnerId::from_uuid(uuid::Uuid::nil()),
+    };
+    let answer = bench.submit(remove).await.unwrap();
+    assert!(
+        matches!(answer, Err(SubmitError::Refused(_))),
+        "it was decided"
+    );
+}
+
+/// A command that breaks an invariant.
+struct Panics;
+
+impl Command for Panics {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    #[expect(clippy::panic, reason = "what is tested is a panic")]
+    fn decide(
+        self,
+        _: &World,
+        _: &mut Moment<'_>,
+    ) -> Result<model::decide::Decision<()>, model::decide::Refusal> {
+        panic!("an invariant is broken")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_told_to_who_waits_for_failures() {
+    let mut bench = Bench::new();
+    let answer = bench.submit(Panics);
+    bench.start().await;
+    assert!(answer.await.is_err());
+    assert_eq!(
+        bench.alarm.rung().await.message,
+        "the committer thread panicked"
+    );
+}

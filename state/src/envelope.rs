@@ -1,0 +1,207 @@
+//! The envelope of every JSON record: what it is, whether it is live, and a checksum, around its body.
+//!
+//! Records are pretty-printed, so that `cat job.json` explains itself. Kind and id must fit the path the record is
+//! found at, which catches a file that is intact but in the wrong place.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use store::Key;
+use thiserror::Error;
+
+/// The format of records this program writes.
+const VERSION: u32 = 1;
+
+/// The kinds of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Source,
+    Tip,
+    Workflow,
+    Revision,
+    ScanHead,
+    Job,
+    Runner,
+    Registration,
+    Token,
+    Idempotency,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<B> {
+    kind: Kind,
+    id: String,
+    version: u32,
+    live: bool,
+    checksum: String,
+    body: B,
+}
+
+/// Why a record cannot be read.
+#[derive(Debug, Error)]
+pub(crate) enum EnvelopeError {
+    #[error("it is not a record: {0}")]
+    Malformed(#[from] serde_json::Error),
+    #[error("it is a {found:?}, not a {wanted:?}")]
+    Kind { found: Kind, wanted: Kind },
+    #[error("its version {0} is newer than this program knows; use a newer one")]
+    Newer(u32),
+    #[error("its checksum does not fit its content")]
+    Checksum,
+    #[error("it is the record that belongs at {0}")]
+    Place(Key),
+}
+
+/// The bytes of a record.
+pub(crate) fn seal<B: Serialize>(
+    kind: Kind,
+    id: &str,
+    live: bool,
+    body: &B,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut content = Envelope {
+        kind,
+        id: id.to_owned(),
+        version: VERSION,
+        live,
+        checksum: String::new(),
+        body: serde_json::to_value(body)?,
+    };
+    let checksum = checksum(&mut content)?;
+    let envelope = Envelope {
+        kind,
+        id: id.to_owned(),
+        version: VERSION,
+        live,
+        checksum,
+        body,
+    };
+    let mut bytes = serde_json::to_vec_pretty(&envelope)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// The kind of a record, for choosing how to open it.
+pub(crate) fn kind(bytes: &[u8]) -> Result<Kind, EnvelopeError> {
+    #[derive(Deserialize)]
+    struct OnlyKind {
+        kind: Kind,
+    }
+    Ok(serde_json::from_slice::<OnlyKind>(bytes)?.kind)
+}
+
+/// The body of a record, once everything about it fits. White space and the order of members may change and values
+/// may not. The checksum is over what stands in the file, so a record outlives changes of the type it is read into.
+pub(crate) fn open<B: DeserializeOwned>(wanted: Kind, bytes: &[u8]) -> Result<B, EnvelopeError> {
+    #[derive(Deserialize)]
+    struct OnlyVersion {
+        version: u32,
+    }
+    let OnlyVersion { version } = serde_json::from_slice(bytes)?;
+    if version > VERSION {
+        return Err(EnvelopeError::Newer(version));
+    }
+    let mut envelope: Envelope<Value> = serde_json::from_slice(bytes)?;
+    if envelope.kind != wanted {
+        return Err(EnvelopeError::Kind {
+            found: envelope.kind,
+            wanted,
+        });
+    }
+    let stated = std::mem::take(&mut envelope.checksum);
+    if checksum(&mut envelope)? != stated {
+        return Err(EnvelopeError::Checksum);
+    }
+    Ok(serde_json::from_value(envelope.body)?)
+}
+
+/// 128 bits of SHA-256 over an envelope with an empty checksum, compact and with members in order: enough against
+/// accidents, short enough to read.
+fn checksum(content: &mut Envelope<Value>) -> Result<String, serde_json::Error> {
+    content.body.sort_all_objects();
+    let bytes = serde_json::to_vec(content)?;
+    Ok(Sha256::digest(bytes)
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_and_a_changed_one_does_not() {
+        let bytes = seal(Kind::Job, "1", true, &vec!["a", "b"]).unwrap();
+        assert_eq!(open::<Vec<String>>(Kind::Job, &bytes).unwrap(), ["a", "b"]);
+        let changed = String::from_utf8(bytes.clone())
+            .unwrap()
+            .replace("\"b\"", "\"c\"");
+        assert!(matches!(
+            open::<Vec<String>>(Kind::Job, changed.as_bytes()),
+            Err(EnvelopeError::Checksum)
+        ));
+        assert!(matches!(
+            open::<Vec<String>>(Kind::Token, &bytes),
+            Err(EnvelopeError::Kind { .. })
+        ));
+        let newer = String::from_utf8(bytes)
+            .unwrap()
+            .replace("\"version\": 1", "\"version\": 2");
+        assert!(matches!(
+            open::<Vec<String>>(Kind::Job, newer.as_bytes()),
+            Err(EnvelopeError::Newer(2))
+        ));
+    }
+
+    #[test]
+    fn a_record_outlives_changes_of_its_type_and_its_spacing_and_no_changed_value() {
+        #[derive(Serialize)]
+        struct Old {
+            name: &'static str,
+            forgotten: u32,
+        }
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct New {
+            name: String,
+            #[serde(default)]
+            added: Option<u32>,
+        }
+        let old = Old {
+            name: "a",
+            forgotten: 1,
+        };
+        let text = String::from_utf8(seal(Kind::Job, "1", true, &old).unwrap()).unwrap();
+        let compact: String = text.split_whitespace().collect();
+        let reordered =
+            compact.replace(r#""name":"a","forgotten":1"#, r#""forgotten":1,"name":"a""#);
+        assert_ne!(reordered, compact);
+        for same in [&text, &compact, &reordered] {
+            let new = New {
+                name: "a".to_owned(),
+                added: None,
+            };
+            assert_eq!(
+                open::<New>(Kind::Job, same.as_bytes()).unwrap(),
+                new,
+                "{same}"
+            );
+        }
+        for (from, to) in [
+            ("true", "false"),
+            (r#""id":"1""#, r#""id":"2""#),
+            (r#""forgotten":1"#, r#""forgotten":2"#),
+        ] {
+            let changed = compact.replace(from, to);
+            let read = open::<New>(Kind::Job, changed.as_bytes());
+            assert!(matches!(read, Err(EnvelopeError::Checksum)), "{changed}");
+        }
+        assert!(matches!(
+            open::<New>(Kind::Job, b"{}"),
+            Err(EnvelopeError::Malformed(_))
+        ));
+    }
+}

@@ -1,0 +1,127 @@
+//! What can go wrong with the state.
+
+use model::decide::Refusal;
+use thiserror::Error;
+
+use crate::alarm::Alarm;
+
+/// Why the state could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The store itself.
+    #[error(transparent)]
+    Store(#[from] store::OpenError),
+    /// A record of the store.
+    #[error("cannot read the state")]
+    Read(#[from] ReadError),
+    /// The committer's thread.
+    #[error("cannot start the committer thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Why a record could not be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::ReadError),
+    /// A file outside the journal: log, object.
+    #[error("cannot read {path}")]
+    File {
+        /// Path below the state folder.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that is not what its place says.
+    #[error("{path} is damaged: {problem}; restore it from a backup")]
+    Damaged {
+        /// Path below the state folder.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The reader's thread ended.
+    #[error("the read was interrupted because the daemon is stopping")]
+    Interrupted,
+}
+
+/// Why a command did not come true.
+#[derive(Debug, Error)]
+pub enum SubmitError {
+    /// It was refused; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The disk is full; nothing has changed.
+    #[error("the disk of the state folder is full; free some space, running jobs can still end")]
+    DiskFull,
+    /// Its changes are more than one commit takes; nothing has changed.
+    #[error("the change is too large for one commit")]
+    TooLarge,
+    /// The changes do not fit the files of the state folder, one of which somebody removed or changed; nothing has
+    /// changed.
+    #[error(
+        "the change does not fit the files of the state folder; was one of them removed? the daemon's log names it"
+    )]
+    Contradicted,
+    /// The daemon is stopping or its disk failed. Whether the command came true is known after the next start.
+    #[error("the daemon is stopping; whether this took effect is known after its next start")]
+    OutcomeUnknown,
+}
+
+/// Why the process must end: what is on disk is not known any more.
+#[derive(Debug, Clone, Error)]
+#[error("the state could not be committed: {message}")]
+pub struct Fatal {
+    /// The chain of what happened.
+    pub message: String,
+}
+
+/// Why something large was not written: a log, an artifact, a payload.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The disk is full; nothing was kept.
+    #[error("the disk of the state folder is full; free some space")]
+    DiskFull,
+    /// The file.
+    #[error("cannot write {path}")]
+    File {
+        /// Path below the state folder.
+        path: String,
+        /// Why.
+        source: store::DiskError,
+    },
+    /// The writer's thread ended.
+    #[error("the write was interrupted because the daemon is stopping")]
+    Interrupted,
+}
+
+impl WriteError {
+    pub(crate) fn new(path: impl ToString, source: store::DiskError) -> Self {
+        match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull,
+            _ => Self::File {
+                path: path.to_string(),
+                source,
+            },
+        }
+    }
+
+    /// The same for a write that ends in a sync: a sync that failed is more than a failed write.
+    pub(crate) fn watched(alarm: &Alarm, path: impl ToString, source: store::DiskError) -> Self {
+        alarm.watch(&source);
+        Self::new(path, source)
+    }
+}
+
+/// An error and everything that led to it, in one line: for logs, and for records people read.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}

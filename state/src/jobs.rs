@@ -1,0 +1,214 @@
+//! Reading jobs, live or settled, one by one and in lists.
+
+use std::collections::BinaryHeap;
+use std::iter::Peekable;
+use std::sync::Arc;
+use std::vec;
+
+use model::{Job, JobId, ScanHead, ScanKey, WorkflowId, World};
+use workflow::ScanName;
+
+use crate::envelope::{self, Kind};
+use crate::error::ReadError;
+use crate::history::{HistoryCursor, Wanted};
+use crate::layout::Layout;
+use crate::reader::StoreReader;
+
+/// Which jobs to list.
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    /// Only of this workflow.
+    pub workflow: Option<WorkflowId>,
+    /// Only of the scan of this name.
+    pub scan: Option<ScanName>,
+    /// Only in the state of this name.
+    pub state: Option<String>,
+}
+
+/// Jobs, newest first.
+#[derive(Debug, Clone)]
+pub struct JobPage {
+    /// The jobs.
+    pub jobs: Vec<Arc<Job>>,
+    /// Whether there are older ones.
+    pub more: bool,
+}
+
+impl JobFilter {
+    fn takes_scan(&self, scan: &ScanKey) -> bool {
+        self.workflow
+            .is_none_or(|workflow| workflow == scan.workflow)
+            && self.scan.as_ref().is_none_or(|name| *name == scan.scan)
+    }
+
+    fn takes_state(&self, state: &str) -> bool {
+        self.state.as_deref().is_none_or(|wanted| wanted == state)
+    }
+
+    fn takes(&self, job: &Job) -> bool {
+        self.takes_scan(&ScanKey {
+            workflow: job.workflow.id,
+            scan: job.scan.clone(),
+        }) && self.takes_state(job.state.name())
+    }
+}
+
+/// A finished job from its record, or none when it never was or is unfinished and not in the tree yet.
+pub(crate) async fn settled_job(
+    reader: &StoreReader,
+    id: JobId,
+) -> Result<Option<Arc<Job>>, ReadError> {
+    let key = Layout::job(id);
+    let Some(bytes) = reader.get(&key).await? else {
+        return Ok(None);
+    };
+    let job: Job = envelope::open(Kind::Job, &bytes).map_err(|error| ReadError::Damaged {
+        path: key.to_string(),
+        problem: error.to_string(),
+    })?;
+    if job.id == id {
+        Ok(Some(Arc::new(job)))
+    } else {
+        Err(ReadError::Damaged {
+            path: key.to_string(),
+            problem: format!("it is the record of job {}", job.id),
+        })
+    }
+}
+
+/// What the published world knows for a list: unfinished jobs, and where the histories end. Taken in one look, so a job
+/// is in exactly one of the two.
+pub(crate) struct Listing {
+    live: Vec<Arc<Job>>,
+    heads: Vec<Arc<ScanHead>>,
+}
+
+impl Listing {
+    pub(crate) fn of(world: &World, filter: &JobFilter, before: Option<JobId>) -> Self {
+        let live = world
+            .jobs()
+            .rev()
+            .filter(|job| before.is_none_or(|before| job.id < before) && filter.takes(job))
+            .cloned()
+            .collect();
+        let heads = world
+            .heads()
+            .filter(|head| {
+                filter.takes_scan(&ScanKey {
+                    workflow: head.workflow,
+                    scan: head.scan.clone(),
+                })
+            })
+            .cloned()
+            .collect();
+        Self { live, heads }
+    }
+
+    /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.
+    pub(crate) async fn page(
+        self,
+        reader: &StoreReader,
+        filter: &JobFilter,
+        before: Option<JobId>,
+        limit: usize,
+    ) -> Result<JobPage, ReadError> {
+        let wanted = Wanted {
+            before,
+            state: filter.state.clone(),
+        };
+        let mut merge = Merge::new(self, reader, &wanted);
+        let mut jobs = Vec::new();
+        while jobs.len() < limit {
+            match merge.next().await? {
+                None => return Ok(JobPage { jobs, more: false }),
+                Some(Found::Live(job)) => jobs.push(job),
+                Some(Found::Settled(id)) => match settled_job(reader, id).await {
+                    Ok(job) => jobs.extend(job),
+                    Err(error @ ReadError::Damaged { .. }) => {
+                        tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
+                    }
+                    Err(
+                        error @ (ReadError::Store(_)
+                        | ReadError::File { .. }
+                        | ReadError::Interrupted),
+                    ) => {
+                        return Err(error);
+                    }
+                },
+            }
+        }
+        let more = merge.next().await?.is_some();
+        Ok(JobPage { jobs, more })
+    }
+}
+
+/// Live jobs and histories as one descending sequence. A history is opened only when its scan may hold the next job.
+struct Merge {
+    live: Peekable<vec::IntoIter<Arc<Job>>>,
+    cursors: Vec<HistoryCursor>,
+    newest: BinaryHeap<Candidate>,
+}
+
+enum Found {
+    Live(Arc<Job>),
+    Settled(JobId),
+}
+
+/// The next job of a cursor, or while that is not known a job which it is not newer than.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    id: JobId,
+    is_known: bool,
+    cursor: usize,
+}
+
+impl Merge {
+    fn new(listing: Listing, reader: &StoreReader, wanted: &Wanted) -> Self {
+        let cursors: Vec<_> = listing
+            .heads
+            .iter()
+            .map(|head| HistoryCursor::new(reader.clone(), head, wanted.clone()))
+            .collect();
+        let bounds = cursors.iter().enumerate();
+        let newest = bounds
+            .filter_map(|(cursor, history)| {
+                Some(Candidate {
+                    id: history.bound()?,
+                    is_known: false,
+                    cursor,
+                })
+            })
+            .collect();
+        Self {
+            live: listing.live.into_iter().peekable(),
+            cursors,
+            newest,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Found>, ReadError> {
+        let live = self.live.peek().map(|job| job.id);
+        while self
+            .newest
+            .peek()
+            .is_some_and(|candidate| Some(candidate.id) > live)
+            && let Some(candidate) = self.newest.pop()
+            && let Some(cursor) = self.cursors.get_mut(candidate.cursor)
+        {
+            if candidate.is_known {
+                cursor.pop();
+            }
+            if let Some(id) = cursor.newest().await? {
+                self.newest.push(Candidate {
+                    id,
+                    is_known: true,
+                    cursor: candidate.cursor,
+                });
+            }
+            if candidate.is_known {
+                return Ok(Some(Found::Settled(candidate.id)));
+            }
+        }
+        Ok(self.live.next().map(Found::Live))
+    }
+}

@@ -1,0 +1,195 @@
+//! Where everything lies. `state-layout.md` says the same for people, and a test compares the two.
+//!
+//! Names in paths are ids we make; the few words of users that appear (scan and artifact names, source names) are
+//! percent-encoded and cut, so that no word of a user can leave its folder.
+
+use chrono::{Datelike, Timelike};
+use model::{
+    JobId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId, WorkflowId,
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::{Digest, Sha256};
+use store::{Key, KeyError};
+
+use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
+
+/// What stands unencoded in a path.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+/// Makes the keys of every file in the state folder.
+pub struct Layout;
+
+impl Layout {
+    /// The first admin token, until it is regenerated.
+    pub fn initial_admin_token() -> Key {
+        key("initial-admin-token".to_owned())
+    }
+
+    /// A source's record.
+    pub fn source(source: &SourceName) -> Key {
+        key(format!("sources/{source}/source.json"))
+    }
+
+    /// The folder of a source's bare mirror, relative to the state folder. Git's own files are in it, none of ours.
+    pub fn mirror(source: &SourceName) -> String {
+        format!("sources/{source}/mirror.git")
+    }
+
+    /// The record of a tip.
+    pub fn tip(source: &SourceName, number: u64, commit: &str) -> Key {
+        let folder = number / TIPS_PER_FOLDER;
+        key(format!(
+            "sources/{source}/tips/{folder:04}/{number:07}-{}.json",
+            short(commit)
+        ))
+    }
+
+    /// A workflow's record.
+    pub fn workflow(workflow: WorkflowId) -> Key {
+        key(format!("workflows/{workflow}/workflow.json"))
+    }
+
+    /// A revision's record.
+    pub fn revision(workflow: WorkflowId, revision: &RevisionRef) -> Key {
+        key(format!(
+            "{}/revision.json",
+            revision_folder(workflow, revision)
+        ))
+    }
+
+    /// A revision's text, unless it is an object.
+    pub fn revision_text(workflow: WorkflowId, revision: &RevisionRef) -> Key {
+        key(format!(
+            "{}/workflow.yaml",
+            revision_folder(workflow, revision)
+        ))
+    }
+
+    /// A scan's head.
+    pub fn head(scan: &ScanKey) -> Key {
+        key(format!("{}/head.json", scan_folder(scan)))
+    }
+
+    /// A page of a scan's history.
+    pub fn history(scan: &ScanKey, page: u64) -> Key {
+        key(format!("{}/history/{page}.jsonl", scan_folder(scan)))
+    }
+
+    /// A job's record.
+    pub fn job(job: JobId) -> Key {
+        key(format!("{}/job.json", job_folder(job)))
+    }
+
+    /// A job's log.
+    pub fn log(job: JobId) -> Key {
+        key(format!("{}/log.jsonl", job_folder(job)))
+    }
+
+    /// A job's artifact. A name that ends in `.zip` gets a second one: `a` and `a.zip` are two artifacts.
+    pub fn artifact(job: JobId, name: &str) -> Key {
+        key(format!(
+            "{}/artifacts/{}.zip",
+            job_folder(job),
+            encoded(name)
+        ))
+    }
+
+    /// A payload that is too large for a record, named by its digest.
+    pub fn object(sha256: &str) -> Key {
+        let shard: String = sha256.chars().take(2).collect();
+        key(format!("objects/{}/{}", encoded(&shard), encoded(sha256)))
+    }
+
+    /// A runner's record.
+    pub fn runner(runner: RunnerId) -> Key {
+        key(format!("runners/{runner}.json"))
+    }
+
+    /// A waiting registration.
+    pub fn registration(registration: RegistrationId) -> Key {
+        key(format!("registrations/{registration}.json"))
+    }
+
+    /// A request that is remembered, by the digest that is its key.
+    pub fn idempotency(key_digest: &str) -> Key {
+        let shard: String = key_digest.chars().take(2).collect();
+        key(format!(
+            "idempotency/{}/{}.json",
+            encoded(&shard),
+            encoded(key_digest)
+        ))
+    }
+
+    /// A token's record.
+    pub fn token(token: TokenId) -> Key {
+        key(format!("tokens/{token}.json"))
+    }
+}
+
+/// Day, hour and the last two hexadecimal digits all follow from the id.
+fn job_folder(job: JobId) -> String {
+    let moment = job.moment();
+    let id = job.to_string();
+    let shard = &id[id.len() - 2..];
+    let (year, month, day, hour) = (moment.year(), moment.month(), moment.day(), moment.hour());
+    format!("jobs/{year:04}-{month:02}-{day:02}/{hour:02}/{shard}/{id}")
+}
+
+fn revision_folder(workflow: WorkflowId, revision: &RevisionRef) -> String {
+    format!(
+        "workflows/{workflow}/revisions/{}-{}",
+        revision.number,
+        short(&revision.commit)
+    )
+}
+
+fn scan_folder(scan: &ScanKey) -> String {
+    format!(
+        "workflows/{}/scans/{}",
+        scan.workflow,
+        encoded(scan.scan.as_str())
+    )
+}
+
+fn short(commit: &str) -> String {
+    encoded(&commit.chars().take(12).collect::<String>())
+}
+
+/// A user's word as a path segment: percent-encoded, and over 120 bytes a prefix plus a hash.
+fn encoded(name: &str) -> String {
+    let plain = utf8_percent_encode(name, PLAIN).to_string();
+    let is_a_name = !plain.is_empty() && !plain.starts_with('.');
+    if is_a_name && plain.len() <= NAME_BYTES {
+        return plain;
+    }
+    let hash: String = Sha256::digest(name.as_bytes())
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let prefix: String = plain
+        .trim_start_matches('.')
+        .chars()
+        .take(NAME_BYTES - hash.len() - 1)
+        .collect();
+    format!("{prefix}~{hash}")
+}
+
+/// Every path above is built from ids and encoded words, so it is a key by construction.
+fn key(path: String) -> Key {
+    match Key::new(&path) {
+        Ok(key) => key,
+        Err(error) => broken(&path, &error),
+    }
+}
+
+#[expect(
+    clippy::panic,
+    reason = "a path of ours that is no key is a defect of this file, not of any input"
+)]
+fn broken(path: &str, error: &KeyError) -> ! {
+    panic!("layout made the path {path}, which is no key: {error}")
+}
+
+#[cfg(test)]
+mod tests;

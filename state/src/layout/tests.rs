@@ -1,0 +1,339 @@
+//! Holds `state-layout.md` to the code, and words of users to their folders.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use model::decide::{CreateRegistration, Dispatch, InitialToken, RecordTip, StoreArtifact};
+use model::{IdempotencyKey, RevisionId};
+
+use super::*;
+use crate::tests::fixture::{Fleet, Folder, Opened, WORKFLOW, completion, line, scan_name, token};
+
+const PAGE: &str = include_str!("../../../state-layout.md");
+
+/// Every function of `Layout` with the pattern of what it makes.
+const PATTERNS: [(&str, &str); 17] = [
+    ("initial_admin_token", "initial-admin-token"),
+    ("source", "sources/<source>/source.json"),
+    ("mirror", "sources/<source>/mirror.git/"),
+    (
+        "tip",
+        "sources/<source>/tips/<thousand>/<number>-<commit>.json",
+    ),
+    ("workflow", "workflows/<workflow>/workflow.json"),
+    (
+        "revision",
+        "workflows/<workflow>/revisions/<number>-<commit>/revision.json",
+    ),
+    (
+        "revision_text",
+        "workflows/<workflow>/revisions/<number>-<commit>/workflow.yaml",
+    ),
+    ("head", "workflows/<workflow>/scans/<scan>/head.json"),
+    (
+        "history",
+        "workflows/<workflow>/scans/<scan>/history/<page>.jsonl",
+    ),
+    ("job", "jobs/<day>/<hour>/<shard>/<job>/job.json"),
+    ("log", "jobs/<day>/<hour>/<shard>/<job>/log.jsonl"),
+    (
+        "artifact",
+        "jobs/<day>/<hour>/<shard>/<job>/artifacts/<name>.zip",
+    ),
+    ("object", "objects/<shard>/<sha256>"),
+    ("runner", "runners/<runner>.json"),
+    ("registration", "registrations/<registration>.json"),
+    ("idempotency", "idempotency/<shard>/<digest>.json"),
+    ("token", "tokens/<token>.json"),
+];
+
+/// What the store makes for itself.
+const ENGINE: [&str; 8] = [
+    "FORMAT",
+    "LOCK",
+    "journal/<first>.jnl",
+    "journal/spare-<number>",
+    "journal/CHECKPOINT",
+    "tmp/object-<number>",
+    "quarantine/",
+    "index/live-<sequence>",
+];
+
+/// The paths in the first column of the page's tables.
+fn paths_of_page() -> BTreeSet<&'static str> {
+    PAGE.lines()
+        .filter_map(|line| {
+            line.strip_prefix("| `")?
+                .split_once("` |")
+                .map(|(path, _)| path)
+        })
+        .collect()
+}
+
+/// Whether a path is what a pattern describes: `<word>` stands for one or more characters that are no slash, and a
+/// pattern with a slash at its end for a folder and everything in it.
+fn fits(pattern: &str, path: &str) -> bool {
+    if let Some(folder) = pattern.strip_suffix('/') {
+        return path
+            .split('/')
+            .zip(folder.split('/'))
+            .all(|(path, pattern)| segment_fits(pattern, path))
+            && path.split('/').count() >= folder.split('/').count();
+    }
+    path.split('/').count() == pattern.split('/').count()
+        && path
+            .split('/')
+            .zip(pattern.split('/'))
+            .all(|(path, pattern)| segment_fits(pattern, path))
+}
+
+fn segment_fits(pattern: &str, text: &str) -> bool {
+    let Some((before, rest)) = pattern.split_once('<') else {
+        return pattern == text;
+    };
+    let (Some((_, after)), Some(text)) = (rest.split_once('>'), text.strip_prefix(before)) else {
+        return false;
+    };
+    (1..=text.len()).any(|end| text.is_char_boundary(end) && segment_fits(after, &text[end..]))
+}
+
+#[test]
+fn the_page_names_what_the_code_makes_and_nothing_else() {
+    let made: BTreeSet<&str> = PATTERNS
+        .into_iter()
+        .map(|(_, pattern)| pattern)
+        .chain(ENGINE)
+        .collect();
+    assert_eq!(paths_of_page(), made);
+    let functions: BTreeSet<&str> = include_str!("../layout.rs")
+        .lines()
+        .filter_map(|line| {
+            line.trim_start()
+                .strip_prefix("pub fn ")?
+                .split_once('(')
+                .map(|(name, _)| name)
+        })
+        .collect();
+    assert_eq!(
+        functions,
+        PATTERNS.into_iter().map(|(name, _)| name).collect(),
+        "the table of this test is complete"
+    );
+}
+
+#[tokio::test]
+async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is_made() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    let unfinished = opened.state.begin_upload().await.unwrap();
+    let unfinished = unfinished.write(Bytes::from_static(b"half")).await.unwrap();
+    let running: BTreeSet<String> = files(&folder);
+    drop(unfinished);
+    opened.close();
+    let stopped = files(&folder);
+
+    let page = paths_of_page();
+    for path in running
+        .iter()
+        .chain(&stopped)
+        .filter(|path| !path.ends_with("+new"))
+    {
+        assert!(
+            page.iter().any(|pattern| fits(pattern, path)),
+            "{path} is not on the page"
+        );
+    }
+    // Git makes the mirrors, repair tools fill the quarantine, and spares come once the journal has grown.
+    let made_by_others = [
+        "sources/<source>/mirror.git/",
+        "quarantine/",
+        "journal/spare-<number>",
+    ];
+    for pattern in page
+        .iter()
+        .filter(|pattern| !made_by_others.contains(pattern))
+    {
+        assert!(
+            running
+                .iter()
+                .chain(&stopped)
+                .any(|path| fits(pattern, path)),
+            "nothing makes {pattern}"
+        );
+    }
+}
+
+/// Files below the root; those of an open state may come and go.
+fn files(folder: &Folder) -> BTreeSet<String> {
+    folder
+        .walk()
+        .into_keys()
+        .filter(|path| !folder.root().join(path).is_dir())
+        .collect()
+}
+
+async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
+    let state = &opened.state;
+    state.submit(InitialToken).await.unwrap();
+    state.submit(CreateRegistration).await.unwrap();
+    let tip = RecordTip {
+        name: "recon".parse().unwrap(),
+        commit: "0123456789abcdef".to_owned(),
+        summary: "a first tip".to_owned(),
+        author: "somebody".to_owned(),
+        history_rewritten: false,
+        skipped: Vec::new(),
+        more_skipped: false,
+        files: Vec::new(),
+        stale_files: Vec::new(),
+        file_count: 1,
+        folder_missing: false,
+    };
+    state.submit(tip).await.unwrap();
+    state
+        .store_payload(Bytes::from_static(WORKFLOW.as_bytes()))
+        .await
+        .unwrap();
+    let caller = TokenId::from_uuid(uuid::Uuid::nil());
+    let key = IdempotencyKey::new(caller, "dispatch", "key", b"body");
+    let dispatch = Dispatch {
+        idempotency: Some(key),
+        ..opened.dispatch(fleet, "build")
+    };
+    let job = state.submit(dispatch).await.unwrap();
+    opened.claim(fleet, job).await;
+    state
+        .logs()
+        .append(job, 0, vec![line("hello")])
+        .await
+        .unwrap();
+    let crate::Stored { size, sha256 } = state
+        .begin_upload()
+        .await
+        .unwrap()
+        .finish(job, "report")
+        .await
+        .unwrap();
+    let (name, content_digest) = ("report".to_owned(), "d1".to_owned());
+    state
+        .submit(StoreArtifact {
+            job,
+            token: token(job),
+            name,
+            size,
+            sha256,
+            content_digest,
+        })
+        .await
+        .unwrap();
+    state.complete(completion(job, 1)).await.unwrap();
+}
+
+#[test]
+fn keys_fit_their_patterns() {
+    let source: SourceName = "recon".parse().unwrap();
+    let workflow = WorkflowId::derive(&source, "main");
+    let revision = RevisionRef {
+        id: RevisionId::derive(workflow, 7),
+        number: 7,
+        commit: "0123456789abcdef".to_owned(),
+    };
+    let scan = ScanKey {
+        workflow,
+        scan: scan_name("build"),
+    };
+    let job: JobId = "0198c5f2-7c1e-7000-8000-0000000000a7".parse().unwrap();
+    let check = |key: Key, path: &str| assert_eq!(key.as_str(), path);
+    check(
+        Layout::tip(&source, 12_345, "0123456789abcdef"),
+        "sources/recon/tips/0012/0012345-0123456789ab.json",
+    );
+    check(
+        Layout::revision(workflow, &revision),
+        &format!("workflows/{workflow}/revisions/7-0123456789ab/revision.json"),
+    );
+    check(
+        Layout::history(&scan, 3),
+        &format!("workflows/{workflow}/scans/build/history/3.jsonl"),
+    );
+    check(
+        Layout::job(job),
+        &format!("jobs/2025-08-20/05/a7/{job}/job.json"),
+    );
+    assert!(
+        segment_fits("<number>-<commit>.json", "1-a.json")
+            && !segment_fits("<number>-<commit>.json", "-a.json")
+    );
+}
+
+#[test]
+fn words_of_users_stay_in_their_folder_and_apart() {
+    let long = "x".repeat(10_000);
+    let words = [
+        "",
+        ".",
+        "..",
+        "...",
+        "../..",
+        "/",
+        "/etc/passwd",
+        "a/b",
+        "a\\b",
+        "\0",
+        "a\0b",
+        "a",
+        "A",
+        "a.zip",
+        "a.zip.zip",
+        "~",
+        "%2F",
+        "%252F",
+        "a b",
+        "ä",
+        "a\u{308}",
+        "日本",
+        "🦀",
+        "-",
+        "--",
+        ".git",
+        "job.json",
+        "\n",
+        "+new",
+        "x+new",
+        &long,
+        &long[1..],
+        &"ä".repeat(5_000),
+        &format!("{long}/.."),
+        &format!(".{long}"),
+        "con",
+        "CON",
+        "\u{202e}",
+    ];
+    let job = JobId::FIRST;
+    let folder = Layout::artifact(job, "a").folder();
+    let mut keys = BTreeSet::new();
+    for word in words {
+        let key = Layout::artifact(job, word);
+        assert_eq!(key.folder(), folder, "{word:?} leaves its folder");
+        assert!(
+            !key.name().starts_with('.') && key.name().len() <= NAME_BYTES + ".zip".len(),
+            "{word:?}: {key}"
+        );
+        assert!(keys.insert(key.clone()), "{word:?} shares {key}");
+        assert_eq!(Layout::artifact(job, word), key);
+    }
+    assert_eq!(
+        Layout::artifact(job, "nuclei-results.txt").name(),
+        "nuclei-results.txt.zip",
+        "plain words stay readable"
+    );
+}
+
+#[test]
+fn no_folder_of_tips_or_jobs_grows_without_bound() {
+    let source: SourceName = "recon".parse().unwrap();
+    let folders: BTreeSet<_> = (0..3 * TIPS_PER_FOLDER)
+        .map(|n| Layout::tip(&source, n, "abc").folder().as_str().to_owned())
+        .collect();
+    assert_eq!(folders.len(), 3);
+}

@@ -1,0 +1,42 @@
+//! Typed records on the store: opening the state, the one committer, job logs, histories and objects.
+//!
+//! Every change enters through [`State::submit`] and is decided, committed and only then told. Reads see what is
+//! durable and nothing else. This package knows neither Git nor HTTP.
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests lay out files and start the programs they are about"
+    )
+)]
+
+mod alarm;
+mod committer;
+mod encode;
+mod envelope;
+mod error;
+mod files;
+mod heads;
+mod history;
+mod jobs;
+pub mod layout;
+mod limits;
+mod load;
+mod log;
+mod publication;
+mod reader;
+mod state;
+mod upload;
+
+pub use error::{Fatal, OpenError, ReadError, SubmitError, WriteError, error_chain};
+pub use jobs::{JobFilter, JobPage};
+pub use layout::Layout;
+pub use log::{
+    CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
+};
+pub use state::{Closing, Options, State};
+pub use upload::{Stored, Upload};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Every bound of this package, with its reason.
+
+use std::time::Duration;
+
+/// Commands that may wait for the committer: beyond this, askers wait outside, which bounds memory.
+pub(crate) const WAITING_COMMANDS: usize = 4_096;
+
+/// Commands that share one commit at most: refusals weigh nothing in a batch, and a flood of them must not keep the
+/// others waiting for their answers.
+pub(crate) const ROUND_COMMANDS: usize = 1_024;
+
+/// An unsynced end of a log up to this size rides inside the completing commit instead of costing a sync of its own.
+pub(crate) const LOG_TAIL_BYTES: u64 = 64 * 1024;
+
+/// A log is synced at least this often while it grows.
+pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
+
+/// A piece of a log or history that is read at once.
+pub(crate) const READ_BYTES: usize = 256 * 1024;
+
+/// Longest text of one log record as stored; runners split longer lines.
+pub(crate) const LOG_TEXT_BYTES: usize = 256 * 1024;
+
+/// Longest name in a path before it is cut and told apart by a hash: file systems take 255 bytes.
+pub(crate) const NAME_BYTES: usize = 120;
+
+/// Tips in one folder: no folder passes about 10,000 entries.
+pub(crate) const TIPS_PER_FOLDER: u64 = 1_000;

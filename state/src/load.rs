@@ -1,0 +1,204 @@
+//! From the store's live records to the world.
+//!
+//! A record that cannot be read, or that stands in another's place, is logged and left out, so that one bad file never
+//! stops the rest.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{
+    Change, Idempotency, Job, Registration, Revision, RevisionRecord, RevisionRef, Runner,
+    ScanHead, ScanKey, Source, Token, WorkflowId, WorkflowRecord, World,
+};
+use store::Key;
+use store::objects::Objects;
+use workflow::TemplatePolicy;
+
+use crate::envelope::{self, EnvelopeError, Kind};
+use crate::error::ReadError;
+use crate::files::{digest, read_object};
+use crate::heads;
+use crate::layout::Layout;
+use crate::reader::StoreReader;
+
+/// The live records as they come from the store, then the world made of them.
+#[derive(Default)]
+pub(crate) struct Loading {
+    changes: Vec<Change>,
+    revisions: Vec<(WorkflowId, RevisionRef)>,
+    lost_heads: Vec<ScanKey>,
+}
+
+impl Loading {
+    /// Takes one live record.
+    pub(crate) fn take(&mut self, key: &Key, bytes: &Bytes) {
+        match self.decode(key, bytes) {
+            Ok(Some(change)) => self.changes.push(change),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::error!(%key, %error, "a live record cannot be read and is left out");
+                self.lost_heads.extend(heads::scan_at(key));
+            }
+        }
+    }
+
+    fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Option<Change>, EnvelopeError> {
+        let kind = envelope::kind(bytes)?;
+        let (place, change) = match kind {
+            Kind::Source => {
+                let source: Source = envelope::open(kind, bytes)?;
+                (
+                    Layout::source(&source.name),
+                    Change::Source(Arc::new(source)),
+                )
+            }
+            Kind::Workflow => {
+                let workflow: WorkflowRecord = envelope::open(kind, bytes)?;
+                self.revisions
+                    .push((workflow.id, workflow.revision.clone()));
+                (
+                    Layout::workflow(workflow.id),
+                    Change::Workflow(Arc::new(workflow)),
+                )
+            }
+            Kind::ScanHead => {
+                let head: ScanHead = envelope::open(kind, bytes)?;
+                (
+                    Layout::head(&heads::scan_of(&head)),
+                    Change::Head(Arc::new(head)),
+                )
+            }
+            Kind::Job => {
+                let job: Job = envelope::open(kind, bytes)?;
+                self.revisions.push((job.workflow.id, job.revision.clone()));
+                (Layout::job(job.id), Change::Job(Arc::new(job)))
+            }
+            Kind::Runner => {
+                let runner: Runner = envelope::open(kind, bytes)?;
+                (Layout::runner(runner.id), Change::Runner(Arc::new(runner)))
+            }
+            Kind::Registration => {
+                let registration: Registration = envelope::open(kind, bytes)?;
+                (
+                    Layout::registration(registration.id),
+                    Change::Registration(Arc::new(registration)),
+                )
+            }
+            Kind::Token => {
+                let token: Token = envelope::open(kind, bytes)?;
+                (Layout::token(token.id), Change::Token(Arc::new(token)))
+            }
+            Kind::Idempotency => {
+                let request: Idempotency = envelope::open(kind, bytes)?;
+                (
+                    Layout::idempotency(&request.key),
+                    Change::Idempotency(Arc::new(request)),
+                )
+            }
+            Kind::Tip | Kind::Revision => return Ok(None),
+        };
+        if place == *key {
+            Ok(Some(change))
+        } else {
+            Err(EnvelopeError::Place(place))
+        }
+    }
+
+    /// Reads the revisions the live records name and makes the world.
+    pub(crate) async fn finish(
+        self,
+        root: &Path,
+        reader: &StoreReader,
+        objects: &Objects,
+    ) -> World {
+        let mut world = World::default();
+        let mut loaded = BTreeSet::new();
+        for (workflow, reference) in self.revisions {
+            if !loaded.insert(reference.id) {
+                continue;
+            }
+            match load_revision(reader, objects, workflow, &reference).await {
+                Ok(revision) => world.apply(&Change::Revision(Arc::new(revision), None)),
+                Err(error) => {
+                    tracing::error!(%workflow, revision = reference.number, %error, "a revision cannot be read; its workflow is left out");
+                }
+            }
+        }
+        for change in &self.changes {
+            match change {
+                Change::Head(head) => world.apply(&Change::Head(heads::with_history(root, head))),
+                change => world.apply(change),
+            }
+        }
+        for scan in self.lost_heads {
+            match heads::after_loss(root, reader, &scan).await {
+                Ok(head) => world.apply(&Change::Head(Arc::new(head))),
+                Err(error) => {
+                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read")
+                }
+            }
+        }
+        world
+    }
+}
+
+/// A revision's record and what its text defines.
+pub(crate) async fn load_revision(
+    reader: &StoreReader,
+    objects: &Objects,
+    workflow: WorkflowId,
+    reference: &RevisionRef,
+) -> Result<Revision, ReadError> {
+    let key = Layout::revision(workflow, reference);
+    let damaged = |key: &Key, problem: String| ReadError::Damaged {
+        path: key.to_string(),
+        problem,
+    };
+    let bytes = reader
+        .get(&key)
+        .await?
+        .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
+    let record: RevisionRecord =
+        envelope::open(Kind::Revision, &bytes).map_err(|error| damaged(&key, error.to_string()))?;
+    if record.reference != *reference {
+        return Err(damaged(
+            &key,
+            format!("it is the record of revision {}", record.reference.id),
+        ));
+    }
+    let (key, text) = if record.text.object {
+        (
+            Layout::object(&record.text.sha256),
+            read_object(objects, &record.text.sha256).await?,
+        )
+    } else {
+        let key = Layout::revision_text(workflow, reference);
+        let text = reader
+            .get(&key)
+            .await?
+            .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
+        let found = digest(&text);
+        if found != record.text.sha256 {
+            return Err(damaged(&key, format!("its SHA-256 is {found}")));
+        }
+        (key, text)
+    };
+    let text = std::str::from_utf8(&text).map_err(|error| damaged(&key, error.to_string()))?;
+    match workflow::parse(&record.file, text, TemplatePolicy::Warn) {
+        Ok(parsed) => Ok(Revision {
+            record,
+            definition: Arc::new(parsed.workflow),
+        }),
+        Err(diagnostics) => {
+            let first = diagnostics
+                .first()
+                .map_or_else(String::new, |first| first.message.clone());
+            Err(damaged(
+                &key,
+                format!("it is no valid workflow any more: {first}"),
+            ))
+        }
+    }
+}

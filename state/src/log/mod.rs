@@ -1,0 +1,319 @@
+//! Job logs: numbered records, appended while a job runs, read by the same code live and afterwards.
+//!
+//! An append is written at once and synced within a second; the answer says how far both have come. The end of a log
+//! that is not synced when its job completes rides inside the completing commit.
+
+mod job_log;
+mod stream;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::decide::{Command, Complete};
+use model::{JobId, Timestamp};
+use serde::{Deserialize, Serialize};
+use store::Append;
+use thiserror::Error;
+use tokio::sync::{Notify, watch};
+
+use crate::alarm::Alarm;
+use crate::error::{ReadError, WriteError};
+use crate::layout::Layout;
+use crate::limits::LOG_SYNC;
+use crate::log::job_log::JobLog;
+pub use crate::log::stream::LogStream;
+use crate::publication::Publication;
+use crate::{State, SubmitError};
+
+/// One line of a job's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// Its number within the job, from 0.
+    pub n: u64,
+    /// The line.
+    #[serde(flatten)]
+    pub record: NewLogRecord,
+}
+
+/// A log line before it has a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewLogRecord {
+    /// When the runner read it.
+    pub at: Timestamp,
+    /// The step it belongs to, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// Where it came from.
+    pub stream: Stream,
+    /// The text without its line end.
+    pub text: String,
+}
+
+/// Where a log line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output of a step.
+    Stdout,
+    /// Standard error of a step.
+    Stderr,
+    /// The runner's own word.
+    Runner,
+}
+
+/// How far a log has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogReceipt {
+    /// Records below this number are stored.
+    pub received: u64,
+    /// Records below this number survive a power cut.
+    pub durable: u64,
+}
+
+/// Why records were not appended.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// They leave a gap, or differ from what is stored.
+    #[error("the log has records 0 to {next} (exclusive); send from there")]
+    Mismatch {
+        /// The number expected next.
+        next: u64,
+    },
+    /// A record's text is too long.
+    #[error("record {n} is longer than a log line may be; split it")]
+    TooLong {
+        /// Its number.
+        n: u64,
+    },
+    /// The file, when reading.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The file, when writing.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// The logs of all jobs. Cheap to clone.
+#[derive(Clone)]
+pub struct Logs {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    root: PathBuf,
+    publication: Arc<Publication>,
+    alarm: Alarm,
+    open: Mutex<HashMap<JobId, Slot>>,
+    growth: Mutex<HashMap<JobId, watch::Sender<u64>>>,
+    dirty: Notify,
+}
+
+/// Where the one writer of a log is. Empty until the log was opened, so that reading a long log for its end holds up
+/// nobody but those who wait for the same log. A slot somebody holds is never taken out of the map, so a log never has
+/// two writers.
+type Slot = Arc<Mutex<Option<JobLog>>>;
+
+impl Logs {
+    pub(crate) fn new(root: &Path, publication: Arc<Publication>, alarm: Alarm) -> Self {
+        let (open, growth, dirty) = (Mutex::default(), Mutex::default(), Notify::new());
+        Self {
+            shared: Arc::new(Shared {
+                root: root.to_owned(),
+                publication,
+                alarm,
+                open,
+                growth,
+                dirty,
+            }),
+        }
+    }
+
+    /// Appends records whose first has the number `from`. Records that are stored already are compared, not stored
+    /// again.
+    pub async fn append(
+        &self,
+        job: JobId,
+        from: u64,
+        records: Vec<NewLogRecord>,
+    ) -> Result<LogReceipt, LogError> {
+        let logs = self.clone();
+        let appended = tokio::task::spawn_blocking(move || {
+            let receipt = logs.with(job, |log| log.append(from, &records))?;
+            if let Some(sender) = lock(&logs.shared.growth).get(&job) {
+                sender.send_replace(receipt.received);
+            }
+            Ok((receipt, receipt.durable < receipt.received))
+        });
+        let (receipt, dirty) = appended
+            .await
+            .unwrap_or(Err(LogError::Write(WriteError::Interrupted)))?;
+        if dirty {
+            self.shared.dirty.notify_one();
+        }
+        Ok(receipt)
+    }
+
+    /// How far the log of an unfinished job has come.
+    pub async fn receipt(&self, job: JobId) -> Result<LogReceipt, LogError> {
+        let logs = self.clone();
+        let read = tokio::task::spawn_blocking(move || logs.with(job, |log| Ok(log.receipt())));
+        read.await
+            .unwrap_or(Err(LogError::Write(WriteError::Interrupted)))
+    }
+
+    /// How many records the log of a job has, whether the job runs or is over.
+    pub async fn records(&self, job: JobId) -> Result<u64, LogError> {
+        if self.is_open(job) {
+            Ok(self.receipt(job).await?.received)
+        } else {
+            Ok(self.stream(job, 0).count().await?)
+        }
+    }
+
+    /// Wakes when the log of an unfinished job grows; closed when the job is over.
+    pub fn subscribe(&self, job: JobId) -> watch::Receiver<u64> {
+        let mut growth = lock(&self.shared.growth);
+        growth.retain(|_, sender| sender.receiver_count() > 0);
+        growth
+            .entry(job)
+            .or_insert_with(|| watch::Sender::new(0))
+            .subscribe()
+    }
+
+    /// Reads a log from record `from` on, whether its job runs or is over.
+    pub fn stream(&self, job: JobId, from: u64) -> LogStream {
+        LogStream::new(&self.shared.root, Layout::log(job), from)
+    }
+
+    /// Syncs what was appended, at most every second, for as long as the daemon runs.
+    pub async fn keep_durable(&self) {
+        loop {
+            self.shared.dirty.notified().await;
+            tokio::time::sleep(LOG_SYNC).await;
+            let logs = self.clone();
+            let synced = tokio::task::spawn_blocking(move || logs.sync()).await;
+            if let Ok(Err(error)) = synced {
+                tracing::error!(%error, "a log cannot be synced");
+            }
+        }
+    }
+
+    /// Syncs every log, and lets go of those whose jobs are over.
+    fn sync(&self) -> Result<(), LogError> {
+        let slots: Vec<_> = lock(&self.shared.open)
+            .iter()
+            .map(|(job, slot)| (*job, slot.clone()))
+            .collect();
+        for (job, slot) in slots {
+            if let Some(log) = &mut *lock(&slot) {
+                log.sync()?;
+            }
+            drop(slot);
+            if self
+                .shared
+                .publication
+                .read(|world| world.job(job).is_none())
+            {
+                self.close(job);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a completion needs: that the log has all of its records, and the end that is not durable yet.
+    fn seal(&self, job: JobId, records: u64) -> Result<Vec<Append>, LogError> {
+        self.with(job, |log| {
+            let next = log.receipt().received;
+            if next == records {
+                log.tail_for_commit()
+            } else {
+                Err(LogError::Mismatch { next })
+            }
+        })
+    }
+
+    /// Lets go of the log of a job that is over, at the latest once what was received is durable. Followers are told
+    /// by the job's end.
+    pub fn close(&self, job: JobId) {
+        lock(&self.shared.growth).remove(&job);
+        let mut open = lock(&self.shared.open);
+        if open.get(&job).is_some_and(is_done_with) {
+            open.remove(&job);
+        }
+    }
+
+    /// Closes the log of a job whose completion, the end of the log with it, was committed.
+    fn close_sealed(&self, job: JobId, records: u64) {
+        if let Some(slot) = lock(&self.shared.open).get(&job).cloned()
+            && let Ok(mut slot) = slot.try_lock()
+            && let Some(log) = &mut *slot
+        {
+            log.committed(records);
+        }
+        self.close(job);
+    }
+
+    pub(crate) fn is_open(&self, job: JobId) -> bool {
+        lock(&self.shared.open).contains_key(&job)
+    }
+
+    /// Works on a log, which is opened when it is not open yet. Blocks.
+    fn with<T>(
+        &self,
+        job: JobId,
+        work: impl FnOnce(&mut JobLog) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        let slot = lock(&self.shared.open).entry(job).or_default().clone();
+        let mut slot = lock(&slot);
+        let log = match &mut *slot {
+            Some(log) => log,
+            empty @ None => empty.insert(JobLog::open(
+                &self.shared.root,
+                Layout::log(job),
+                self.shared.alarm.clone(),
+            )?),
+        };
+        work(log)
+    }
+}
+
+/// Whether nobody uses a log and nothing of it waits for a sync. Its map is locked, so nobody can begin to.
+fn is_done_with(slot: &Slot) -> bool {
+    Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(JobLog::is_durable)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a job was not completed.
+#[derive(Debug, Error)]
+pub enum CompleteError {
+    /// The log is not what the worker says.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The decision.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
+impl State {
+    /// Completes a job, its log's unsynced end included in the same commit.
+    pub async fn complete(
+        &self,
+        complete: Complete,
+    ) -> Result<<Complete as Command>::Answer, CompleteError> {
+        let (job, records, logs) = (complete.job, complete.log_records, self.logs().clone());
+        let tail = if records == 0 && logs.records(job).await? == 0 {
+            // There is no log, and none is made only to be empty.
+            Vec::new()
+        } else {
+            let sealed = tokio::task::spawn_blocking(move || logs.seal(job, records)).await;
+            sealed.unwrap_or(Err(LogError::Write(WriteError::Interrupted)))?
+        };
+        let answer = self.submit_with(complete, tail).await?;
+        self.logs().close_sealed(job, records);
+        Ok(answer)
+    }
+}

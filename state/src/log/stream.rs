@@ -1,0 +1,199 @@
+//! Reading a log from a record number on, in pieces of whole lines.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use store::append_file::AppendReader;
+use store::{DiskError, Key};
+
+use super::LogRecord;
+use crate::error::ReadError;
+use crate::files::blocking;
+use crate::limits::READ_BYTES;
+
+/// A position in a log. The bytes are JSON lines exactly as they are stored.
+pub struct LogStream {
+    root: PathBuf,
+    key: Key,
+    file: Option<AppendReader>,
+    /// The number of the next record.
+    next: u64,
+    /// Its offset, once it was looked for.
+    offset: Option<u64>,
+}
+
+impl LogStream {
+    pub(crate) fn new(root: &Path, key: Key, from: u64) -> Self {
+        Self {
+            root: root.to_owned(),
+            key,
+            file: None,
+            next: from,
+            offset: None,
+        }
+    }
+
+    /// The number of the record that comes next.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// How many records the log has: one more than the number of the last whole one.
+    pub(crate) async fn count(self) -> Result<u64, ReadError> {
+        blocking(move || {
+            let opened = AppendReader::open(&self.root, &self.key);
+            let Some(file) = opened.map_err(|error| self.failed(error))? else {
+                return Ok(0);
+            };
+            last_number(&file)
+                .map_err(|error| self.failed(error))
+                .map(|last| last.map_or(0, |last| last + 1))
+        })
+        .await
+    }
+
+    /// The next whole lines, or none when there are no more yet.
+    pub async fn next(self) -> (Self, Result<Option<Bytes>, ReadError>) {
+        let (root, key, next) = (self.root.clone(), self.key.clone(), self.next);
+        let read = blocking(move || {
+            let mut stream = self;
+            let chunk = stream.next_blocking();
+            Ok((stream, chunk))
+        });
+        match read.await {
+            Ok((stream, chunk)) => (stream, chunk),
+            Err(error) => (Self::new(&root, key, next), Err(error)),
+        }
+    }
+
+    pub(crate) fn next_blocking(&mut self) -> Result<Option<Bytes>, ReadError> {
+        if self.file.is_none() {
+            self.file =
+                AppendReader::open(&self.root, &self.key).map_err(|error| self.failed(error))?;
+        }
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
+        let mut offset = match self.offset {
+            Some(offset) => offset,
+            None => find(file, self.next).map_err(|error| self.failed(error))?,
+        };
+        loop {
+            let lines = read_lines(file, offset).map_err(|error| self.failed(error))?;
+            let Span { skipped, length } = span(&lines, self.next);
+            offset += (skipped + length) as u64;
+            self.offset = Some(offset);
+            if length > 0 {
+                let lines = Bytes::from(lines).slice(skipped..skipped + length);
+                self.next += lines.iter().filter(|byte| **byte == b'\n').count() as u64;
+                return Ok(Some(lines));
+            }
+            if skipped == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn failed(&self, error: DiskError) -> ReadError {
+        ReadError::File {
+            path: self.key.to_string(),
+            source: std::io::Error::other(error),
+        }
+    }
+}
+
+/// Where in a piece the wanted lines are, in bytes.
+struct Span {
+    skipped: usize,
+    length: usize,
+}
+
+/// The lines from record `next` on. Records that are wanted later, or that a crash left half written behind the end,
+/// are not handed out.
+fn span(lines: &[u8], mut next: u64) -> Span {
+    let mut span = Span {
+        skipped: 0,
+        length: 0,
+    };
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        match decode(line) {
+            Some(record) if record.n < next && span.length == 0 => span.skipped += line.len(),
+            Some(record) if record.n == next => {
+                next += 1;
+                span.length += line.len();
+            }
+            Some(_) | None => break,
+        }
+    }
+    span
+}
+
+/// A record from its line, when the line is whole.
+pub(crate) fn decode(line: &[u8]) -> Option<LogRecord> {
+    if line.ends_with(b"\n") {
+        serde_json::from_slice(line).ok()
+    } else {
+        None
+    }
+}
+
+/// The number of the last whole record. A half written one behind it, which a crash can leave, does not count.
+fn last_number(file: &AppendReader) -> Result<Option<u64>, DiskError> {
+    let length = file.len()?;
+    let mut wanted = READ_BYTES as u64;
+    loop {
+        let start = length.saturating_sub(wanted);
+        let piece = file.read(start, usize::try_from(length - start).unwrap_or(usize::MAX))?;
+        let whole = piece.split_inclusive(|byte| *byte == b'\n');
+        // The first line of a piece that does not begin the file is cut off at its front.
+        let whole = whole.skip(usize::from(start > 0));
+        if let Some(last) = whole.filter_map(decode).last() {
+            return Ok(Some(last.n));
+        }
+        if start == 0 {
+            return Ok(None);
+        }
+        wanted *= 2;
+    }
+}
+
+/// An offset at or before record `n`, at the start of a line: numbers rise through the file, so it is bisected.
+fn find(file: &AppendReader, n: u64) -> Result<u64, DiskError> {
+    let (mut low, mut high) = (0, file.len()?);
+    // A log that grows meanwhile may put the record that is looked for behind its end of before.
+    while n > 0 && high.saturating_sub(low) > READ_BYTES as u64 {
+        let middle = low + (high - low) / 2;
+        let piece = file.read(middle, READ_BYTES)?;
+        let start = piece
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map(|at| at + 1);
+        let record = start.and_then(|start| {
+            let end = piece[start..].iter().position(|byte| *byte == b'\n')?;
+            decode(&piece[start..=start + end]).map(|record| (start, record.n))
+        });
+        match record {
+            Some((start, found)) if found <= n => low = middle + start as u64,
+            Some(_) => high = middle,
+            None => break,
+        }
+    }
+    Ok(low)
+}
+
+/// At least one whole line from `offset` on, if there is one, and never half a line.
+fn read_lines(file: &AppendReader, offset: u64) -> Result<Vec<u8>, DiskError> {
+    let mut wanted = READ_BYTES;
+    loop {
+        let mut piece = file.read(offset, wanted)?;
+        let all = piece.len() < wanted;
+        match piece.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => {
+                piece.truncate(end + 1);
+                return Ok(piece);
+            }
+            None if all => return Ok(Vec::new()),
+            None => wanted *= 2,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The store's reader behind one pointer, so that the kind of engine is no type parameter of everything.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{Key, Reader};
+use tokio::runtime::Handle;
+
+use crate::error::ReadError;
+use crate::files::blocking;
+
+type Reading<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<Bytes>, store::ReadError>> + Send + 'a>>;
+
+type Settling<'a> = Pin<Box<dyn Future<Output = Result<(), store::ReadError>> + Send + 'a>>;
+
+trait ErasedReader: Send + Sync {
+    fn get<'a>(&'a self, key: &'a Key) -> Reading<'a>;
+    fn settled<'a>(&'a self) -> Settling<'a>;
+}
+
+impl<R: Reader> ErasedReader for R {
+    fn get<'a>(&'a self, key: &'a Key) -> Reading<'a> {
+        Box::pin(Reader::get(self, key))
+    }
+
+    fn settled<'a>(&'a self) -> Settling<'a> {
+        Box::pin(Reader::settled(self))
+    }
+}
+
+/// Reads small files of the store.
+#[derive(Clone)]
+pub(crate) struct StoreReader(Arc<dyn ErasedReader>);
+
+impl StoreReader {
+    pub(crate) fn new(reader: impl Reader) -> Self {
+        Self(Arc::new(reader))
+    }
+
+    /// Waits until everything acknowledged so far stands in files that other programs can read.
+    pub(crate) async fn settled(&self) -> Result<(), ReadError> {
+        Ok(self.0.settled().await?)
+    }
+
+    /// The content of a file. An engine on local files blocks while it reads, so it does so off the async threads.
+    pub(crate) async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
+        let (reader, key, runtime) = (self.0.clone(), key.clone(), Handle::current());
+        blocking(move || Ok(runtime.block_on(reader.get(&key))?)).await
+    }
+}

@@ -1,0 +1,226 @@
+//! The handle everybody holds on the state.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::decide::Command;
+use model::{Clock, Entropy, Inputs, Job, JobId, Timestamp, World};
+use store::file::FileEngine;
+use store::objects::Objects;
+use store::{Append, Engine};
+use tokio::sync::{mpsc, oneshot, watch};
+use workflow::InputValue;
+
+use crate::alarm::Alarm;
+use crate::committer::{Committer, Waiting, waiting};
+use crate::error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
+use crate::files::{read_object, write_object};
+use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
+use crate::layout::Layout;
+use crate::limits::WAITING_COMMANDS;
+use crate::load::Loading;
+use crate::log::Logs;
+use crate::publication::Publication;
+use crate::reader::StoreReader;
+
+/// What the state needs from outside.
+pub struct Options {
+    /// The state folder.
+    pub root: PathBuf,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for ids and tokens.
+    pub entropy: Box<dyn Entropy>,
+}
+
+/// The state of the service. Cheap to clone.
+#[derive(Clone)]
+pub struct State {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Waiting>,
+}
+
+struct Shared {
+    root: PathBuf,
+    clock: Arc<dyn Clock>,
+    publication: Arc<Publication>,
+    reader: StoreReader,
+    objects: Objects,
+    logs: Logs,
+    alarm: Alarm,
+}
+
+/// The committer's thread. It ends once every [`State`] is dropped; joining it leaves a closed store behind.
+#[must_use]
+pub struct Closing(std::thread::JoinHandle<()>);
+
+impl Closing {
+    /// Waits until everything decided is committed and the store is closed. Blocks.
+    pub fn join(self) {
+        if self.0.join().is_err() {
+            tracing::error!("the committer thread panicked");
+        }
+    }
+}
+
+impl State {
+    /// Opens the state folder, making it when it is missing or empty.
+    pub async fn open(options: Options) -> Result<(Self, Closing), OpenError> {
+        let Options {
+            root,
+            clock,
+            entropy,
+        } = options;
+        let mut engine = FileEngine::new(root.clone(), store::file::Options::default());
+        let mut loading = Loading::default();
+        let (epoch, _) = engine
+            .open(&mut |key, bytes| loading.take(&key, &bytes))
+            .await?;
+        let reader = StoreReader::new(engine.reader());
+        let objects = Objects::new(&root);
+        let world = loading.finish(&root, &reader, &objects).await;
+        let publication = Arc::new(Publication::new(world.clone()));
+        let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
+        let alarm = Alarm::new();
+        let committer = Committer {
+            order: world.latest_order(),
+            pending: world,
+            engine,
+            epoch,
+            publication: publication.clone(),
+            clock: clock.clone(),
+            entropy,
+            has_room,
+            queue: waiting,
+            alarm: alarm.clone(),
+        };
+        let thread = committer.start().map_err(OpenError::Thread)?;
+        let logs = Logs::new(&root, publication.clone(), alarm.clone());
+        let shared = Arc::new(Shared {
+            root,
+            clock,
+            publication,
+            reader,
+            objects,
+            logs,
+            alarm,
+        });
+        Ok((Self { shared, queue }, Closing(thread)))
+    }
+
+    /// Decides on a command and answers once its changes are durable.
+    pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
+        self.submit_with(command, Vec::new()).await
+    }
+
+    /// The same, with pieces of ledgers that become durable together with the command's changes, or not at all.
+    pub(crate) async fn submit_with<C: Command>(
+        &self,
+        command: C,
+        appends: Vec<Append>,
+    ) -> Result<C::Answer, SubmitError> {
+        let (reply, answer) = oneshot::channel();
+        let queued = self.queue.send(waiting(command, appends, reply)).await;
+        if queued.is_err() {
+            return Err(SubmitError::OutcomeUnknown);
+        }
+        answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))
+    }
+
+    /// Waits until everything answered so far stands in files that other programs can read: a file follows its commit
+    /// by a moment.
+    pub async fn settled(&self) -> Result<(), ReadError> {
+        self.shared.reader.settled().await
+    }
+
+    /// Looks at the published world. The look must be short: publishing waits for it.
+    pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
+        self.shared.publication.read(look)
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Wakes whenever the published world has changed.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.shared.publication.subscribe()
+    }
+
+    /// Waits until something has failed that the process must not survive: a commit, a sync, the committer itself.
+    pub async fn failed(&self) -> Fatal {
+        self.shared.alarm.rung().await
+    }
+
+    /// A job, unfinished or finished.
+    pub async fn job(&self, id: JobId) -> Result<Option<Arc<Job>>, ReadError> {
+        match self.read(|world| world.job(id).cloned()) {
+            Some(job) => Ok(Some(job)),
+            None => settled_job(&self.shared.reader, id).await,
+        }
+    }
+
+    /// Jobs, newest first.
+    pub async fn jobs(
+        &self,
+        filter: &JobFilter,
+        before: Option<JobId>,
+        limit: usize,
+    ) -> Result<JobPage, ReadError> {
+        let listing = self.read(|world| Listing::of(world, filter, before));
+        listing
+            .page(&self.shared.reader, filter, before, limit)
+            .await
+    }
+
+    /// The job's inputs, wherever they are.
+    pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
+        match &job.inputs {
+            Inputs::Inline(inputs) => Ok(inputs.clone()),
+            Inputs::Object { sha256 } => {
+                let bytes = read_object(&self.shared.objects, sha256).await?;
+                serde_json::from_slice(&bytes).map_err(|error| ReadError::Damaged {
+                    path: Layout::object(sha256).to_string(),
+                    problem: error.to_string(),
+                })
+            }
+        }
+    }
+
+    /// Stores a payload that is too large for a record, durably, and answers its digest.
+    pub async fn store_payload(&self, bytes: Bytes) -> Result<String, WriteError> {
+        write_object(&self.shared.objects, &self.shared.alarm, bytes).await
+    }
+
+    /// Large objects: artifacts.
+    pub fn objects(&self) -> &Objects {
+        &self.shared.objects
+    }
+
+    /// Job logs.
+    pub fn logs(&self) -> &Logs {
+        &self.shared.logs
+    }
+
+    /// The state folder.
+    pub fn root(&self) -> &Path {
+        &self.shared.root
+    }
+
+    #[cfg(test)]
+    pub(crate) fn reader(&self) -> &StoreReader {
+        &self.shared.reader
+    }
+
+    pub(crate) fn alarm(&self) -> &Alarm {
+        &self.shared.alarm
+    }
+}
+
+/// Whether the disk has room for something new. When that cannot be told, the commit itself will tell.
+fn has_room(engine: &mut FileEngine) -> bool {
+    engine.free_space().map_or(true, |space| !space.is_low)
+}

@@ -1,0 +1,8 @@
+//! The promises of the state, kept on real folders.
+
+mod crash;
+pub(crate) mod fixture;
+mod life;
+mod lists;
+mod logs;
+mod record;

@@ -1,0 +1,197 @@
+//! What a crash leaves, and what is found after it.
+
+use std::collections::BTreeMap;
+
+use model::decide::Dispatch;
+use model::{Inputs, JobId};
+use workflow::InputValue;
+
+use super::fixture::{Folder, completion, line, picture};
+use crate::{JobFilter, Layout};
+
+#[tokio::test]
+async fn submitters_at_the_same_time_each_get_their_own_answer() {
+    const SUBMITTERS: usize = 64;
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let commits = opened.state.subscribe();
+    let before = *commits.borrow();
+    let tasks: Vec<_> = (0..SUBMITTERS)
+        .map(|number| {
+            let note = InputValue::Text(number.to_string());
+            let inputs = Inputs::Inline(BTreeMap::from([("note".to_owned(), note)]));
+            let dispatch = Dispatch {
+                inputs: inputs.clone(),
+                ..opened.dispatch(fleet, "build")
+            };
+            let state = opened.state.clone();
+            tokio::spawn(async move { (state.submit(dispatch).await.unwrap(), inputs) })
+        })
+        .collect();
+    let mut answers: BTreeMap<JobId, Inputs> = BTreeMap::new();
+    for task in tasks {
+        let (job, inputs) = task.await.unwrap();
+        let asked = opened
+            .state
+            .read(|world| world.job(job).unwrap().inputs.clone());
+        assert_eq!(
+            asked, inputs,
+            "an answer is published before it is told, and to who asked"
+        );
+        assert!(
+            answers.insert(job, inputs).is_none(),
+            "one job was given to two"
+        );
+    }
+    assert_eq!(answers.len(), SUBMITTERS);
+    let rounds = *commits.borrow() - before;
+    assert!(
+        rounds < SUBMITTERS as u64,
+        "{rounds} commits for {SUBMITTERS} submitters: none was shared"
+    );
+    drop(commits);
+    opened.close();
+    let opened = folder.open().await;
+    for (job, inputs) in answers {
+        assert_eq!(
+            opened
+                .state
+                .read(|world| world.job(job).unwrap().inputs.clone()),
+            inputs
+        );
+    }
+}
+
+#[tokio::test]
+async fn everything_acknowledged_outlives_a_crash() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let mut ended = Vec::new();
+    for round in 0..5 {
+        let job = opened.running_job(fleet, "build").await;
+        opened
+            .state
+            .logs()
+            .append(job, 0, vec![line("one"), line("two")])
+            .await
+            .unwrap();
+        opened.state.complete(completion(job, 2)).await.unwrap();
+        ended.push(job);
+        let waiting = opened.new_job(fleet, "check").await;
+        let expected = opened.state.read(picture);
+
+        let mut crashed = folder.crashed();
+        let after = crashed.open().await;
+        assert_eq!(after.state.read(picture), expected, "round {round}");
+        assert!(after.state.read(|world| world.job(waiting).is_some()));
+        let page = after.state.jobs(&filter("build"), None, 100).await.unwrap();
+        let listed: Vec<_> = page.jobs.iter().rev().map(|job| job.id).collect();
+        assert_eq!(listed, ended, "every job once");
+        for job in &ended {
+            let (_, log) = after.state.logs().stream(*job, 0).next().await;
+            assert_eq!(
+                log.unwrap()
+                    .unwrap()
+                    .iter()
+                    .filter(|byte| **byte == b'\n')
+                    .count(),
+                2
+            );
+        }
+        let next = after.running_job(fleet, "build").await;
+        after.complete(next).await;
+        assert_eq!(
+            after.head(fleet, "build").totals.succeeded,
+            ended.len() as u64 + 1
+        );
+        after.close();
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_log_rides_in_the_completing_commit() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    let receipt = opened
+        .state
+        .logs()
+        .append(job, 0, vec![line("last words")])
+        .await
+        .unwrap();
+    assert_eq!((receipt.received, receipt.durable), (1, 0));
+    opened.state.complete(completion(job, 1)).await.unwrap();
+
+    // The file was never synced: a power cut may leave it empty, or not there at all.
+    for left in [Some(&b""[..]), Some(&b"\0\0\0\0"[..]), None] {
+        let mut crashed = folder.crashed();
+        let log = crashed.root().join(Layout::log(job).as_str());
+        match left {
+            Some(bytes) => std::fs::write(&log, bytes).unwrap(),
+            None => std::fs::remove_file(&log).unwrap(),
+        }
+        let after = crashed.open().await;
+        let (_, lines) = after.state.logs().stream(job, 0).next().await;
+        let lines = String::from_utf8(lines.unwrap().unwrap().to_vec()).unwrap();
+        assert!(lines.contains("last words"), "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn a_history_that_was_cut_short_stops_nobody() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let lost = opened.running_job(fleet, "build").await;
+    opened.complete(lost).await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.close();
+    let head = super::fixture::scan_name("build");
+    let history = Layout::history(
+        &model::ScanKey {
+            workflow: fleet.workflow,
+            scan: head,
+        },
+        0,
+    );
+    std::fs::remove_file(folder.root().join(history.as_str())).unwrap();
+
+    let opened = folder.open().await;
+    opened.complete(job).await;
+    let page = opened.state.jobs(&filter("build"), None, 10).await.unwrap();
+    assert_eq!(
+        page.jobs.iter().map(|job| job.id).collect::<Vec<_>>(),
+        [job]
+    );
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, 2);
+}
+
+#[tokio::test]
+async fn a_head_that_was_damaged_does_not_write_over_its_history() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let first = opened.running_job(fleet, "build").await;
+    opened.complete(first).await;
+    opened.close();
+    let scan = model::ScanKey {
+        workflow: fleet.workflow,
+        scan: super::fixture::scan_name("build"),
+    };
+    let head = folder.root().join(Layout::head(&scan).as_str());
+    let text = std::fs::read_to_string(&head).unwrap();
+    std::fs::write(&head, text.replace("\"succeeded\": 1", "\"succeeded\": 7")).unwrap();
+    std::fs::remove_dir_all(folder.root().join("index")).unwrap();
+
+    let opened = folder.open().await;
+    let second = opened.running_job(fleet, "build").await;
+    opened.complete(second).await;
+    let page = opened.state.jobs(&filter("build"), None, 10).await.unwrap();
+    let listed: Vec<_> = page.jobs.iter().map(|job| job.id).collect();
+    assert_eq!(listed, [second, first]);
+    assert_eq!(
+        opened.head(fleet, "build").totals.succeeded,
+        1,
+        "counters begin again"
+    );
+}
+
+fn filter(scan: &str) -> JobFilter {
+    JobFilter {
+        scan: Some(super::fixture::scan_name(scan)),
+        ..JobFilter::default()
+    }
+}

@@ -1,0 +1,384 @@
+//! A state in a temporary folder with one workflow and one runner, a clock that stands and randomness that repeats.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use model::decide::{
+    Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, NewSession,
+    RegisterRunner,
+};
+use model::{
+    Actor, Clock, Entropy, Inputs, Job, JobId, RunnerId, ScanHead, ScanKey, SourceName, Step,
+    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
+};
+use tempfile::TempDir;
+use workflow::{ScanName, TemplatePolicy};
+
+use crate::files::digest;
+use crate::{Closing, NewLogRecord, OpenError, Options, State, Stream};
+
+/// 2026-11-20T12:00:00Z.
+const NOON: i64 = 1_795_176_000_000;
+
+pub(crate) const WORKFLOW: &str = "\
+scans:
+  build:
+    on:
+      dispatch:
+        inputs:
+          note: {type: string}
+    steps:
+      - run: make
+    artifacts:
+      - name: report
+        paths: [out]
+  check:
+    on: {dispatch: {}}
+    steps:
+      - run: make check
+";
+
+pub(crate) struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_timestamp_millis(self.0.load(Ordering::SeqCst)).unwrap()
+    }
+}
+
+/// Every opening gets another seed, so that a state that is opened again does not repeat itself.
+struct Seeded(u64);
+
+impl Entropy for Seeded {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            *byte = self.0.to_be_bytes()[0];
+        }
+    }
+}
+
+/// A state folder that may be opened again and again.
+pub(crate) struct Folder {
+    root: PathBuf,
+    _kept: TempDir,
+    pub(crate) clock: Arc<TestClock>,
+    openings: u64,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let kept = tempfile::tempdir().unwrap();
+        let clock = Arc::new(TestClock(AtomicI64::new(NOON)));
+        Self {
+            root: kept.path().join("state"),
+            _kept: kept,
+            clock,
+            openings: 0,
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) async fn try_open(&mut self) -> Result<(State, Closing), OpenError> {
+        self.openings += 1;
+        let entropy = Box::new(Seeded(self.openings));
+        State::open(Options {
+            root: self.root.clone(),
+            clock: self.clock.clone(),
+            entropy,
+        })
+        .await
+    }
+
+    pub(crate) async fn open(&mut self) -> Opened {
+        let (state, closing) = self.try_open().await.unwrap();
+        Opened { state, closing }
+    }
+
+    /// A new folder with the workflow and a runner.
+    pub(crate) async fn prepared() -> (Self, Opened, Fleet) {
+        let mut folder = Self::new();
+        let opened = folder.open().await;
+        let workflow = opened.activate("main", WORKFLOW).await;
+        let runner = opened.register("one").await;
+        (folder, opened, Fleet { workflow, runner })
+    }
+
+    pub(crate) fn advance(&self, millis: i64) {
+        self.clock.0.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    /// What a crash at this moment leaves behind: a copy of everything, made while the state is in use.
+    pub(crate) fn crashed(&self) -> Self {
+        let kept = tempfile::tempdir().unwrap();
+        let root = kept.path().join("state");
+        copy(&self.root, &root);
+        let now = AtomicI64::new(self.clock.0.load(Ordering::SeqCst));
+        Self {
+            root,
+            _kept: kept,
+            clock: Arc::new(TestClock(now)),
+            openings: self.openings,
+        }
+    }
+
+    /// Every file and folder below the root, with its mode. What goes away meanwhile is left out.
+    pub(crate) fn walk(&self) -> BTreeMap<String, u32> {
+        let mut found = BTreeMap::new();
+        let mut waiting = vec![self.root.clone()];
+        while let Some(folder) = waiting.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let Ok(metadata) = path.symlink_metadata() else {
+                    continue;
+                };
+                let key = path.strip_prefix(&self.root).unwrap().display().to_string();
+                found.insert(key, metadata.permissions().mode() & 0o777);
+                if metadata.is_dir() {
+                    waiting.push(path);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The files of a folder that is written to may go away while they are copied; the journal comes last.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    let Ok(entries) = std::fs::read_dir(from) else {
+        return;
+    };
+    let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    entries.sort_by_key(|path| path.ends_with("journal"));
+    for entry in entries {
+        let target = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy(&entry, &target);
+        } else if let Ok(bytes) = std::fs::read(&entry) {
+            std::fs::write(target, bytes).unwrap();
+        }
+    }
+}
+
+/// What jobs are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Fleet {
+    pub(crate) workflow: WorkflowId,
+    pub(crate) runner: RunnerId,
+}
+
+/// An open state and its end.
+pub(crate) struct Opened {
+    pub(crate) state: State,
+    closing: Closing,
+}
+
+impl Opened {
+    /// A clean stop.
+    pub(crate) fn close(self) {
+        drop(self.state);
+        self.closing.join();
+    }
+
+    pub(crate) async fn activate(&self, name: &str, text: &str) -> WorkflowId {
+        let source: SourceName = "recon".parse().unwrap();
+        let configure = ConfigureSource {
+            name: source.clone(),
+            url: "https://example.org/recon.git".to_owned(),
+            reference: None,
+            folder: "workflows".to_owned(),
+            interval_seconds: 60,
+        };
+        self.state.submit(configure).await.unwrap();
+        let file = format!("workflows/{name}.yaml");
+        let definition = workflow::parse(&file, text, TemplatePolicy::Warn)
+            .unwrap()
+            .workflow;
+        let activate = Activate {
+            source: source.clone(),
+            name: name.to_owned(),
+            file,
+            commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+            text: text.into(),
+            sha256: digest(text.as_bytes()),
+            definition: Arc::new(definition),
+        };
+        self.state.submit(activate).await.unwrap();
+        WorkflowId::derive(&source, name)
+    }
+
+    pub(crate) async fn register(&self, name: &str) -> RunnerId {
+        let registration = self.state.submit(CreateRegistration).await.unwrap();
+        let register = RegisterRunner {
+            registration: registration.secret.hash(),
+            name: name.to_owned(),
+            labels: vec!["linux".to_owned()],
+            capacity: 4,
+            version: "0.1.0".to_owned(),
+            replace: false,
+        };
+        let NewSession { runner, .. } = self.state.submit(register).await.unwrap();
+        runner
+    }
+
+    pub(crate) fn dispatch(&self, fleet: Fleet, scan: &str) -> Dispatch {
+        let revision = self
+            .state
+            .read(|world| world.workflow(fleet.workflow).unwrap().record.revision.id);
+        Dispatch {
+            workflow: fleet.workflow,
+            scan: scan_name(scan),
+            revision,
+            inputs: Inputs::Inline(BTreeMap::new()),
+            actor: Actor::Daemon,
+            idempotency: None,
+        }
+    }
+
+    pub(crate) async fn new_job(&self, fleet: Fleet, scan: &str) -> JobId {
+        self.state.submit(self.dispatch(fleet, scan)).await.unwrap()
+    }
+
+    pub(crate) async fn claim(&self, fleet: Fleet, job: JobId) -> Arc<Job> {
+        self.state
+            .submit(Claim {
+                job,
+                runner: fleet.runner,
+                token: token(job),
+            })
+            .await
+            .unwrap()
+            .job
+    }
+
+    /// A job that waits to be completed.
+    pub(crate) async fn running_job(&self, fleet: Fleet, scan: &str) -> JobId {
+        let job = self.new_job(fleet, scan).await;
+        self.claim(fleet, job).await;
+        job
+    }
+
+    pub(crate) async fn complete(&self, job: JobId) -> Arc<Job> {
+        self.state.complete(completion(job, 0)).await.unwrap()
+    }
+
+    pub(crate) async fn cancel(&self, job: JobId) {
+        self.state
+            .submit(Cancel {
+                job,
+                actor: Actor::Daemon,
+            })
+            .await
+            .unwrap();
+    }
+
+    pub(crate) fn head(&self, fleet: Fleet, scan: &str) -> Arc<ScanHead> {
+        let scan = ScanKey {
+            workflow: fleet.workflow,
+            scan: scan_name(scan),
+        };
+        self.state.read(|world| world.head(&scan).unwrap().clone())
+    }
+}
+
+/// Every live record in a form that can be compared.
+pub(crate) fn picture(world: &World) -> BTreeMap<String, serde_json::Value> {
+    let mut picture = BTreeMap::new();
+    let mut add = |name: String, value: Result<serde_json::Value, serde_json::Error>| {
+        picture.insert(name, value.unwrap());
+    };
+    world.sources().for_each(|source| {
+        add(
+            format!("source {}", source.name),
+            serde_json::to_value(&**source),
+        )
+    });
+    for workflow in world.workflows() {
+        let id = workflow.record.id;
+        add(
+            format!("workflow {id}"),
+            serde_json::to_value(&*workflow.record),
+        );
+        add(
+            format!("revision {id}"),
+            serde_json::to_value(&workflow.revision.record),
+        );
+    }
+    world.heads().for_each(|head| {
+        add(
+            format!("head {}/{}", head.workflow, head.scan),
+            serde_json::to_value(&**head),
+        )
+    });
+    world
+        .jobs()
+        .for_each(|job| add(format!("job {}", job.id), serde_json::to_value(&**job)));
+    world.runners().for_each(|runner| {
+        add(
+            format!("runner {}", runner.id),
+            serde_json::to_value(&**runner),
+        )
+    });
+    world.tokens().for_each(|token| {
+        add(
+            format!("token {}", token.id),
+            serde_json::to_value(&**token),
+        )
+    });
+    world.registrations().for_each(|one| {
+        add(
+            format!("registration {}", one.id),
+            serde_json::to_value(&**one),
+        )
+    });
+    picture
+}
+
+pub(crate) fn scan_name(name: &str) -> ScanName {
+    serde_json::from_value(serde_json::Value::from(name)).unwrap()
+}
+
+/// The worker token of a job, the same each time.
+pub(crate) fn token(job: JobId) -> TokenHash {
+    TokenHash::of(&job.to_string())
+}
+
+/// A success of the one step.
+pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
+    let step = Step {
+        index: 0,
+        status: StepStatus::Succeeded,
+        outcome: Some(StepOutcome::Succeeded),
+        exit_code: Some(0),
+        error: None,
+        started_at: None,
+        finished_at: None,
+    };
+    Complete {
+        job,
+        token: token(job),
+        steps: vec![step],
+        log_records,
+        failure: None,
+    }
+}
+
+pub(crate) fn line(text: impl Into<String>) -> NewLogRecord {
+    let at = Timestamp::from_timestamp_millis(NOON).unwrap();
+    NewLogRecord {
+        at,
+        step: Some(0),
+        stream: Stream::Stdout,
+        text: text.into(),
+    }
+}

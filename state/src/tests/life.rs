@@ -1,0 +1,299 @@
+//! Opening, changing and reading, and what is on disk meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use model::decide::{Dispatch, InitialToken, StoreArtifact};
+use model::{IdempotencyKey, Inputs, JobState, Reason, TokenId};
+use store::Key;
+use workflow::InputValue;
+
+use super::fixture::{Folder, WORKFLOW, picture, token};
+use crate::files::digest;
+use crate::{Layout, OpenError, Stored, SubmitError};
+
+#[tokio::test]
+async fn a_state_that_is_opened_again_is_the_same() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    opened.state.submit(InitialToken).await.unwrap();
+    let done = opened.running_job(fleet, "build").await;
+    opened.complete(done).await;
+    opened.running_job(fleet, "build").await;
+    opened.new_job(fleet, "check").await;
+    let before = opened.state.read(picture);
+    opened.close();
+
+    let opened = folder.open().await;
+    assert_eq!(opened.state.read(picture), before);
+    let job = opened.state.job(done).await.unwrap().unwrap();
+    assert_eq!(job.state.end().unwrap().reason, Reason::StepsSucceeded);
+    assert!(
+        opened.new_job(fleet, "check").await > done,
+        "ids go on rising"
+    );
+}
+
+#[tokio::test]
+async fn a_job_lives_from_dispatch_to_its_history() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let id = opened.new_job(fleet, "build").await;
+    assert_eq!(
+        opened.state.job(id).await.unwrap().unwrap().state,
+        JobState::Scheduled
+    );
+    folder.advance(1_000);
+    let claimed = opened.claim(fleet, id).await;
+    assert_eq!(
+        opened.claim(fleet, id).await,
+        claimed,
+        "a repeat gets the same answer"
+    );
+
+    let upload = opened.state.begin_upload().await.unwrap();
+    let upload = upload.write(Bytes::from_static(b"zip")).await.unwrap();
+    let Stored { size, sha256 } = upload.finish(id, "report").await.unwrap();
+    let (name, content_digest) = ("report".to_owned(), "d1".to_owned());
+    let store = StoreArtifact {
+        job: id,
+        token: token(id),
+        name,
+        size,
+        sha256,
+        content_digest,
+    };
+    opened.state.submit(store).await.unwrap();
+    let (_, length) = opened
+        .state
+        .objects()
+        .open(&Layout::artifact(id, "report"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(length, 3);
+
+    let job = opened.complete(id).await;
+    assert_eq!(job.state.name(), "succeeded");
+    assert!(
+        opened.state.read(|world| world.job(id).is_none()),
+        "a finished job is settled"
+    );
+    assert_eq!(opened.state.job(id).await.unwrap().unwrap(), job);
+    let head = opened.head(fleet, "build");
+    assert_eq!((head.totals.succeeded, head.latest_job), (1, id));
+    assert_eq!(head.successes[0].artifacts["report"], "d1");
+    opened.close();
+    let history = std::fs::read_to_string(
+        folder
+            .root()
+            .join(Layout::history(&scan(fleet), 0).as_str()),
+    )
+    .unwrap();
+    assert!(history.contains(&id.to_string()) && history.lines().count() == 1);
+}
+
+fn scan(fleet: super::fixture::Fleet) -> model::ScanKey {
+    model::ScanKey {
+        workflow: fleet.workflow,
+        scan: super::fixture::scan_name("build"),
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_is_dropped_leaves_nothing() {
+    let (folder, opened, _) = Folder::prepared().await;
+    let upload = opened
+        .state
+        .begin_upload()
+        .await
+        .unwrap()
+        .write(Bytes::from_static(b"half"))
+        .await
+        .unwrap();
+    assert_eq!(
+        upload.received(),
+        Stored {
+            size: 4,
+            sha256: digest(b"half")
+        }
+    );
+    drop(upload);
+    opened.close();
+    assert!(!folder.walk().keys().any(|path| path.starts_with("tmp/")));
+}
+
+#[tokio::test]
+async fn a_repeated_request_gets_the_job_of_the_first() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let caller = TokenId::from_uuid(uuid::Uuid::from_u128(7));
+    let asked = |what: &[u8]| Some(IdempotencyKey::new(caller, "dispatch", "key", what));
+    let first = Dispatch {
+        idempotency: asked(b"a"),
+        ..opened.dispatch(fleet, "build")
+    };
+    let job = opened.state.submit(first.clone()).await.unwrap();
+    opened.close();
+
+    let opened = folder.open().await;
+    assert_eq!(opened.state.submit(first).await.unwrap(), job);
+    let other = Dispatch {
+        idempotency: asked(b"b"),
+        ..opened.dispatch(fleet, "build")
+    };
+    assert!(matches!(
+        opened.state.submit(other).await,
+        Err(SubmitError::Refused(_))
+    ));
+}
+
+#[tokio::test]
+async fn what_is_large_is_an_object() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let inputs = BTreeMap::from([("note".to_owned(), InputValue::Text("x".repeat(100_000)))]);
+    let payload = Bytes::from(serde_json::to_vec(&inputs).unwrap());
+    let sha256 = opened.state.store_payload(payload.clone()).await.unwrap();
+    assert_eq!(
+        opened.state.store_payload(payload).await.unwrap(),
+        sha256,
+        "the same again is no second object"
+    );
+    let dispatch = Dispatch {
+        inputs: Inputs::Object {
+            sha256: sha256.clone(),
+        },
+        ..opened.dispatch(fleet, "build")
+    };
+    let id = opened.state.submit(dispatch).await.unwrap();
+
+    let text = format!("# {}\n{WORKFLOW}", "long ".repeat(20_000));
+    let object = opened
+        .state
+        .store_payload(Bytes::from(text.clone()))
+        .await
+        .unwrap();
+    let large = opened.activate("large", &text).await;
+    opened.close();
+
+    let opened = folder.open().await;
+    let job = opened.state.job(id).await.unwrap().unwrap();
+    assert_eq!(opened.state.inputs(&job).await.unwrap(), inputs);
+    let workflow = opened.state.read(|world| world.workflow(large)).unwrap();
+    assert_eq!(
+        (
+            workflow.revision.record.text.object,
+            workflow.revision.definition.scans().count()
+        ),
+        (true, 2)
+    );
+    assert!(
+        folder
+            .root()
+            .join(Layout::object(&object).as_str())
+            .exists()
+    );
+
+    std::fs::write(folder.root().join(Layout::object(&sha256).as_str()), "{}").unwrap();
+    let error = opened.state.inputs(&job).await.unwrap_err().to_string();
+    assert!(error.contains("is damaged: its SHA-256 is"), "{error}");
+}
+
+#[tokio::test]
+async fn a_second_opening_is_refused_while_the_first_lasts() {
+    let mut folder = Folder::new();
+    let opened = folder.open().await;
+    let Err(error) = folder.try_open().await else {
+        panic!("one state was opened twice");
+    };
+    assert!(
+        matches!(error, OpenError::Store(store::OpenError::Locked { .. })),
+        "{error}"
+    );
+    opened.close();
+    folder.open().await.close();
+}
+
+#[tokio::test]
+async fn a_change_that_is_too_large_is_refused_and_nothing_changes() {
+    let (_folder, opened, fleet) = Folder::prepared().await;
+    let note = InputValue::Text("x".repeat(store::limits::BATCH_BYTES));
+    let inputs = Inputs::Inline(BTreeMap::from([("note".to_owned(), note)]));
+    let dispatch = Dispatch {
+        inputs,
+        ..opened.dispatch(fleet, "build")
+    };
+    let before = opened.state.read(picture);
+    assert!(matches!(
+        opened.state.submit(dispatch).await,
+        Err(SubmitError::TooLarge)
+    ));
+    assert_eq!(opened.state.read(picture), before);
+    opened.new_job(fleet, "build").await;
+}
+
+#[tokio::test]
+async fn only_the_owner_may_read_the_state() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    opened.state.submit(InitialToken).await.unwrap();
+    let job = opened.running_job(fleet, "build").await;
+    opened
+        .state
+        .logs()
+        .append(job, 0, vec![super::fixture::line("hello")])
+        .await
+        .unwrap();
+    let upload = opened.state.begin_upload().await.unwrap();
+    upload.finish(job, "report").await.unwrap();
+    opened
+        .state
+        .complete(super::fixture::completion(job, 1))
+        .await
+        .unwrap();
+    opened.close();
+    let found = folder.walk();
+    let paths: BTreeSet<&str> = found.keys().map(String::as_str).collect();
+    assert!(paths.contains("initial-admin-token") && paths.contains(Layout::log(job).as_str()));
+    for (path, mode) in &found {
+        let wanted = if folder.root().join(path).is_dir() {
+            0o700
+        } else {
+            0o600
+        };
+        assert_eq!(*mode, wanted, "{path} has mode {mode:o}");
+    }
+}
+
+#[tokio::test]
+async fn records_that_are_damaged_or_misplaced_are_left_out_and_the_others_serve() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let (damaged, good) = (
+        opened.new_job(fleet, "build").await,
+        opened.new_job(fleet, "build").await,
+    );
+    let stranger = opened.register("two").await;
+    opened.close();
+    let path = |key: Key| folder.root().join(key.as_str());
+    let job = path(Layout::job(damaged));
+    let changed = std::fs::read_to_string(&job)
+        .unwrap()
+        .replace("\"scan\": \"build\"", "\"scan\": \"check\"");
+    std::fs::write(&job, changed).unwrap();
+    std::fs::rename(
+        path(Layout::runner(stranger)),
+        folder.root().join("runners/elsewhere.json"),
+    )
+    .unwrap();
+    // Without its index the store reads the files themselves.
+    std::fs::remove_dir_all(folder.root().join("index")).unwrap();
+
+    let opened = folder.open().await;
+    let jobs: Vec<_> = opened
+        .state
+        .read(|world| world.jobs().map(|job| job.id).collect());
+    assert_eq!(jobs, [good]);
+    let runners: Vec<_> = opened
+        .state
+        .read(|world| world.runners().map(|runner| runner.id).collect());
+    assert_eq!(runners, [fleet.runner]);
+    let error = opened.state.job(damaged).await.unwrap_err().to_string();
+    assert!(error.contains("checksum"), "{error}");
+    opened.claim(fleet, good).await;
+    opened.complete(good).await;
+}

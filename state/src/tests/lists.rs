@@ -1,0 +1,238 @@
+//! Lists over live and finished jobs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::decide::{Cancel, Claim, Command};
+use model::{Actor, JobId};
+
+use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
+use crate::jobs::Listing;
+use crate::{JobFilter, Layout, State};
+
+/// 300 jobs of both scans with how they stand: most succeed or are cancelled, out of order; some run and some wait.
+async fn many_jobs(
+    folder: &Folder,
+    opened: &Opened,
+    fleet: Fleet,
+) -> BTreeMap<JobId, (&'static str, &'static str)> {
+    let mut jobs = BTreeMap::new();
+    let mut running = Vec::new();
+    for _ in 0..10 {
+        folder.advance(1_000);
+        let state = &opened.state;
+        let scans = ["check", "build", "build"].repeat(10);
+        let made = together(
+            scans
+                .iter()
+                .map(|scan| submit(state, opened.dispatch(fleet, scan))),
+        )
+        .await;
+        jobs.extend(
+            made.iter()
+                .zip(scans)
+                .map(|(id, scan)| (*id, (scan, "scheduled"))),
+        );
+        folder.advance(1_000);
+        let cancelled: Vec<_> = made.iter().copied().skip(1).step_by(7).collect();
+        together(cancelled.iter().map(|job| {
+            submit(
+                state,
+                Cancel {
+                    job: *job,
+                    actor: Actor::Daemon,
+                },
+            )
+        }))
+        .await;
+        let claimed: Vec<_> = made
+            .into_iter()
+            .filter(|job| !cancelled.contains(job))
+            .take(22)
+            .collect();
+        let claims = claimed.iter().map(|job| Claim {
+            job: *job,
+            runner: fleet.runner,
+            token: token(*job),
+        });
+        together(claims.map(|claim| submit(state, claim))).await;
+        running.extend(&claimed);
+        // The two oldest go on, so that later jobs end before them; the others end in the opposite order.
+        let ended: Vec<_> = running.drain(2..).rev().collect();
+        together(ended.iter().map(|job| submit(state, completion(*job, 0)))).await;
+        let stand = |jobs: &mut BTreeMap<JobId, (&str, &'static str)>, ids: &[JobId], state| {
+            ids.iter()
+                .for_each(|id| jobs.get_mut(id).unwrap().1 = state);
+        };
+        stand(&mut jobs, &cancelled, "cancelled");
+        stand(&mut jobs, &running, "running");
+        stand(&mut jobs, &ended, "succeeded");
+    }
+    opened.complete(running[0]).await;
+    jobs.get_mut(&running[0]).unwrap().1 = "succeeded";
+    jobs
+}
+
+fn submit<C: Command>(
+    state: &State,
+    command: C,
+) -> impl Future<Output = C::Answer> + Send + 'static {
+    let state = state.clone();
+    async move { state.submit(command).await.unwrap() }
+}
+
+/// Things that are asked at once share commits, and come in the order in which they stand here.
+async fn together<T: Send + 'static>(
+    asks: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    let tasks: Vec<_> = asks.map(tokio::spawn).collect();
+    let mut answers = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        answers.push(task.await.unwrap());
+    }
+    answers
+}
+
+async fn all_pages(opened: &Opened, filter: &JobFilter, limit: usize) -> Vec<JobId> {
+    let mut listed = Vec::new();
+    loop {
+        let before = listed.last().copied();
+        let page = opened.state.jobs(filter, before, limit).await.unwrap();
+        assert!(page.jobs.len() <= limit && (page.jobs.len() == limit || !page.more));
+        listed.extend(page.jobs.iter().map(|job| job.id));
+        if !page.more {
+            return listed;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_job_is_listed_once_newest_first_whatever_the_filter() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let jobs = many_jobs(&folder, &opened, fleet).await;
+    let lists = [
+        (None, None, 300),
+        (None, None, 41),
+        (Some("build"), None, 17),
+        (Some("check"), Some("succeeded"), 9),
+        (None, Some("cancelled"), 10),
+        (Some("build"), Some("running"), 1),
+        (None, Some("scheduled"), 5),
+        (None, Some("failed"), 5),
+        (Some("none"), None, 5),
+    ];
+    let check = async |opened: &Opened| {
+        for (scan, state, limit) in lists {
+            let is_wanted = |job: &(&str, &str)| {
+                scan.is_none_or(|scan| job.0 == scan) && state.is_none_or(|state| job.1 == state)
+            };
+            let wanted = jobs.iter().rev().filter(|(_, job)| is_wanted(job));
+            let expected: Vec<JobId> = wanted.map(|(id, _)| *id).collect();
+            let filter = JobFilter {
+                workflow: scan.map(|_| fleet.workflow),
+                scan: scan.map(scan_name),
+                state: state.map(str::to_owned),
+            };
+            let listed = all_pages(opened, &filter, limit).await;
+            assert_eq!(listed, expected, "{scan:?} {state:?} by {limit}");
+        }
+    };
+    check(&opened).await;
+    opened.close();
+    check(&folder.open().await).await;
+}
+
+#[tokio::test]
+async fn a_job_that_ends_while_it_is_listed_is_listed_once() {
+    let (_folder, opened, fleet) = Folder::prepared().await;
+    let done = opened.running_job(fleet, "build").await;
+    opened.complete(done).await;
+    let ending = opened.running_job(fleet, "build").await;
+    let filter = JobFilter::default();
+    let listing = opened.state.read(|world| Listing::of(world, &filter, None));
+    opened.complete(ending).await;
+    let page = listing
+        .page(opened.state.reader(), &filter, None, 10)
+        .await
+        .unwrap();
+    let listed: Vec<_> = page
+        .jobs
+        .iter()
+        .map(|job| (job.id, job.state.name()))
+        .collect();
+    assert_eq!(listed, [(ending, "running"), (done, "succeeded")]);
+}
+
+#[tokio::test]
+async fn a_finished_job_that_is_damaged_does_not_hide_the_others() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        jobs.push(opened.running_job(fleet, "build").await);
+    }
+    for job in &jobs {
+        opened.complete(*job).await;
+    }
+    opened.close();
+    std::fs::write(folder.root().join(Layout::job(jobs[1]).as_str()), "{}").unwrap();
+    let opened = folder.open().await;
+    assert_eq!(
+        all_pages(&opened, &JobFilter::default(), 2).await,
+        [jobs[2], jobs[0]]
+    );
+}
+
+#[tokio::test]
+async fn histories_go_on_over_pages() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let state = &opened.state;
+    let made = together((0..30).map(|_| submit(state, opened.dispatch(fleet, "build")))).await;
+    together(made.iter().map(|job| {
+        submit(
+            state,
+            Cancel {
+                job: *job,
+                actor: Actor::Daemon,
+            },
+        )
+    }))
+    .await;
+    let jobs = BTreeSet::from_iter(made);
+    opened.close();
+    // Three pages as a long history would have them, of ten lines each.
+    let scan = model::ScanKey {
+        workflow: fleet.workflow,
+        scan: scan_name("build"),
+    };
+    let path = |page| folder.root().join(Layout::history(&scan, page).as_str());
+    let text = std::fs::read_to_string(path(0)).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for (page, lines) in lines.chunks(10).enumerate() {
+        std::fs::write(path(page as u64), lines.concat()).unwrap();
+    }
+    let opened = folder.open().await;
+    // The head says that page 0 is longer than it is now, so the next line goes to page 1; put it at the end instead.
+    let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
+    head.history = model::Tail { page: 3, bytes: 0 };
+    let cursor = |before| {
+        let wanted = crate::history::Wanted {
+            before,
+            state: None,
+        };
+        crate::history::HistoryCursor::new(opened.state.reader().clone(), &head, wanted)
+    };
+    for before in [None, jobs.iter().nth(15).copied()] {
+        let mut cursor = cursor(before);
+        let mut read = Vec::new();
+        while let Some(job) = cursor.newest().await.unwrap() {
+            cursor.pop();
+            read.push(job);
+        }
+        let expected: Vec<_> = jobs
+            .iter()
+            .rev()
+            .filter(|job| before.is_none_or(|before| **job < before))
+            .copied()
+            .collect();
+        assert_eq!(read, expected);
+    }
+}

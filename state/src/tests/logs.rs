@@ -1,0 +1,328 @@
+//! Logs while a job runs and after it, across crashes.
+
+use std::io::Write;
+use std::time::Duration;
+
+use model::JobId;
+
+use super::fixture::{Fleet, Folder, Opened, completion, line};
+use crate::{CompleteError, Layout, LogError, LogReceipt, LogRecord, NewLogRecord};
+
+async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    (folder, opened, fleet, job)
+}
+
+fn lines(range: std::ops::Range<u64>) -> Vec<NewLogRecord> {
+    range.map(|n| line(format!("line {n}"))).collect()
+}
+
+async fn read(opened: &Opened, job: JobId, from: u64) -> Vec<LogRecord> {
+    let mut stream = opened.state.logs().stream(job, from);
+    let mut records = Vec::new();
+    loop {
+        let (next, chunk) = stream.next().await;
+        stream = next;
+        let Some(chunk) = chunk.unwrap() else {
+            assert_eq!(stream.position(), from.max(records.len() as u64 + from));
+            return records;
+        };
+        records.extend(
+            chunk
+                .split_inclusive(|byte| *byte == b'\n')
+                .map(|line| serde_json::from_slice::<LogRecord>(line).unwrap()),
+        );
+    }
+}
+
+fn texts(records: &[LogRecord]) -> Vec<String> {
+    records
+        .iter()
+        .map(|record| record.record.text.clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn overlaps_are_compared_and_gaps_refused() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    assert_eq!(
+        logs.append(job, 0, lines(0..3)).await.unwrap(),
+        LogReceipt {
+            received: 3,
+            durable: 0
+        }
+    );
+    assert_eq!(logs.append(job, 1, lines(1..5)).await.unwrap().received, 5);
+    assert_eq!(logs.append(job, 0, lines(0..2)).await.unwrap().received, 5);
+    assert_eq!(logs.append(job, 5, Vec::new()).await.unwrap().received, 5);
+    assert!(matches!(
+        logs.append(job, 6, lines(6..7)).await,
+        Err(LogError::Mismatch { next: 5 })
+    ));
+    assert!(matches!(
+        logs.append(job, 2, vec![line("other")]).await,
+        Err(LogError::Mismatch { next: 5 })
+    ));
+    let long = line("x".repeat(crate::limits::LOG_TEXT_BYTES + 1));
+    assert!(matches!(
+        logs.append(job, 5, vec![line("fits"), long]).await,
+        Err(LogError::TooLong { n: 6 })
+    ));
+    let records = read(&opened, job, 0).await;
+    assert_eq!(
+        texts(&records),
+        (0..5).map(|n| format!("line {n}")).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        records.iter().map(|record| record.n).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4]
+    );
+    assert_eq!(texts(&read(&opened, job, 3).await), ["line 3", "line 4"]);
+    assert!(read(&opened, job, 5).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_completion_needs_the_whole_log() {
+    let (mut folder, opened, fleet, job) = a_running_job().await;
+    opened
+        .state
+        .logs()
+        .append(job, 0, lines(0..3))
+        .await
+        .unwrap();
+    for records in [0, 2, 4] {
+        let refused = opened.state.complete(completion(job, records)).await;
+        assert!(
+            matches!(
+                refused,
+                Err(CompleteError::Log(LogError::Mismatch { next: 3 }))
+            ),
+            "{records}: {refused:?}"
+        );
+    }
+    opened.close();
+    let opened = folder.open().await;
+    let refused = opened.state.complete(completion(job, 0)).await;
+    assert!(
+        matches!(
+            refused,
+            Err(CompleteError::Log(LogError::Mismatch { next: 3 }))
+        ),
+        "{refused:?}"
+    );
+    opened.state.complete(completion(job, 3)).await.unwrap();
+    assert_eq!(read(&opened, job, 0).await.len(), 3);
+    let silent = opened.running_job(fleet, "build").await;
+    opened.complete(silent).await;
+    assert!(
+        !folder.root().join(Layout::log(silent).as_str()).exists(),
+        "no log, no file"
+    );
+}
+
+#[tokio::test]
+async fn a_record_torn_by_a_crash_is_written_again() {
+    let (mut folder, opened, _, job) = a_running_job().await;
+    opened
+        .state
+        .logs()
+        .append(job, 0, lines(0..3))
+        .await
+        .unwrap();
+    opened.close();
+    let path = folder.root().join(Layout::log(job).as_str());
+    let whole = std::fs::read(&path).unwrap();
+    let ends: Vec<usize> = (0..whole.len())
+        .filter(|at| whole[*at] == b'\n')
+        .map(|at| at + 1)
+        .collect();
+    for length in (ends[1]..whole.len()).step_by(7) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let opened = folder.open().await;
+        assert_eq!(read(&opened, job, 0).await.len(), 2, "cut at {length}");
+        assert_eq!(opened.state.logs().records(job).await.unwrap(), 2);
+        let receipt = opened.state.logs().receipt(job).await.unwrap();
+        assert_eq!(
+            receipt,
+            LogReceipt {
+                received: 2,
+                durable: 2
+            }
+        );
+        opened
+            .state
+            .logs()
+            .append(job, 2, lines(2..4))
+            .await
+            .unwrap();
+        assert_eq!(read(&opened, job, 0).await.len(), 4);
+        opened.close();
+    }
+}
+
+#[tokio::test]
+async fn a_reader_never_sees_half_a_record() {
+    let (folder, opened, _, job) = a_running_job().await;
+    opened
+        .state
+        .logs()
+        .append(job, 0, lines(0..2))
+        .await
+        .unwrap();
+    let path = folder.root().join(Layout::log(job).as_str());
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(b"{\"n\":2,\"at\":\"2026-").unwrap();
+    assert_eq!(read(&opened, job, 0).await.len(), 2);
+    assert!(read(&opened, job, 2).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_long_log_is_read_from_any_record() {
+    const RECORDS: u64 = 6_000;
+    let (_folder, opened, _, job) = a_running_job().await;
+    let long: Vec<_> = (0..RECORDS)
+        .map(|n| {
+            line(format!(
+                "{n} {}",
+                "x".repeat(if n == 4_000 { 200_000 } else { 800 })
+            ))
+        })
+        .collect();
+    for (at, records) in long.chunks(1_000).enumerate() {
+        opened
+            .state
+            .logs()
+            .append(job, at as u64 * 1_000, records.to_vec())
+            .await
+            .unwrap();
+    }
+    for from in [
+        0,
+        1,
+        2,
+        255,
+        1_999,
+        3_000,
+        3_999,
+        4_000,
+        4_001,
+        5_998,
+        RECORDS - 1,
+        RECORDS,
+        RECORDS + 1,
+    ] {
+        let (_, chunk) = opened.state.logs().stream(job, from).next().await;
+        let first = chunk.unwrap().map(|chunk| {
+            serde_json::from_slice::<LogRecord>(chunk.split(|byte| *byte == b'\n').next().unwrap())
+                .unwrap()
+        });
+        assert_eq!(
+            first.map(|record| record.n),
+            (from < RECORDS).then_some(from)
+        );
+    }
+    let all = read(&opened, job, 0).await;
+    assert_eq!(all.len() as u64, RECORDS);
+    opened
+        .state
+        .complete(completion(job, RECORDS))
+        .await
+        .unwrap();
+    assert_eq!(
+        read(&opened, job, 0).await,
+        all,
+        "live and finished logs read alike"
+    );
+}
+
+#[tokio::test]
+async fn followers_hear_of_growth_and_of_the_end() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    let mut growth = logs.subscribe(job);
+    let mut changes = opened.state.subscribe();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    growth.changed().await.unwrap();
+    assert_eq!(*growth.borrow_and_update(), 2);
+    changes.mark_unchanged();
+    opened.state.complete(completion(job, 2)).await.unwrap();
+    assert!(growth.changed().await.is_err(), "the log is closed");
+    changes.changed().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_appended_becomes_durable_within_a_moment() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs().clone();
+    let syncing = tokio::spawn({
+        let logs = logs.clone();
+        async move { logs.keep_durable().await }
+    });
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    let mut receipt = logs.receipt(job).await.unwrap();
+    for _ in 0..100 {
+        if receipt.durable == 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        receipt = logs.receipt(job).await.unwrap();
+    }
+    assert_eq!(
+        receipt,
+        LogReceipt {
+            received: 2,
+            durable: 2
+        }
+    );
+    // The last words of a job that somebody else has ended are kept and its log is let go of.
+    opened.cancel(job).await;
+    logs.append(job, 2, lines(2..3)).await.unwrap();
+    logs.close(job);
+    assert!(
+        logs.is_open(job),
+        "nothing is forgotten before it is durable"
+    );
+    for _ in 0..100 {
+        if !logs.is_open(job) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(!logs.is_open(job));
+    assert_eq!(read(&opened, job, 0).await.len(), 3);
+    syncing.abort();
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_synced_ends_the_process() {
+    let (folder, opened, _, job) = a_running_job().await;
+    let path = folder.root().join(Layout::log(job).as_str());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // Takes every write and refuses every sync.
+    std::os::unix::fs::symlink("/dev/null", path).unwrap();
+    let logs = opened.state.logs();
+    let syncing = tokio::spawn({
+        let logs = logs.clone();
+        async move { logs.keep_durable().await }
+    });
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    let failed = opened.state.failed().await;
+    assert!(failed.message.contains("log.jsonl"), "{failed}");
+    assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
+    syncing.abort();
+}
+
+#[tokio::test]
+async fn a_log_that_was_completed_needs_no_further_sync() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    opened
+        .state
+        .logs()
+        .append(job, 0, lines(0..2))
+        .await
+        .unwrap();
+    opened.state.complete(completion(job, 2)).await.unwrap();
+    assert!(!opened.state.logs().is_open(job));
+}

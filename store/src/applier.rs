@@ -1,0 +1,166 @@
+//! The thread that brings acknowledged batches into the tree, in order, and makes checkpoints. It runs behind the
+//! writer, so that a commit costs one sync. A full disk makes it wait, since the journal holds what it cannot write
+//! yet; any other failure ends the opening.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::batch::Seq;
+use crate::checkpoint::Checkpointer;
+use crate::disk::DiskError;
+use crate::live::LiveSet;
+use crate::pending::{Committed, Pending, Work};
+use crate::tree::Tree;
+
+/// Pauses while the disk is full: short first, since room often comes at once, then rare.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Room a record takes besides its keys and contents, roughly: frame, lengths and tags.
+const RECORD_OVERHEAD: u64 = 64;
+
+pub(crate) struct Applier {
+    pub(crate) tree: Tree,
+    pub(crate) pending: Arc<Pending>,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) live: LiveSet,
+    /// The last batch the tree holds.
+    pub(crate) applied: Seq,
+    pub(crate) policy: Policy,
+    pub(crate) since: Since,
+}
+
+/// When a checkpoint is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    pub(crate) journal_bytes: u64,
+    pub(crate) interval: Duration,
+    /// Bytes in the journal that make spares worth having.
+    pub(crate) spares_from: u64,
+}
+
+/// How the applier ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The tree alone is the state.
+    Clean,
+    /// The disk is full, and the journal is needed at the next open.
+    Unfinished,
+}
+
+/// What happened since the last checkpoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Since {
+    bytes: u64,
+    /// When the first batch was applied, or when a checkpoint was last tried in vain.
+    dirty: Option<Duration>,
+}
+
+impl Applier {
+    /// Works until told to stop.
+    pub(crate) fn run(mut self) -> Result<End, DiskError> {
+        let pending = self.pending.clone();
+        let result = self.work();
+        if let Err(error) = &result {
+            tracing::error!(%error, "the store stops");
+            pending.fail(error.clone());
+        }
+        result
+    }
+
+    fn work(&mut self) -> Result<End, DiskError> {
+        loop {
+            let work = self.pending.next(self.patience());
+            if let Some(error) = self.pending.failure() {
+                // Nobody knows what of the journal is durable; the next open finds out.
+                return Err(error);
+            }
+            match work {
+                Work::Apply(committed) => {
+                    if !self.apply(&committed)? {
+                        return Ok(End::Unfinished);
+                    }
+                }
+                Work::Checkpoint => {
+                    self.checkpoint()?;
+                    self.pending.checkpoint_tried();
+                }
+                Work::Idle => {}
+                Work::Stop => return self.checkpoint(),
+            }
+            if self.is_checkpoint_due() {
+                self.checkpoint()?;
+            }
+            if self.since.bytes >= self.policy.spares_from {
+                self.checkpointer
+                    .segments
+                    .refill(|| self.pending.is_stopping())?;
+            }
+        }
+    }
+
+    /// False when the disk is full and it is time to stop.
+    fn apply(&mut self, committed: &Committed) -> Result<bool, DiskError> {
+        let mut pause = SHORTEST_PAUSE;
+        while let Err(error) = self.write(committed) {
+            if !error.is_full() {
+                return Err(error);
+            }
+            if pause == SHORTEST_PAUSE {
+                tracing::warn!(%error, "the disk is full; acknowledged changes wait in the journal");
+            }
+            if self.pending.stall(pause) {
+                return Ok(false);
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.live.apply(&committed.batch);
+        self.applied = committed.seq;
+        self.pending.applied(committed);
+        self.since.bytes += committed.batch.bytes() as u64 + RECORD_OVERHEAD;
+        self.since.dirty.get_or_insert(self.tree.disk.elapsed());
+        Ok(true)
+    }
+
+    fn write(&self, Committed { batch, .. }: &Committed) -> Result<(), DiskError> {
+        for key in &batch.deletes {
+            self.tree.delete(key)?;
+        }
+        for (key, put) in &batch.puts {
+            self.tree.put(key, &put.bytes)?;
+        }
+        for append in &batch.appends {
+            self.tree.append(&append.ledger, append.at, &append.bytes)?;
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<End, DiskError> {
+        match self.checkpointer.run(self.applied, &self.live) {
+            Ok(()) => {
+                self.since = Since::default();
+                Ok(End::Clean)
+            }
+            Err(error) if error.is_full() => {
+                tracing::warn!(%error, "a checkpoint is put off: the disk is full");
+                self.since = Since {
+                    bytes: 0,
+                    dirty: Some(self.tree.disk.elapsed()),
+                };
+                Ok(End::Unfinished)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_checkpoint_due(&self) -> bool {
+        self.since.bytes >= self.policy.journal_bytes
+            || self.patience().is_some_and(|left| left.is_zero())
+    }
+
+    /// Time left until a checkpoint is due; none when there is nothing to do.
+    fn patience(&self) -> Option<Duration> {
+        let due = self.since.dirty? + self.policy.interval;
+        Some(due.saturating_sub(self.tree.disk.elapsed()))
+    }
+}

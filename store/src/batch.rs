@@ -1,0 +1,333 @@
+//! What one commit changes. A batch is checked here for everything that can be said without looking at the store:
+//! size, names used twice, live flags. Whether it fits the files that exist is the engine's to say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::key::Key;
+use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
+
+/// One opening of a store; grows by one each time, so that a writer of the past is told apart.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Epoch(pub u64);
+
+/// The position of a commit; grows by one with each, across openings.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+/// Changes that become durable and visible together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The epoch that `Engine::open` answered.
+    pub epoch: Epoch,
+    /// Whether the batch may use the space kept for finishing work on a full disk.
+    pub urgency: Urgency,
+    /// Whole files, created or replaced.
+    pub puts: BTreeMap<Key, Put>,
+    /// Files that go away; one that does not exist is no error.
+    pub deletes: BTreeSet<Key>,
+    /// Pieces of growing files.
+    pub appends: Vec<Append>,
+}
+
+/// How much a batch matters when the disk is nearly full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Urgency {
+    /// New work: refused below the watermark.
+    #[default]
+    Ordinary,
+    /// Ends what runs already: accepted as long as the journal has room.
+    Finishing,
+}
+
+/// The whole content of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    pub bytes: Bytes,
+    /// Whether the record is among those that `Engine::open` streams. Equals the top-level member `live` of a
+    /// `.json` file, so that the set of live records can be rebuilt from the files alone.
+    pub live: bool,
+}
+
+/// A piece of a growing file. Writing it again changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    pub ledger: Key,
+    /// Where the piece begins, in bytes; at most the present length of the file.
+    pub at: u64,
+    pub bytes: Bytes,
+}
+
+/// Why a batch can never be committed as it is; a mistake of the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidBatch {
+    #[error("key `{key}` is changed twice in one batch")]
+    NamedTwice { key: Key },
+    #[error("put of `{key}` is marked live: {flag}, but its content says {content}")]
+    LiveFlag { key: Key, flag: bool, content: bool },
+    #[error("append to `{key}`, which is a record and not a ledger")]
+    AppendToRecord { key: Key },
+    #[error("append to `{key}` at {at}, beyond its length of {length} bytes")]
+    Gap { key: Key, at: u64, length: u64 },
+    #[error("key `{key}` would need a file and a folder of the same name")]
+    PathConflict { key: Key },
+}
+
+impl Batch {
+    /// An ordinary batch without changes.
+    pub fn new(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            urgency: Urgency::Ordinary,
+            puts: BTreeMap::new(),
+            deletes: BTreeSet::new(),
+            appends: Vec::new(),
+        }
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        self.puts.len() + self.deletes.len() + self.appends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The size of all keys and contents.
+    pub fn bytes(&self) -> usize {
+        let puts = self
+            .puts
+            .iter()
+            .map(|(key, put)| key.as_str().len() + put.bytes.len());
+        let deletes = self.deletes.iter().map(|key| key.as_str().len());
+        let appends = self
+            .appends
+            .iter()
+            .map(|append| append.ledger.as_str().len() + append.bytes.len());
+        puts.chain(deletes).chain(appends).sum()
+    }
+
+    /// Whether this batch and `more` together stay within the limits of one batch.
+    pub fn fits(&self, more: &Batch) -> bool {
+        within_limits(self.len() + more.len(), self.bytes() + more.bytes())
+    }
+
+    /// Every key that changes, each once, in order.
+    pub fn keys(&self) -> Vec<Key> {
+        let keys: BTreeSet<&Key> = self.written().chain(&self.deletes).collect();
+        keys.into_iter().cloned().collect()
+    }
+
+    pub(crate) fn is_too_large(&self) -> bool {
+        !within_limits(self.len(), self.bytes())
+    }
+
+    /// Keys that exist after this batch.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Key> {
+        self.puts
+            .keys()
+            .chain(self.appends.iter().map(|append| &append.ledger))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), InvalidBatch> {
+        let ledgers: BTreeSet<&Key> = self.appends.iter().map(|append| &append.ledger).collect();
+        let twice = |key: &&&Key| self.puts.contains_key(**key) || self.deletes.contains(**key);
+        if let Some(key) = ledgers.iter().find(twice) {
+            return Err(InvalidBatch::NamedTwice {
+                key: (*key).clone(),
+            });
+        }
+        if let Some(key) = self.deletes.iter().find(|key| self.puts.contains_key(*key)) {
+            return Err(InvalidBatch::NamedTwice { key: key.clone() });
+        }
+        if let Some(key) = ledgers.iter().find(|key| key.is_record()) {
+            return Err(InvalidBatch::AppendToRecord {
+                key: (*key).clone(),
+            });
+        }
+        for (key, put) in &self.puts {
+            let content = is_live(key, &put.bytes);
+            if put.live != content {
+                return Err(InvalidBatch::LiveFlag {
+                    key: key.clone(),
+                    flag: put.live,
+                    content,
+                });
+            }
+        }
+        let written: BTreeSet<&Key> = self.written().collect();
+        // In the order of keys a folder comes directly before what it holds.
+        match written
+            .iter()
+            .zip(written.iter().skip(1))
+            .find(|(folder, key)| key.is_below(folder))
+        {
+            Some((_, key)) => Err(InvalidBatch::PathConflict {
+                key: (*key).clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether the file `key` with this content is a live record.
+pub(crate) fn is_live(key: &Key, bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Envelope {
+        live: bool,
+    }
+    key.is_record() && serde_json::from_slice::<Envelope>(bytes).is_ok_and(|envelope| envelope.live)
+}
+
+fn within_limits(operations: usize, bytes: usize) -> bool {
+    operations <= BATCH_OPERATIONS && bytes <= BATCH_BYTES
+}
+
+impl Seq {
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl Epoch {
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        Key::new(text).unwrap()
+    }
+
+    fn put(bytes: &'static str, live: bool) -> Put {
+        Put {
+            bytes: Bytes::from_static(bytes.as_bytes()),
+            live,
+        }
+    }
+
+    fn append(ledger: &str) -> Append {
+        Append {
+            ledger: key(ledger),
+            at: 0,
+            bytes: Bytes::from_static(b"line\n"),
+        }
+    }
+
+    #[test]
+    fn counts_keys_and_contents() {
+        let mut batch = Batch::new(Epoch(1));
+        assert!(batch.is_empty());
+        batch.puts.insert(key("ab"), put("123", false));
+        batch.deletes.insert(key("c"));
+        batch.appends.push(append("d"));
+        assert_eq!((batch.len(), batch.bytes()), (3, 2 + 3 + 1 + 1 + 5));
+        assert_eq!(batch.keys(), [key("ab"), key("c"), key("d")]);
+    }
+
+    #[test]
+    fn fits_up_to_the_limits_and_no_further() {
+        let mut full = Batch::new(Epoch(1));
+        full.deletes
+            .extend((0..BATCH_OPERATIONS - 1).map(|n| key(&format!("k{n}"))));
+        let mut one = Batch::new(Epoch(1));
+        one.deletes.insert(key("x"));
+        assert!(full.fits(&one));
+        full.deletes.insert(key("y"));
+        assert!(!full.fits(&one));
+        let mut large = Batch::new(Epoch(1));
+        large.puts.insert(
+            key("a"),
+            Put {
+                bytes: vec![0; BATCH_BYTES - 1].into(),
+                live: false,
+            },
+        );
+        assert!(!large.is_too_large() && !large.fits(&one));
+    }
+
+    #[test]
+    fn refuses_contradictions() {
+        let check = |puts: &[&str], deletes: &[&str], appends: &[&str]| {
+            let mut batch = Batch::new(Epoch(1));
+            batch
+                .puts
+                .extend(puts.iter().map(|name| (key(name), put("", false))));
+            batch.deletes.extend(deletes.iter().map(|name| key(name)));
+            batch
+                .appends
+                .extend(appends.iter().map(|name| append(name)));
+            batch.check()
+        };
+        let twice = Err(InvalidBatch::NamedTwice { key: key("a") });
+        assert_eq!(check(&["a"], &["a"], &[]), twice);
+        assert_eq!(check(&["a"], &[], &["a"]), twice);
+        assert_eq!(check(&[], &["a"], &["a"]), twice);
+        let record = key("a.json");
+        assert_eq!(
+            check(&[], &[], &["a.json"]),
+            Err(InvalidBatch::AppendToRecord { key: record })
+        );
+        let below = key("a/b");
+        assert_eq!(
+            check(&["a"], &[], &["a/b"]),
+            Err(InvalidBatch::PathConflict { key: below })
+        );
+        assert_eq!(check(&["a-b", "a.b"], &["a/b"], &["a", "a"]), Ok(()));
+    }
+
+    #[test]
+    fn a_record_is_live_by_its_own_word() {
+        for (name, content, live) in [
+            ("a.json", r#"{"live":true}"#, true),
+            (
+                "a.json",
+                r#"{"kind":"job","body":{"live":false},"live":true}"#,
+                true,
+            ),
+            ("a.json", r#"{"live":false}"#, false),
+            ("a.json", r#"{"body":{"live":true}}"#, false),
+            ("a.json", r#"{"live":"true"}"#, false),
+            ("a.json", "no json", false),
+            ("a.yaml", r#"{"live":true}"#, false),
+        ] {
+            assert_eq!(
+                is_live(&key(name), content.as_bytes()),
+                live,
+                "{name} {content}"
+            );
+            let mut batch = Batch::new(Epoch(1));
+            batch.puts.insert(key(name), put(content, !live));
+            assert!(
+                matches!(batch.check(), Err(InvalidBatch::LiveFlag { .. })),
+                "{name} {content}"
+            );
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Makes the tree durable up to a commit and lets the journal go. The order is the safety: index, tree, mark, and
+//! only then the segments, so that a crash at any point leaves either the old mark with its journal or the new one.
+
+use std::sync::Arc;
+
+use crate::batch::{Epoch, Seq};
+use crate::control::{self, Checkpoint, StoreId};
+use crate::disk::{Disk, DiskError, DiskFile};
+use crate::layout::Layout;
+use crate::live::{self, LiveSet};
+use crate::lock::Lock;
+use crate::segments::Segments;
+
+pub(crate) struct Checkpointer {
+    pub(crate) disk: Disk,
+    pub(crate) layout: Layout,
+    pub(crate) store: StoreId,
+    pub(crate) epoch: Epoch,
+    pub(crate) lock: Arc<Lock>,
+    pub(crate) segments: Arc<Segments>,
+    /// The state root, open since before the first write, so that a sync reports every error since then.
+    pub(crate) root: DiskFile,
+}
+
+impl Checkpointer {
+    /// The tree holds everything up to `seq`, and `live` is the live set as of then. A full disk leaves the old mark
+    /// and its journal as they are.
+    pub(crate) fn run(&self, seq: Seq, live: &LiveSet) -> Result<(), DiskError> {
+        self.lock.verify(&self.disk)?;
+        let at = Checkpoint {
+            seq,
+            epoch: self.epoch,
+        };
+        match live::write(&self.disk, &self.layout.index, self.store, at, live) {
+            // An index can be rebuilt at the next start, and the room in the journal is needed now.
+            Err(error) if error.is_full() => {
+                tracing::warn!(%error, "the live index is not written: the disk is full")
+            }
+            result => result?,
+        }
+        self.root.sync_file_system()?;
+        self.mark(at)
+    }
+
+    /// Marks `at` as durable in the tree and retires what came before.
+    pub(crate) fn mark(&self, at: Checkpoint) -> Result<(), DiskError> {
+        control::write_checkpoint(&self.disk, &self.layout.checkpoint, self.store, at)?;
+        live::remove_older(&self.disk, &self.layout.index, at.seq)?;
+        self.segments.retire(at.seq)
+    }
+}

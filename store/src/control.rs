@@ -1,0 +1,235 @@
+//! Small control files that are replaced whole: `FORMAT` and `CHECKPOINT`. Each holds one line of JSON and is durable
+//! once written. A newer format is recognised before anything is touched.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::{Epoch, Seq};
+use crate::disk::{Disk, DiskError};
+use crate::engine::OpenError;
+use crate::limits::CONTROL_FILE_BYTES;
+use crate::replace::replace_durably;
+
+/// The format this program reads and writes.
+pub(crate) const FORMAT: u64 = 1;
+
+/// Tells the files of one store from those of another.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub(crate) struct StoreId(pub(crate) [u8; 16]);
+
+/// Everything up to `seq` is in the tree, durably; `epoch` is the latest that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    pub(crate) seq: Seq,
+    pub(crate) epoch: Epoch,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FormatFile {
+    format: u64,
+    store: StoreId,
+}
+
+/// The part of `FORMAT` that every format keeps.
+#[derive(Deserialize)]
+struct AnyFormatFile {
+    format: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CheckpointFile {
+    store: StoreId,
+    seq: Seq,
+    epoch: Epoch,
+    sum: u32,
+}
+
+/// The store that lives at `path`, if there is one.
+pub(crate) fn read_format(disk: &Disk, path: &Path) -> Result<Option<StoreId>, OpenError> {
+    let Some(bytes) = read(disk, path)? else {
+        return Ok(None);
+    };
+    let AnyFormatFile { format } = parse(path, &bytes)?;
+    if format > FORMAT {
+        return Err(OpenError::NewerFormat {
+            path: path.to_owned(),
+            found: format,
+            supported: FORMAT,
+        });
+    }
+    let file: FormatFile = parse(path, &bytes)?;
+    Ok(Some(file.store))
+}
+
+pub(crate) fn write_format(disk: &Disk, path: &Path, store: StoreId) -> Result<(), DiskError> {
+    let content = serde_json::json!(FormatFile {
+        format: FORMAT,
+        store
+    });
+    replace_durably(disk, path, format!("{content}\n").as_bytes())
+}
+
+pub(crate) fn read_checkpoint(
+    disk: &Disk,
+    path: &Path,
+    store: StoreId,
+) -> Result<Option<Checkpoint>, OpenError> {
+    let Some(bytes) = read(disk, path)? else {
+        return Ok(None);
+    };
+    let file: CheckpointFile = parse(path, &bytes)?;
+    let checkpoint = Checkpoint {
+        seq: file.seq,
+        epoch: file.epoch,
+    };
+    if file.store != store {
+        return Err(damaged(
+            path,
+            format!("it belongs to store {}, not {store}", file.store),
+        ));
+    }
+    if file.sum != checkpoint.sum(store) {
+        return Err(damaged(path, "its checksum is wrong".to_owned()));
+    }
+    Ok(Some(checkpoint))
+}
+
+pub(crate) fn write_checkpoint(
+    disk: &Disk,
+    path: &Path,
+    store: StoreId,
+    checkpoint: Checkpoint,
+) -> Result<(), DiskError> {
+    let Checkpoint { seq, epoch } = checkpoint;
+    let content = serde_json::json!(CheckpointFile {
+        store,
+        seq,
+        epoch,
+        sum: checkpoint.sum(store)
+    });
+    replace_durably(disk, path, format!("{content}\n").as_bytes())
+}
+
+impl Checkpoint {
+    fn sum(self, store: StoreId) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&store.0);
+        hasher.update(&self.seq.0.to_le_bytes());
+        hasher.update(&self.epoch.0.to_le_bytes());
+        hasher.finalize()
+    }
+}
+
+fn read(disk: &Disk, path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
+    match disk.read(path, CONTROL_FILE_BYTES) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, OpenError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| damaged(path, format!("it is not understood: {error}")))
+}
+
+fn damaged(path: &Path, what: String) -> OpenError {
+    OpenError::Damaged {
+        path: path.to_owned(),
+        offset: 0,
+        what,
+    }
+}
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreId({self})")
+    }
+}
+
+impl From<StoreId> for String {
+    fn from(id: StoreId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for StoreId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        u128::from_str_radix(&text, 16)
+            .ok()
+            .filter(|_| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .map(|number| Self(number.to_be_bytes()))
+            .ok_or_else(|| format!("`{text}` is no store id of 32 hexadecimal digits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: StoreId = StoreId([7; 16]);
+
+    #[test]
+    fn control_files_are_read_as_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::new();
+        let path = folder.path().join("FORMAT");
+        assert_eq!(read_format(&disk, &path).unwrap(), None);
+        write_format(&disk, &path, STORE).unwrap();
+        assert_eq!(read_format(&disk, &path).unwrap(), Some(STORE));
+
+        let path = folder.path().join("CHECKPOINT");
+        let checkpoint = Checkpoint {
+            seq: Seq(u64::MAX),
+            epoch: Epoch(3),
+        };
+        assert_eq!(read_checkpoint(&disk, &path, STORE).unwrap(), None);
+        write_checkpoint(&disk, &path, STORE, checkpoint).unwrap();
+        assert_eq!(
+            read_checkpoint(&disk, &path, STORE).unwrap(),
+            Some(checkpoint)
+        );
+    }
+
+    #[test]
+    fn a_changed_checkpoint_is_damage_and_not_a_position() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::new();
+        let path = folder.path().join("CHECKPOINT");
+        write_checkpoint(
+            &disk,
+            &path,
+            STORE,
+            Checkpoint {
+                seq: Seq(41),
+                epoch: Epoch(3),
+            },
+        )
+        .unwrap();
+        let text = String::from_utf8(disk.read(&path, 1000).unwrap()).unwrap();
+        for changed in [
+            text.replace("41", "40"),
+            text.replace("07", "08"),
+            String::new(),
+        ] {
+            replace_durably(&disk, &path, changed.as_bytes()).unwrap();
+            let result = read_checkpoint(&disk, &path, STORE);
+            assert!(
+                matches!(result, Err(OpenError::Damaged { .. })),
+                "{changed}"
+            );
+        }
+    }
+}

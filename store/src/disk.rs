@@ -1,0 +1,476 @@
+//! The one door to the file system: nothing else in this package touches it. Every operation names what it did to
+//! which path when it fails, and passes a hook first, so that a test can let any of them fail. Folders get mode 0700
+//! and files 0600.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one home of writing files of the state, and of the time a lock was taken"
+)]
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Zeros written at once when a file is filled.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// A failed operation on the disk. Cheap to clone, since one failure answers many callers.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("could not {action} {}", .path.display())]
+pub struct DiskError {
+    action: Action,
+    path: PathBuf,
+    #[source]
+    source: Arc<io::Error>,
+}
+
+/// What was attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    Allocate,
+    CreateFile,
+    CreateFolder,
+    Inspect,
+    ListFolder,
+    Lock,
+    MeasureSpace,
+    Open,
+    Read,
+    RemoveFile,
+    RemoveFolder,
+    Rename,
+    SyncFile,
+    SyncFolder,
+    SyncFileSystem,
+    Thread,
+    Write,
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Nothing,
+    File,
+    Folder,
+    /// A parent of the path is a file.
+    BelowFile,
+}
+
+/// Room of a file system, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    pub(crate) total: u64,
+    pub(crate) free: u64,
+}
+
+/// Device and inode of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// Called before each operation; an error stands for the operation's own.
+type Hook = Arc<dyn Fn(Action, &Path) -> io::Result<()> + Send + Sync>;
+
+#[derive(Clone)]
+pub(crate) struct Disk {
+    hook: Option<Hook>,
+    origin: Instant,
+}
+
+/// An open file that knows its path.
+pub(crate) struct DiskFile {
+    file: File,
+    path: PathBuf,
+    disk: Disk,
+}
+
+impl Disk {
+    pub(crate) fn new() -> Self {
+        Self {
+            hook: None,
+            origin: Instant::now(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_hook(
+        hook: impl Fn(Action, &Path) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            hook: Some(Arc::new(hook)),
+            origin: Instant::now(),
+        }
+    }
+
+    /// Time since this disk was made; never goes back.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// The wall clock, for messages only; nothing is decided by it.
+    pub(crate) fn seconds_since_1970(&self) -> Option<u64> {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .map(|duration| duration.as_secs())
+    }
+
+    fn run<T>(
+        &self,
+        action: Action,
+        path: &Path,
+        operation: impl FnOnce() -> io::Result<T>,
+    ) -> Result<T, DiskError> {
+        let hooked = self.hook.as_ref().map_or(Ok(()), |hook| hook(action, path));
+        hooked
+            .and_then(|()| operation())
+            .map_err(|error| DiskError::new(action, path, error))
+    }
+
+    fn open(
+        &self,
+        action: Action,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<DiskFile, DiskError> {
+        let file = self.run(action, path, || options.open(path))?;
+        Ok(DiskFile {
+            file,
+            path: path.to_owned(),
+            disk: self.clone(),
+        })
+    }
+
+    pub(crate) fn open_to_read(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        self.open(Action::Open, path, OpenOptions::new().read(true))
+    }
+
+    pub(crate) fn open_to_write(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        self.open(
+            Action::Open,
+            path,
+            OpenOptions::new().read(true).write(true),
+        )
+    }
+
+    pub(crate) fn open_or_create(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600);
+        self.open(Action::CreateFile, path, &options)
+    }
+
+    /// Fails when there is a file already.
+    pub(crate) fn create_file(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        self.open(Action::CreateFile, path, &options)
+    }
+
+    /// Makes one folder; one that exists is no error.
+    pub(crate) fn create_folder(&self, path: &Path) -> Result<(), DiskError> {
+        match self.run(Action::CreateFolder, path, || {
+            DirBuilder::new().mode(0o700).create(path)
+        }) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Makes a folder and those it lies in. Another thread may remove empty ones at the same time: the caller tries
+    /// again when it still finds nothing.
+    pub(crate) fn create_folders(&self, path: &Path) -> Result<(), DiskError> {
+        match self.create_folder(path) {
+            Err(error) if error.is_missing() => {
+                if let Some(parent) = path.parent() {
+                    self.create_folders(parent)?;
+                }
+                match self.create_folder(path) {
+                    Err(error) if error.is_missing() => Ok(()),
+                    result => result,
+                }
+            }
+            result => result,
+        }
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.run(Action::Rename, to, || fs::rename(from, to))
+    }
+
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
+        self.run(Action::RemoveFile, path, || fs::remove_file(path))
+    }
+
+    pub(crate) fn remove_folder(&self, path: &Path) -> Result<(), DiskError> {
+        self.run(Action::RemoveFolder, path, || fs::remove_dir(path))
+    }
+
+    /// Names and kinds of what a folder holds, in no order. Names that are no UTF-8 are none of ours and left out.
+    pub(crate) fn list(&self, path: &Path) -> Result<Vec<(String, Kind)>, DiskError> {
+        self.run(Action::ListFolder, path, || {
+            let mut entries = Vec::new();
+            for entry in fs::read_dir(path)? {
+                let entry = entry?;
+                let kind = if entry.file_type()?.is_dir() {
+                    Kind::Folder
+                } else {
+                    Kind::File
+                };
+                if let Ok(name) = entry.file_name().into_string() {
+                    entries.push((name, kind));
+                }
+            }
+            Ok(entries)
+        })
+    }
+
+    pub(crate) fn kind(&self, path: &Path) -> Result<Kind, DiskError> {
+        match self.run(Action::Inspect, path, || fs::symlink_metadata(path)) {
+            Ok(metadata) if metadata.is_dir() => Ok(Kind::Folder),
+            Ok(_) => Ok(Kind::File),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Kind::BelowFile),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn identity(&self, path: &Path) -> Result<Identity, DiskError> {
+        self.run(Action::Inspect, path, || {
+            fs::symlink_metadata(path).map(|metadata| Identity::of(&metadata))
+        })
+    }
+
+    /// Makes names that were created, renamed or removed in a folder durable.
+    pub(crate) fn sync_folder(&self, path: &Path) -> Result<(), DiskError> {
+        self.run(Action::SyncFolder, path, || File::open(path)?.sync_all())
+    }
+
+    pub(crate) fn space(&self, path: &Path) -> Result<Space, DiskError> {
+        self.run(Action::MeasureSpace, path, || {
+            let stat = rustix::fs::statvfs(path)?;
+            Ok(Space {
+                total: stat.f_blocks.saturating_mul(stat.f_frsize),
+                free: stat.f_bavail.saturating_mul(stat.f_frsize),
+            })
+        })
+    }
+
+    pub(crate) fn random<const N: usize>(&self) -> Result<[u8; N], DiskError> {
+        let source = Path::new("/dev/urandom");
+        let short = |_| DiskError::new(Action::Read, source, io::ErrorKind::UnexpectedEof.into());
+        self.read_special(source, N)?.try_into().map_err(short)
+    }
+
+    /// The first `limit` bytes of a file that does not tell its length, such as those of `/proc` and devices.
+    pub(crate) fn read_special(&self, path: &Path, limit: usize) -> Result<Vec<u8>, DiskError> {
+        self.open_to_read(path)?.read_at(0, limit)
+    }
+
+    /// The whole content of a file of at most `limit` bytes; a longer one is an error of kind `FileTooLarge`.
+    pub(crate) fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, DiskError> {
+        let file = self.open_to_read(path)?;
+        if file.len()? > limit {
+            return Err(DiskError::new(
+                Action::Read,
+                path,
+                io::ErrorKind::FileTooLarge.into(),
+            ));
+        }
+        file.read_to_end(0)
+    }
+}
+
+impl DiskFile {
+    fn run<T>(
+        &self,
+        action: Action,
+        operation: impl FnOnce(&File) -> io::Result<T>,
+    ) -> Result<T, DiskError> {
+        self.disk.run(action, &self.path, || operation(&self.file))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the file another name in place.
+    pub(crate) fn rename(&mut self, to: &Path) -> Result<(), DiskError> {
+        self.disk.rename(&self.path, to)?;
+        self.path = to.to_owned();
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> Result<u64, DiskError> {
+        self.run(Action::Inspect, |file| {
+            file.metadata().map(|metadata| metadata.len())
+        })
+    }
+
+    pub(crate) fn links(&self) -> Result<u64, DiskError> {
+        self.run(Action::Inspect, |file| {
+            file.metadata().map(|metadata| metadata.nlink())
+        })
+    }
+
+    pub(crate) fn identity(&self) -> Result<Identity, DiskError> {
+        self.run(Action::Inspect, |file| {
+            file.metadata().map(|metadata| Identity::of(&metadata))
+        })
+    }
+
+    pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
+        self.run(Action::Write, |file| file.write_all_at(bytes, at))
+    }
+
+    pub(crate) fn set_len(&self, len: u64) -> Result<(), DiskError> {
+        self.run(Action::Write, |file| file.set_len(len))
+    }
+
+    /// Everything from byte `at` on.
+    pub(crate) fn read_to_end(&self, at: u64) -> Result<Vec<u8>, DiskError> {
+        let length = self.len()?.saturating_sub(at);
+        self.read_at(at, usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
+    pub(crate) fn read_at(&self, at: u64, limit: usize) -> Result<Vec<u8>, DiskError> {
+        self.run(Action::Read, |file| {
+            let mut bytes = vec![0; limit];
+            let mut filled = 0;
+            while filled < limit {
+                match file.read_at(&mut bytes[filled..], at + filled as u64) {
+                    Ok(0) => break,
+                    Ok(count) => filled += count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            bytes.truncate(filled);
+            Ok(bytes)
+        })
+    }
+
+    /// Reserves `size` bytes and fills them with zeros, so that later writes inside change no metadata and need no
+    /// room. A file system that cannot reserve is filled all the same.
+    pub(crate) fn allocate(&self, size: u64) -> Result<(), DiskError> {
+        self.run(Action::Allocate, |file| {
+            match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size) {
+                Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let mut at = 0;
+            while at < size {
+                let count = (size - at).min(ZEROS.len() as u64);
+                file.write_all_at(&ZEROS[..count as usize], at)?;
+                at += count;
+            }
+            Ok(())
+        })
+    }
+
+    /// Content and length are durable when this returns.
+    pub(crate) fn sync_data(&self) -> Result<(), DiskError> {
+        self.run(Action::SyncFile, File::sync_data)
+    }
+
+    /// Everything written to the file system of this file is durable when this returns.
+    pub(crate) fn sync_file_system(&self) -> Result<(), DiskError> {
+        self.run(Action::SyncFileSystem, |file| Ok(rustix::fs::syncfs(file)?))
+    }
+
+    /// Takes the exclusive lock of this file; false when another process or opening holds it.
+    pub(crate) fn try_lock(&self) -> Result<bool, DiskError> {
+        self.run(Action::Lock, |file| match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        })
+    }
+
+    pub(crate) fn into_std(self) -> File {
+        self.file
+    }
+}
+
+impl DiskError {
+    pub(crate) fn new(action: Action, path: &Path, error: io::Error) -> Self {
+        Self {
+            action,
+            path: path.to_owned(),
+            source: Arc::new(error),
+        }
+    }
+
+    pub fn action(&self) -> Action {
+        self.action
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+
+    /// Nothing, or a folder that is missing on the way.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.kind() == io::ErrorKind::NotFound
+    }
+
+    /// No room, found before anything was promised. A failed sync is never that: what it lost is unknown.
+    pub fn is_full(&self) -> bool {
+        let full = matches!(
+            self.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        );
+        full && !matches!(
+            self.action,
+            Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem
+        )
+    }
+}
+
+impl Identity {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allocate => "reserve room for",
+            Self::CreateFile => "create",
+            Self::CreateFolder => "create folder",
+            Self::Inspect => "inspect",
+            Self::ListFolder => "list folder",
+            Self::Lock => "lock",
+            Self::MeasureSpace => "measure the free space at",
+            Self::Open => "open",
+            Self::Read => "read",
+            Self::RemoveFile => "remove",
+            Self::RemoveFolder => "remove folder",
+            Self::Rename => "rename a file to",
+            Self::SyncFile => "sync",
+            Self::SyncFolder => "sync folder",
+            Self::SyncFileSystem => "sync the file system of",
+            Self::Thread => "start a thread for",
+            Self::Write => "write",
+        })
+    }
+}

@@ -1,0 +1,293 @@
+//! The engine on local files: a redo journal in front of a tree with one file per key. A commit is one write and one
+//! sync; the tree follows on a thread of its own, and after a clean close it alone is the state. One process at a
+//! time may have a store open.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::applier::{Applier, End, Policy, Since};
+use crate::batch::{Batch, Epoch, Seq, Urgency};
+use crate::disk::{Action, Disk, DiskError};
+use crate::engine::{CommitError, Engine, OpenError};
+use crate::journal::{Journal, JournalError};
+use crate::key::Key;
+use crate::layout::Layout;
+use crate::limits;
+use crate::lock::Lock;
+use crate::pending::Pending;
+use crate::recovery::{self, Recovered};
+use crate::segments::Segments;
+use crate::space::{FreeSpace, Gauge, Watermark};
+use crate::tree::Tree;
+pub use crate::view::FileReader;
+
+/// How a store uses its disk. The defaults suit a daemon; tests make everything smaller.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Size of a segment made at open when there is no spare.
+    pub first_segment_bytes: u64,
+    /// Size of every other segment.
+    pub segment_bytes: u64,
+    /// Segments kept ready for the time when the disk is full.
+    pub spare_segments: usize,
+    /// Journal that makes a checkpoint due.
+    pub checkpoint_bytes: u64,
+    /// Time after a change that makes a checkpoint due.
+    pub checkpoint_interval: Duration,
+    /// When new work is refused.
+    pub watermark: Watermark,
+}
+
+/// A store on local files; see `Engine` for what it promises. Dropping it closes it.
+pub struct FileEngine {
+    disk: Disk,
+    layout: Layout,
+    options: Options,
+    pending: Arc<Pending>,
+    gauge: Gauge,
+    opened: Option<Opened>,
+}
+
+/// Why a close was not clean. Nothing acknowledged is lost: the next open redoes it from the journal.
+#[derive(Debug, thiserror::Error)]
+pub enum CloseError {
+    #[error(
+        "the disk is full, so the files are behind the journal; the next start brings them up to date"
+    )]
+    Unfinished,
+    #[error("the files are behind the journal; the next start brings them up to date")]
+    Disk(#[source] DiskError),
+}
+
+struct Opened {
+    epoch: Epoch,
+    last: Seq,
+    journal: Journal,
+    segments: Arc<Segments>,
+    applier: JoinHandle<Result<End, DiskError>>,
+    /// Held until everything else has ended.
+    _lock: Arc<Lock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            first_segment_bytes: limits::FIRST_SEGMENT_BYTES,
+            segment_bytes: limits::SEGMENT_BYTES_ON_DISK,
+            spare_segments: limits::SPARE_SEGMENTS,
+            checkpoint_bytes: limits::CHECKPOINT_BYTES,
+            checkpoint_interval: limits::CHECKPOINT_INTERVAL,
+            watermark: Watermark::default(),
+        }
+    }
+}
+
+impl FileEngine {
+    /// An engine for the store at `root`; nothing is touched before `open`.
+    pub fn new(root: impl AsRef<Path>, options: Options) -> Self {
+        Self::on(Disk::new(), root.as_ref(), options)
+    }
+
+    pub(crate) fn on(disk: Disk, root: &Path, options: Options) -> Self {
+        let gauge = Gauge::new(disk.clone(), root.to_owned(), options.watermark);
+        Self {
+            layout: Layout::new(root),
+            disk,
+            options,
+            pending: Arc::default(),
+            gauge,
+            opened: None,
+        }
+    }
+
+    /// Brings everything into the tree, durably, and empties the journal.
+    pub fn close(mut self) -> Result<(), CloseError> {
+        self.shut()
+    }
+
+    /// The room on the disk, at most a second old.
+    pub fn free_space(&mut self) -> Result<FreeSpace, DiskError> {
+        self.gauge.read()
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.layout.root
+    }
+
+    fn start(
+        &mut self,
+        live: &mut (dyn FnMut(Key, Bytes) + Send),
+    ) -> Result<(Epoch, Seq), OpenError> {
+        if let Err(error) = self.shut() {
+            tracing::warn!(%error, "the store was not closed cleanly before it is opened again");
+        }
+        let recovered = recovery::recover(&self.disk, &self.layout, &self.options)?;
+        let Recovered {
+            epoch,
+            last,
+            live: records,
+            journal,
+            checkpointer,
+        } = recovered;
+        self.pending.begin(last);
+        for (key, bytes) in records.iter() {
+            live(key.clone(), bytes.clone());
+        }
+        let segments = checkpointer.segments.clone();
+        let lock = checkpointer.lock.clone();
+        let applier = Applier {
+            tree: self.tree(),
+            pending: self.pending.clone(),
+            checkpointer,
+            live: records,
+            applied: last,
+            policy: Policy {
+                journal_bytes: self.options.checkpoint_bytes,
+                interval: self.options.checkpoint_interval,
+                spares_from: self.options.first_segment_bytes / 4,
+            },
+            since: Since::default(),
+        };
+        let applier = std::thread::Builder::new()
+            .name("store-applier".to_owned())
+            .spawn(move || applier.run())
+            .map_err(|error| DiskError::new(Action::Thread, &self.layout.root, error))?;
+        self.opened = Some(Opened {
+            epoch,
+            last,
+            journal,
+            segments,
+            applier,
+            _lock: lock,
+        });
+        Ok((epoch, last))
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<Seq, CommitError> {
+        let view = self.reader();
+        let Some(opened) = &mut self.opened else {
+            return Err(CommitError::Fenced {
+                batch: batch.epoch,
+                current: Epoch::default(),
+            });
+        };
+        if let Some(source) = self.pending.failure() {
+            return Err(CommitError::Unknown { source });
+        }
+        if batch.epoch != opened.epoch {
+            return Err(CommitError::Fenced {
+                batch: batch.epoch,
+                current: opened.epoch,
+            });
+        }
+        if batch.is_too_large() {
+            return Err(CommitError::TooLarge {
+                operations: batch.len(),
+                bytes: batch.bytes(),
+            });
+        }
+        if batch.is_empty() {
+            return Ok(opened.last);
+        }
+        batch.check()?;
+        let full = || CommitError::Full {
+            root: self.layout.root.clone(),
+        };
+        let space = self
+            .gauge
+            .read()
+            .map_err(|source| CommitError::Unknown { source })?;
+        if space.is_low && batch.urgency == Urgency::Ordinary {
+            return Err(full());
+        }
+        view.check(&batch)?;
+        self.pending
+            .wait_for_room()
+            .map_err(|refused| view.refuse(refused))?;
+        let seq = opened.last.next();
+        let mut written = opened.journal.append(seq, &batch);
+        if matches!(written, Err(JournalError::Full)) {
+            // A checkpoint turns segments that are done with into spares.
+            self.pending
+                .wait_for_checkpoint()
+                .map_err(|refused| view.refuse(refused))?;
+            written = opened.journal.append(seq, &batch);
+        }
+        written.map_err(|error| match error {
+            JournalError::Full => full(),
+            JournalError::Broken(source) => CommitError::Unknown { source },
+        })?;
+        opened.last = seq;
+        self.pending.publish(seq, batch);
+        Ok(seq)
+    }
+
+    fn shut(&mut self) -> Result<(), CloseError> {
+        let Some(Opened {
+            last,
+            journal,
+            segments,
+            applier,
+            _lock,
+            ..
+        }) = self.opened.take()
+        else {
+            return Ok(());
+        };
+        self.pending.stop();
+        let end = applier.join();
+        self.pending.end();
+        match end {
+            Ok(Ok(End::Clean)) => {
+                journal.finish();
+                segments.retire(last).map_err(CloseError::Disk)
+            }
+            Ok(Err(error)) => Err(CloseError::Disk(error)),
+            // A panic of the applier leaves the journal for the next open, just as a full disk does.
+            Ok(Ok(End::Unfinished)) | Err(_) => Err(CloseError::Unfinished),
+        }
+    }
+
+    fn tree(&self) -> Tree {
+        Tree::new(self.disk.clone(), self.layout.root.clone())
+    }
+}
+
+impl Engine for FileEngine {
+    type Reader = FileReader;
+
+    async fn open(
+        &mut self,
+        live: &mut (dyn FnMut(Key, Bytes) + Send),
+    ) -> Result<(Epoch, Seq), OpenError> {
+        self.start(live)
+    }
+
+    /// Blocks for one sync, and while the tree is far behind.
+    async fn commit(&mut self, batch: Batch) -> Result<Seq, CommitError> {
+        let result = self.write(batch);
+        if let Err(CommitError::Unknown { source }) = &result {
+            self.pending.fail(source.clone());
+        }
+        result
+    }
+
+    fn reader(&self) -> FileReader {
+        FileReader {
+            tree: self.tree(),
+            pending: self.pending.clone(),
+        }
+    }
+}
+
+impl Drop for FileEngine {
+    fn drop(&mut self) {
+        if let Err(error) = self.shut() {
+            tracing::warn!(%error, "the store was not closed cleanly");
+        }
+    }
+}

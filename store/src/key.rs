@@ -1,0 +1,320 @@
+//! Names of files below the state root. A `Key` can only be a path that is safe to join to the root and that the
+//! engine does not use itself; keys sort as a walk of the folders meets them. What a key means is the caller's.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::limits::{KEY_BYTES, SEGMENT_BYTES};
+
+/// First segments that belong to the engine.
+pub(crate) const RESERVED: [&str; 6] = ["FORMAT", "LOCK", "journal", "tmp", "quarantine", "index"];
+
+/// A relative path of one file: segments of `A-Za-z0-9._%~-`, separated by `/`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Key(Arc<str>);
+
+/// A folder whose keys are meant, or the root.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Prefix(Option<Arc<str>>);
+
+/// Why a text is no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("a key of {length} bytes is longer than {KEY_BYTES}")]
+    TooLong { length: usize },
+    #[error("segment `{segment}` of key `{key}` is longer than {SEGMENT_BYTES} bytes")]
+    LongSegment { key: String, segment: String },
+    #[error("key `{key}` has an empty segment")]
+    EmptySegment { key: String },
+    #[error("key `{key}` has the segment `{segment}`, which means another folder")]
+    DotSegment { key: String, segment: String },
+    #[error(
+        "key `{key}` holds {character:?}; percent-encode what is not one of A-Z a-z 0-9 . _ % ~ -"
+    )]
+    Character { key: String, character: char },
+    #[error("key `{key}` begins with `{segment}`, which the store uses itself")]
+    Reserved { key: String, segment: String },
+}
+
+impl Key {
+    /// Checks `text` and keeps it.
+    pub fn new(text: impl AsRef<str>) -> Result<Self, KeyError> {
+        let text = text.as_ref();
+        check(text)?;
+        Ok(Self(Arc::from(text)))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// The last segment.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The folder that holds this key.
+    pub fn folder(&self) -> Prefix {
+        Prefix(self.0.rsplit_once('/').map(|(folder, _)| Arc::from(folder)))
+    }
+
+    /// Whether this key names a JSON record, the only kind of file that can be live.
+    pub fn is_record(&self) -> bool {
+        self.name().ends_with(".json")
+    }
+
+    /// Whether this key would be a file inside `other`, were `other` a folder.
+    pub(crate) fn is_below(&self, other: &Key) -> bool {
+        below(&self.0, &other.0)
+    }
+
+    /// The folders this key lies in, as the keys they would be, nearest first.
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = Key> + '_ {
+        self.0
+            .rmatch_indices('/')
+            .map(|(at, _)| Key(Arc::from(&self.0[..at])))
+    }
+}
+
+impl Prefix {
+    /// Every key of the store.
+    pub fn root() -> Self {
+        Self(None)
+    }
+
+    /// The keys inside the folder `text`, written as a key without a slash at its end.
+    pub fn folder(text: impl AsRef<str>) -> Result<Self, KeyError> {
+        Key::new(text).map(|key| Self(Some(key.0)))
+    }
+
+    pub fn contains(&self, key: &Key) -> bool {
+        match &self.0 {
+            None => true,
+            Some(folder) => below(&key.0, folder),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("")
+    }
+
+    /// The folder that `key` would name.
+    pub(crate) fn of(key: &Key) -> Self {
+        Self(Some(key.0.clone()))
+    }
+
+    /// The key of the entry `name` in this folder, when it is one.
+    pub(crate) fn join(&self, name: &str) -> Option<Key> {
+        match &self.0 {
+            None => Key::new(name).ok(),
+            Some(folder) => Key::new(format!("{folder}/{name}")).ok(),
+        }
+    }
+
+    /// The position just before the first key of this folder in the order of keys.
+    pub(crate) fn lower_bound(&self) -> std::ops::Bound<Key> {
+        match &self.0 {
+            None => std::ops::Bound::Unbounded,
+            Some(folder) => std::ops::Bound::Excluded(Key(folder.clone())),
+        }
+    }
+}
+
+fn below(text: &str, folder: &str) -> bool {
+    text.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn check(text: &str) -> Result<(), KeyError> {
+    if text.len() > KEY_BYTES {
+        return Err(KeyError::TooLong { length: text.len() });
+    }
+    for segment in text.split('/') {
+        check_segment(text, segment)?;
+    }
+    match text.split('/').next() {
+        Some(first) if RESERVED.contains(&first) => Err(KeyError::Reserved {
+            key: text.to_owned(),
+            segment: first.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_segment(key: &str, segment: &str) -> Result<(), KeyError> {
+    let key = || key.to_owned();
+    match segment {
+        "" => return Err(KeyError::EmptySegment { key: key() }),
+        "." | ".." => {
+            return Err(KeyError::DotSegment {
+                key: key(),
+                segment: segment.to_owned(),
+            });
+        }
+        _ => {}
+    }
+    if segment.len() > SEGMENT_BYTES {
+        return Err(KeyError::LongSegment {
+            key: key(),
+            segment: segment.to_owned(),
+        });
+    }
+    match segment
+        .chars()
+        .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '%' | '~' | '-'))
+    {
+        Some(character) => Err(KeyError::Character {
+            key: key(),
+            character,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A slash sorts before every other character, so that the keys of one folder lie together.
+fn rank(byte: u8) -> u8 {
+    if byte == b'/' { 0 } else { byte }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.bytes().map(rank).cmp(other.0.bytes().map(rank))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.0)
+    }
+}
+
+impl fmt::Debug for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prefix({}/)", self.as_str())
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<&str> for Key {
+    type Error = KeyError;
+
+    fn try_from(text: &str) -> Result<Self, KeyError> {
+        Self::new(text)
+    }
+}
+
+impl AsRef<str> for Key {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_the_layout_needs() {
+        for text in [
+            "a",
+            "jobs/2026-11-20/19/ab/0192-x/job.json",
+            "a%2Fb/c~1",
+            ".hidden/..x",
+            &"n".repeat(200),
+        ] {
+            assert_eq!(Key::new(text).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn refuses_what_could_leave_the_tree_or_collide() {
+        let long_segment = "n".repeat(201);
+        let long_key = ["n".repeat(200).as_str(); 6].join("/");
+        for text in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "a/..",
+            "../a",
+            "a b",
+            "a\\b",
+            "a\0b",
+            "ä",
+            "a+new",
+            "journal/x",
+            "tmp",
+            "index/live-1",
+            "LOCK",
+            "FORMAT",
+            "quarantine/x",
+            &long_segment,
+            &long_key,
+        ] {
+            assert!(Key::new(text).is_err(), "{text:?} was accepted");
+        }
+        assert!(
+            Key::new("jobs/journal/LOCK").is_ok(),
+            "reserved names are reserved at the root only"
+        );
+    }
+
+    #[test]
+    fn sorts_as_a_walk_of_the_folders_does() {
+        let sorted = [
+            "a", "a/b", "a/b/c", "a/b%", "a/c", "a%2F", "a-b", "a.json", "aa",
+        ];
+        for pair in sorted.windows(2) {
+            assert!(
+                Key::new(pair[0]).unwrap() < Key::new(pair[1]).unwrap(),
+                "{pair:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_a_folder_and_not_a_text() {
+        let prefix = Prefix::folder("jobs/1").unwrap();
+        assert!(prefix.contains(&Key::new("jobs/1/job.json").unwrap()));
+        assert!(!prefix.contains(&Key::new("jobs/11/job.json").unwrap()));
+        assert!(!prefix.contains(&Key::new("jobs/1").unwrap()));
+        assert!(Prefix::root().contains(&Key::new("jobs").unwrap()));
+        assert_eq!(
+            Key::new("a/b/c").unwrap().folder(),
+            Prefix::folder("a/b").unwrap()
+        );
+        assert_eq!(Key::new("a").unwrap().folder(), Prefix::root());
+        let ancestors: Vec<_> = Key::new("a/b/c")
+            .unwrap()
+            .ancestors()
+            .map(|key| key.to_string())
+            .collect();
+        assert_eq!(ancestors, ["a/b", "a"]);
+    }
+}

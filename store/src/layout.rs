@@ -1,0 +1,41 @@
+//! The paths that belong to the engine below a state root. Everything else there is a file of some key.
+
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) root: PathBuf,
+    /// Format and identity of the store; written once, last of all, when a store is made.
+    pub(crate) format: PathBuf,
+    /// Locked by the one writer; never removed.
+    pub(crate) lock: PathBuf,
+    /// Segments, spares and `CHECKPOINT`.
+    pub(crate) journal: PathBuf,
+    pub(crate) checkpoint: PathBuf,
+    /// Large objects being written; emptied at every open.
+    pub(crate) tmp: PathBuf,
+    /// Where repair tools put what they do not trust.
+    pub(crate) quarantine: PathBuf,
+    /// What can be rebuilt from the other files.
+    pub(crate) index: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn new(root: &Path) -> Self {
+        let journal = root.join("journal");
+        Self {
+            format: root.join("FORMAT"),
+            lock: root.join("LOCK"),
+            checkpoint: journal.join("CHECKPOINT"),
+            tmp: root.join("tmp"),
+            quarantine: root.join("quarantine"),
+            index: root.join("index"),
+            root: root.to_owned(),
+            journal,
+        }
+    }
+
+    pub(crate) fn folders(&self) -> [&Path; 4] {
+        [&self.journal, &self.tmp, &self.quarantine, &self.index]
+    }
+}

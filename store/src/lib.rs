@@ -1,0 +1,52 @@
+//! Everscan's store: bytes under keys, committed in batches that are durable, atomic and ordered. `Engine` is the
+//! contract, `file` its implementation on local files and `memory` one for tests; `objects` and `append_file` hold
+//! what is too large for a batch. The store knows nothing of what its bytes mean.
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests lay out files and start the programs they are about"
+    )
+)]
+
+mod applier;
+mod batch;
+mod checkpoint;
+mod control;
+mod disk;
+mod engine;
+mod feed;
+mod journal;
+mod key;
+mod layout;
+mod live;
+mod lock;
+mod overlay;
+mod pending;
+mod record;
+mod recovery;
+mod replace;
+mod scan;
+mod segment;
+mod segments;
+mod space;
+mod tree;
+mod view;
+
+pub mod append_file;
+pub mod file;
+pub mod limits;
+pub mod memory;
+pub mod objects;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq, Urgency};
+pub use disk::{Action, DiskError};
+pub use engine::{CommitError, Engine, OpenError, Page, ReadError, Reader};
+pub use feed::{Change, Changes, Compacted};
+pub use key::{Key, KeyError, Prefix};
+pub use lock::Owner;
+pub use space::{FreeSpace, Watermark};

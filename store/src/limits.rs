@@ -1,0 +1,69 @@
+//! Every bound of this package, each with its reason.
+
+use std::time::Duration;
+
+/// Longest segment of a key: file systems stop at 255 bytes, and temporary names and suffixes need room.
+pub const SEGMENT_BYTES: usize = 200;
+
+/// Longest key: far below `PATH_MAX` (4,096), so that any root leaves room for it.
+pub const KEY_BYTES: usize = 1024;
+
+/// Operations of one batch: what a distributed engine accepts in one transaction.
+pub const BATCH_OPERATIONS: usize = 100;
+
+/// Keys and contents of one batch: keeps the one sync short and stays below a distributed engine's request size.
+pub const BATCH_BYTES: usize = 1024 * 1024;
+
+/// Largest file that `get` loads: records are small, and a large object asked for by mistake must not fill memory.
+pub const GET_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Longest page of `list`: a page is held in memory.
+pub const PAGE_KEYS: usize = 10_000;
+
+/// Batches the change feed remembers: some seconds of a busy store, a few megabytes of keys.
+pub const FEED_BATCHES: usize = 4096;
+
+/// Content of acknowledged batches that may wait for the tree: enough to smooth bursts, and quickly redone.
+pub(crate) const PENDING_BYTES: usize = 8 * 1024 * 1024;
+
+/// Acknowledged batches that may wait for the tree: bounds the memory of many tiny ones.
+pub(crate) const PENDING_BATCHES: usize = 4096;
+
+/// Size of the first segment of a new store: quick to fill, so that a start is quick.
+pub(crate) const FIRST_SEGMENT_BYTES: u64 = 1024 * 1024;
+
+/// Size of every other segment: some tens of thousands of records between two changes of file.
+pub(crate) const SEGMENT_BYTES_ON_DISK: u64 = 16 * 1024 * 1024;
+
+/// Spare segments: room to record the end of what runs while the disk is full.
+pub(crate) const SPARE_SEGMENTS: usize = 2;
+
+/// Journal that makes a checkpoint due: a redo of this size takes a second or less.
+pub(crate) const CHECKPOINT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Time after a change that makes a checkpoint due: bounds how far the tree on disk is behind.
+pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Free space below which new work is refused, as a share of the disk; kept for finishing work.
+pub(crate) const WATERMARK_PERCENT: u64 = 1;
+
+/// The same in bytes, where a share would be more than finishing work can need.
+pub(crate) const WATERMARK_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How long a measurement of the free space is believed: asking costs a system call per commit.
+pub(crate) const SPACE_MEASURED_EVERY: Duration = Duration::from_secs(1);
+
+/// Payload of one journal record: a full batch with its framing, doubled; a longer length field is damage.
+pub(crate) const RECORD_PAYLOAD_BYTES: usize = 2 * BATCH_BYTES;
+
+/// Largest segment read at recovery: a segment is held in memory while it is scanned.
+pub(crate) const SEGMENT_FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`) that is read: each holds one line.
+pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
+
+/// Attempts of `get` beside concurrent appends before it holds the writer back for the length of one read.
+pub(crate) const OPTIMISTIC_READS: usize = 4;
+
+/// Attempts to create a file whose folder another thread removes as empty at the same time.
+pub(crate) const FOLDER_RACES: usize = 16;

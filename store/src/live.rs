@@ -1,0 +1,275 @@
+//! The live records: those that a caller keeps in memory. The set follows every batch, is written as one sequential
+//! file at each checkpoint so that a start need not visit the tree, and can be rebuilt from the tree alone.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::batch::{Batch, Epoch, Seq, is_live};
+use crate::control::{Checkpoint, StoreId};
+use crate::disk::{Disk, DiskError, DiskFile};
+use crate::key::{Key, Prefix};
+use crate::limits::GET_BYTES;
+use crate::record::Cursor;
+use crate::replace::replace_with;
+use crate::tree::Tree;
+
+const MAGIC: [u8; 8] = *b"EVSLIVE\n";
+const FORMAT: u64 = 1;
+const PREFIX: &str = "live-";
+/// Bytes collected before a write.
+const CHUNK: usize = 1024 * 1024;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LiveSet {
+    records: BTreeMap<Key, Bytes>,
+}
+
+/// A live set as of a commit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) at: Checkpoint,
+    pub(crate) live: LiveSet,
+}
+
+impl LiveSet {
+    pub(crate) fn apply(&mut self, batch: &Batch) {
+        for (key, put) in &batch.puts {
+            if put.live {
+                self.records.insert(key.clone(), put.bytes.clone());
+            } else {
+                self.records.remove(key);
+            }
+        }
+        for key in &batch.deletes {
+            self.records.remove(key);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Bytes)> {
+        self.records.iter()
+    }
+
+    /// Reads every record of the tree. A record too large to be one is passed over.
+    pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
+        let mut live = Self::default();
+        tree.walk(&Prefix::root(), None, |key| {
+            if key.is_record() {
+                match tree.read(&key, GET_BYTES) {
+                    Ok(Some(bytes)) if is_live(&key, &bytes) => {
+                        drop(live.records.insert(key, bytes))
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(live)
+    }
+}
+
+/// Writes the set as it is after the commit `at.seq`. Not durable by itself.
+pub(crate) fn write(
+    disk: &Disk,
+    folder: &Path,
+    store: StoreId,
+    at: Checkpoint,
+    live: &LiveSet,
+) -> Result<(), DiskError> {
+    replace_with(disk, &folder.join(file_name(at.seq)), |file| {
+        let mut writer = Writer {
+            file,
+            chunk: Vec::new(),
+            written: 0,
+            sum: crc32fast::Hasher::new(),
+        };
+        writer.push(&MAGIC)?;
+        writer.push(&FORMAT.to_le_bytes())?;
+        writer.push(&store.0)?;
+        writer.push(&at.seq.0.to_le_bytes())?;
+        writer.push(&at.epoch.0.to_le_bytes())?;
+        writer.push(&(live.records.len() as u64).to_le_bytes())?;
+        for (key, bytes) in live.iter() {
+            // A key has at most 1,024 bytes and a content at most 1 MiB, so both lengths fit their fields.
+            writer.push(&(key.as_str().len() as u16).to_le_bytes())?;
+            writer.push(key.as_str().as_bytes())?;
+            writer.push(&(bytes.len() as u32).to_le_bytes())?;
+            writer.push(bytes)?;
+        }
+        writer.finish()
+    })
+}
+
+/// The newest readable index that is not older than the commit `least`. One that is damaged is passed over, since it
+/// can be rebuilt.
+pub(crate) fn newest(
+    disk: &Disk,
+    folder: &Path,
+    store: StoreId,
+    least: Seq,
+) -> Result<Option<Index>, DiskError> {
+    let mut found = list(disk, folder)?;
+    found.sort_unstable_by_key(|(seq, _)| std::cmp::Reverse(*seq));
+    for (seq, path) in found.into_iter().filter(|(seq, _)| *seq >= least) {
+        let bytes = disk.read(&path, u64::MAX)?;
+        match decode(store, &bytes) {
+            Some(index) if index.at.seq == seq => return Ok(Some(index)),
+            Some(_) | None => {
+                tracing::warn!(path = %path.display(), "a live index is not readable and is passed over")
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Removes every index of an earlier commit than `seq`.
+pub(crate) fn remove_older(disk: &Disk, folder: &Path, seq: Seq) -> Result<(), DiskError> {
+    let old = list(disk, folder)?.into_iter().filter(|(at, _)| *at < seq);
+    old.map(|(_, path)| path)
+        .try_for_each(|path| disk.remove_file(&path))
+}
+
+fn list(disk: &Disk, folder: &Path) -> Result<Vec<(Seq, PathBuf)>, DiskError> {
+    let seq = |name: &str| {
+        name.strip_prefix(PREFIX)?
+            .parse()
+            .ok()
+            .map(Seq)
+            .filter(|seq| file_name(*seq) == name)
+    };
+    let names = disk.list(folder)?;
+    Ok(names
+        .iter()
+        .filter_map(|(name, _)| Some((seq(name)?, folder.join(name))))
+        .collect())
+}
+
+fn file_name(seq: Seq) -> String {
+    format!("{PREFIX}{seq:020}")
+}
+
+fn decode(store: StoreId, bytes: &[u8]) -> Option<Index> {
+    let (content, sum) = bytes.split_last_chunk::<4>()?;
+    if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
+        return None;
+    }
+    let mut fields = Cursor { rest: content };
+    if fields.array()? != MAGIC || fields.u64()? != FORMAT || fields.array()? != store.0 {
+        return None;
+    }
+    let at = Checkpoint {
+        seq: Seq(fields.u64()?),
+        epoch: Epoch(fields.u64()?),
+    };
+    let mut live = LiveSet::default();
+    for _ in 0..fields.u64()? {
+        live.records.insert(fields.key()?, fields.content()?);
+    }
+    fields.rest.is_empty().then_some(Index { at, live })
+}
+
+/// Writes in large pieces and sums what passes.
+struct Writer<'a> {
+    file: &'a DiskFile,
+    chunk: Vec<u8>,
+    written: u64,
+    sum: crc32fast::Hasher,
+}
+
+impl Writer<'_> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.chunk.extend(bytes);
+        if self.chunk.len() < CHUNK {
+            Ok(())
+        } else {
+            self.flush()
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), DiskError> {
+        self.sum.update(&self.chunk);
+        self.file.write_at(&self.chunk, self.written)?;
+        self.written += self.chunk.len() as u64;
+        self.chunk.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), DiskError> {
+        self.flush()?;
+        self.file
+            .write_at(&self.sum.clone().finalize().to_le_bytes(), self.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: StoreId = StoreId([3; 16]);
+
+    fn sample(count: usize) -> LiveSet {
+        let record = |n: usize| {
+            (
+                Key::new(format!("k/{n}.json")).unwrap(),
+                Bytes::from(vec![b'x'; n * 7]),
+            )
+        };
+        LiveSet {
+            records: (0..count).map(record).collect(),
+        }
+    }
+
+    #[test]
+    fn the_newest_readable_index_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::new();
+        let at = |seq| Checkpoint {
+            seq: Seq(seq),
+            epoch: Epoch(1),
+        };
+        for seq in [4, 5, 6] {
+            write(&disk, folder.path(), STORE, at(seq), &sample(seq as usize)).unwrap();
+        }
+        let newest = |least| newest(&disk, folder.path(), STORE, Seq(least)).unwrap();
+        assert_eq!(
+            newest(0),
+            Some(Index {
+                at: at(6),
+                live: sample(6)
+            })
+        );
+        assert_eq!(newest(7), None);
+
+        let path = folder.path().join(file_name(Seq(6)));
+        let mut bytes = disk.read(&path, u64::MAX).unwrap();
+        for at in [0, 8, 50, bytes.len() - 1] {
+            bytes[at] ^= 1;
+            disk.open_to_write(&path)
+                .unwrap()
+                .write_at(&bytes, 0)
+                .unwrap();
+            assert_eq!(newest(0).unwrap().live, sample(5), "byte {at}");
+            bytes[at] ^= 1;
+        }
+        remove_older(&disk, folder.path(), Seq(6)).unwrap();
+        assert_eq!(newest(0), None, "the damaged one is all that is left");
+    }
+
+    #[test]
+    fn an_index_of_another_store_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = Checkpoint {
+            seq: Seq(1),
+            epoch: Epoch(1),
+        };
+        write(&Disk::new(), folder.path(), STORE, at, &sample(2)).unwrap();
+        assert_eq!(
+            newest(&Disk::new(), folder.path(), StoreId([4; 16]), Seq(0)).unwrap(),
+            None
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! One writer per store: an exclusive lock on the file `LOCK`, which is never removed or replaced, since a second
+//! file of that name could be locked a second time. The file says who holds it, for the message only.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{Action, Disk, DiskError, DiskFile};
+use crate::engine::OpenError;
+use crate::limits::CONTROL_FILE_BYTES;
+
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The process that holds a store, as far as it could write that down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: Option<u32>,
+    pub host: Option<String>,
+    /// The boot of the host, which makes the process id unique.
+    pub boot: Option<String>,
+    /// Seconds since 1970.
+    pub since: Option<u64>,
+}
+
+/// Held until dropped.
+pub(crate) struct Lock {
+    file: DiskFile,
+}
+
+impl Lock {
+    /// Locks `path`, which is created when missing.
+    pub(crate) fn take(disk: &Disk, path: &Path, root: &Path) -> Result<Self, OpenError> {
+        let file = disk.open_or_create(path)?;
+        if !file.try_lock()? {
+            return Err(OpenError::Locked {
+                root: root.to_owned(),
+                owner: read_owner(disk, path),
+            });
+        }
+        let lock = Self { file };
+        lock.verify(disk)?;
+        lock.write_owner(disk)?;
+        Ok(lock)
+    }
+
+    /// Fails when the path no longer leads to the locked file: the store was moved or replaced under us.
+    pub(crate) fn verify(&self, disk: &Disk) -> Result<(), DiskError> {
+        if disk.identity(self.file.path())? == self.file.identity()? {
+            return Ok(());
+        }
+        let moved = std::io::Error::other(
+            "it was replaced while in use; another process may own the store now",
+        );
+        Err(DiskError::new(Action::Lock, self.file.path(), moved))
+    }
+
+    fn write_owner(&self, disk: &Disk) -> Result<(), DiskError> {
+        let text = serde_json::to_string(&Owner::this_process(disk)).unwrap_or_default() + "\n";
+        self.file.set_len(0)?;
+        self.file.write_at(text.as_bytes(), 0)
+    }
+}
+
+impl Owner {
+    fn this_process(disk: &Disk) -> Self {
+        let line = |path: &str| {
+            let bytes = disk.read_special(Path::new(path), 256).ok()?;
+            Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+        };
+        Self {
+            pid: Some(std::process::id()),
+            host: line(HOST_NAME),
+            boot: line(BOOT_ID),
+            since: disk.seconds_since_1970(),
+        }
+    }
+}
+
+fn read_owner(disk: &Disk, path: &Path) -> Owner {
+    let bytes = disk.read(path, CONTROL_FILE_BYTES).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "process {pid}")?,
+            None => f.write_str("another process")?,
+        }
+        match &self.host {
+            Some(host) => write!(f, " on {host}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_is_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let first = Lock::take(&Disk::new(), &path, folder.path()).unwrap();
+        match Lock::take(&Disk::new(), &path, folder.path()) {
+            Err(OpenError::Locked { owner, .. }) => assert_eq!(owner.pid, Some(std::process::id())),
+            other => panic!("{:?}", other.err()),
+        }
+        drop(first);
+        assert!(Lock::take(&Disk::new(), &path, folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_replaced_lock_file_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let lock = Lock::take(&Disk::new(), &path, folder.path()).unwrap();
+        lock.verify(&Disk::new()).unwrap();
+        Disk::new().remove_file(&path).unwrap();
+        assert!(lock.verify(&Disk::new()).is_err());
+        Disk::new().create_file(&path).unwrap();
+        assert!(lock.verify(&Disk::new()).is_err());
+    }
+}

@@ -1,0 +1,274 @@
+//! What acknowledged batches will make of the tree. An entry holds what the tree does not say yet about one key;
+//! reading goes through it. Folding a journal into an overlay also gives the last word per key for a redo.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use crate::batch::{Batch, Seq};
+use crate::disk::DiskError;
+use crate::key::{Key, Prefix};
+use crate::tree::Tree;
+
+#[derive(Debug, Default)]
+pub(crate) struct Overlay {
+    entries: BTreeMap<Key, Entry>,
+}
+
+/// The file as it will be: a base, and pieces written over it in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    base: Base,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug)]
+enum Base {
+    /// What the tree holds.
+    Tree,
+    Absent(Seq),
+    Content(Seq, Bytes),
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    seq: Seq,
+    at: u64,
+    bytes: Bytes,
+}
+
+impl Overlay {
+    pub(crate) fn add(&mut self, seq: Seq, batch: &Batch) {
+        for (key, put) in &batch.puts {
+            self.replace(key, Base::Content(seq, put.bytes.clone()));
+        }
+        for key in &batch.deletes {
+            self.replace(key, Base::Absent(seq));
+        }
+        for append in &batch.appends {
+            let piece = Piece {
+                seq,
+                at: append.at,
+                bytes: append.bytes.clone(),
+            };
+            let fresh = || Entry {
+                base: Base::Tree,
+                pieces: Vec::new(),
+            };
+            self.entries
+                .entry(append.ledger.clone())
+                .or_insert_with(fresh)
+                .pieces
+                .push(piece);
+        }
+    }
+
+    fn replace(&mut self, key: &Key, base: Base) {
+        self.entries.insert(
+            key.clone(),
+            Entry {
+                base,
+                pieces: Vec::new(),
+            },
+        );
+    }
+
+    /// The tree now holds everything up to `seq` of these keys.
+    pub(crate) fn settle<'a>(&mut self, seq: Seq, keys: impl IntoIterator<Item = &'a Key>) {
+        for key in keys {
+            if let Some(entry) = self.entries.get_mut(key) {
+                entry.settle(seq);
+                if entry.is_empty() {
+                    self.entries.remove(key);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// The entries inside a folder, in order.
+    pub(crate) fn inside<'a>(
+        &'a self,
+        prefix: &'a Prefix,
+    ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
+        let range = (prefix.lower_bound(), Bound::Unbounded);
+        self.entries
+            .range(range)
+            .take_while(|(key, _)| prefix.contains(key))
+    }
+
+    /// Brings the tree to what this overlay says. Files go before others come, since a name may turn from a file
+    /// into a folder and the other way.
+    pub(crate) fn redo(&self, tree: &Tree) -> Result<(), DiskError> {
+        for (key, entry) in &self.entries {
+            if matches!(entry.base, Base::Absent(_)) {
+                tree.delete_with_leftover(key)?;
+            }
+        }
+        for (key, entry) in &self.entries {
+            if let Base::Content(_, bytes) = &entry.base {
+                tree.put(key, bytes)?;
+            }
+            for piece in &entry.pieces {
+                tree.append(key, piece.at, &piece.bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Whether the file exists.
+    pub(crate) fn exists(&self) -> bool {
+        !matches!((&self.base, self.pieces.as_slice()), (Base::Absent(_), []))
+    }
+
+    /// The content of the file, asking the tree only where it matters.
+    pub(crate) fn content(
+        &self,
+        tree: impl FnOnce() -> Result<Option<Bytes>, DiskError>,
+    ) -> Result<Option<Bytes>, DiskError> {
+        let base = match &self.base {
+            Base::Tree => tree()?,
+            Base::Absent(_) => None,
+            Base::Content(_, bytes) => Some(bytes.clone()),
+        };
+        if self.pieces.is_empty() {
+            return Ok(base);
+        }
+        let mut content = base.map(Vec::from).unwrap_or_default();
+        for Piece { at, bytes, .. } in &self.pieces {
+            let at = usize::try_from(*at).unwrap_or(usize::MAX);
+            // A gap means that the tree moved on while it was read; the caller notices that and reads again.
+            let Some(end) = at.checked_add(bytes.len()).filter(|_| at <= content.len()) else {
+                continue;
+            };
+            content.resize(content.len().max(end), 0);
+            content[at..end].copy_from_slice(bytes);
+        }
+        Ok(Some(content.into()))
+    }
+
+    /// The length of the file, asking the tree only where it matters.
+    pub(crate) fn length(
+        &self,
+        tree: impl FnOnce() -> Result<u64, DiskError>,
+    ) -> Result<u64, DiskError> {
+        let base = match &self.base {
+            Base::Tree => tree()?,
+            Base::Absent(_) => 0,
+            Base::Content(_, bytes) => bytes.len() as u64,
+        };
+        Ok(self
+            .pieces
+            .iter()
+            .map(|piece| piece.at + piece.bytes.len() as u64)
+            .fold(base, u64::max))
+    }
+
+    fn settle(&mut self, seq: Seq) {
+        match &self.base {
+            Base::Absent(at) | Base::Content(at, _) if *at <= seq => self.base = Base::Tree,
+            Base::Tree | Base::Absent(_) | Base::Content(..) => {}
+        }
+        self.pieces.retain(|piece| piece.seq > seq);
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self.base, Base::Tree) && self.pieces.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Append, Epoch, Put};
+
+    fn key() -> Key {
+        Key::new("a.jsonl").unwrap()
+    }
+
+    fn put(content: &'static str) -> Batch {
+        let mut batch = Batch::new(Epoch(1));
+        batch.puts.insert(
+            key(),
+            Put {
+                bytes: Bytes::from_static(content.as_bytes()),
+                live: false,
+            },
+        );
+        batch
+    }
+
+    fn append(at: u64, content: &'static str) -> Batch {
+        let mut batch = Batch::new(Epoch(1));
+        batch.appends.push(Append {
+            ledger: key(),
+            at,
+            bytes: Bytes::from_static(content.as_bytes()),
+        });
+        batch
+    }
+
+    fn delete() -> Batch {
+        let mut batch = Batch::new(Epoch(1));
+        batch.deletes.insert(key());
+        batch
+    }
+
+    fn content(overlay: &Overlay, tree: &'static str) -> Option<Bytes> {
+        let tree = || Ok(Some(Bytes::from_static(tree.as_bytes())));
+        overlay
+            .get(&key())
+            .map_or_else(tree, |entry| entry.content(tree))
+            .unwrap()
+    }
+
+    #[test]
+    fn the_view_is_the_same_while_the_tree_catches_up() {
+        let mut overlay = Overlay::default();
+        let batches = [
+            append(3, "def"),
+            append(6, "g"),
+            delete(),
+            append(0, "x"),
+            put("12"),
+            append(2, "3"),
+        ];
+        let trees = ["abc", "abcdef", "abcdefg", "", "x", "12", "123"];
+        for (batch, seq) in batches.iter().zip(1..) {
+            overlay.add(Seq(seq), batch);
+        }
+        for (tree, seq) in trees.iter().zip(0..) {
+            overlay.settle(Seq(seq), [&key()]);
+            assert_eq!(content(&overlay, tree).unwrap(), "123", "after {seq}");
+        }
+        assert!(overlay.get(&key()).is_none());
+    }
+
+    #[test]
+    fn pieces_lie_over_the_tree_even_when_it_holds_them_already() {
+        let mut overlay = Overlay::default();
+        overlay.add(Seq(1), &append(3, "def"));
+        for tree in ["abc", "abcd", "abcdef"] {
+            assert_eq!(content(&overlay, tree).unwrap(), "abcdef");
+        }
+        let length = |tree: u64| overlay.get(&key()).unwrap().length(|| Ok(tree)).unwrap();
+        assert_eq!((length(3), length(6)), (6, 6));
+    }
+
+    #[test]
+    fn a_deleted_file_is_absent_and_an_append_brings_it_back() {
+        let mut overlay = Overlay::default();
+        overlay.add(Seq(1), &delete());
+        assert_eq!(content(&overlay, "abc"), None);
+        assert!(!overlay.get(&key()).unwrap().exists());
+        overlay.add(Seq(2), &append(0, "x"));
+        assert_eq!(content(&overlay, "abc").unwrap(), "x");
+        assert!(overlay.get(&key()).unwrap().exists());
+    }
+}

@@ -1,0 +1,229 @@
+//! What writer, applier and readers share: the acknowledged batches that the tree does not hold yet, in order, and
+//! the overlay that lets readers see them. Becoming visible is one step under one lock. A failure is kept for good:
+//! it answers every later commit.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::batch::{Batch, Seq};
+use crate::disk::DiskError;
+use crate::feed::{Change, Changes, Compacted, Feed};
+use crate::key::Key;
+use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
+use crate::overlay::Overlay;
+
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    state: Mutex<State>,
+    /// Wakes the applier: a batch came, or the end.
+    work: Condvar,
+    /// Wakes the writer: the tree caught up, or cannot.
+    progress: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) overlay: Overlay,
+    queue: VecDeque<Arc<Committed>>,
+    bytes: usize,
+    last: Seq,
+    /// Grows with every batch; two equal values mean that nothing became visible in between.
+    pub(crate) generation: u64,
+    /// The disk is too full for the tree to go on.
+    stalled: bool,
+    stopping: bool,
+    /// The writer needs the room that a checkpoint gives back.
+    checkpoint_wanted: bool,
+    failure: Option<DiskError>,
+    feed: Option<Feed>,
+}
+
+/// A durable batch.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    pub(crate) seq: Seq,
+    pub(crate) batch: Batch,
+}
+
+/// What the applier does next.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Apply(Arc<Committed>),
+    /// The tree holds everything, and the journal needs the room.
+    Checkpoint,
+    /// Nothing came within the time given.
+    Idle,
+    /// Everything is applied, and nothing more will come.
+    Stop,
+}
+
+/// Why a batch cannot wait for the tree.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    Full,
+    Failed(DiskError),
+}
+
+impl Pending {
+    /// Begins an opening of the store.
+    pub(crate) fn begin(&self, last: Seq) {
+        let mut state = self.lock();
+        let generation = state.generation + 1;
+        *state = State {
+            last,
+            generation,
+            feed: Some(Feed::new(last)),
+            ..State::default()
+        };
+    }
+
+    /// Ends an opening: watchers see the end. What is not in the tree stays visible.
+    pub(crate) fn end(&self) {
+        self.lock().feed = None;
+    }
+
+    /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn fail(&self, error: DiskError) {
+        self.lock().failure.get_or_insert(error);
+        self.progress.notify_all();
+        self.work.notify_all();
+    }
+
+    pub(crate) fn failure(&self) -> Option<DiskError> {
+        self.lock().failure.clone()
+    }
+
+    pub(crate) fn watch(&self, from: Seq) -> Result<Changes, Compacted> {
+        let state = self.lock();
+        match &state.feed {
+            Some(feed) => feed.watch(from),
+            None => Err(Compacted {
+                from,
+                oldest: state.last,
+            }),
+        }
+    }
+
+    /// Waits until another batch may wait for the tree.
+    pub(crate) fn wait_for_room(&self) -> Result<(), Refused> {
+        self.wait(|state| state.queue.len() < PENDING_BATCHES && state.bytes < PENDING_BYTES)
+    }
+
+    /// Waits until the tree holds everything.
+    pub(crate) fn wait_for_tree(&self) -> Result<(), Refused> {
+        self.wait(|state| state.queue.is_empty())
+    }
+
+    /// Waits for a checkpoint, or for the news that there is no room for one either.
+    pub(crate) fn wait_for_checkpoint(&self) -> Result<(), Refused> {
+        self.lock().checkpoint_wanted = true;
+        self.work.notify_one();
+        self.wait(|state| !state.checkpoint_wanted)
+    }
+
+    fn wait(&self, done: impl Fn(&State) -> bool) -> Result<(), Refused> {
+        let mut state = self.lock();
+        loop {
+            if let Some(error) = &state.failure {
+                return Err(Refused::Failed(error.clone()));
+            }
+            if done(&state) {
+                return Ok(());
+            }
+            if state.stalled {
+                return Err(Refused::Full);
+            }
+            state = self
+                .progress
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Makes a durable batch visible and hands it to the applier.
+    pub(crate) fn publish(&self, seq: Seq, batch: Batch) {
+        let keys: Arc<[Key]> = batch.keys().into();
+        let mut state = self.lock();
+        state.overlay.add(seq, &batch);
+        state.bytes += batch.bytes();
+        state.queue.push_back(Arc::new(Committed { seq, batch }));
+        state.last = seq;
+        state.generation += 1;
+        if let Some(feed) = &state.feed {
+            feed.push(Change { seq, keys });
+        }
+        drop(state);
+        self.work.notify_one();
+    }
+
+    /// The oldest batch that is not applied, waiting at most `patience` for one.
+    pub(crate) fn next(&self, patience: Option<Duration>) -> Work {
+        let state = self.lock();
+        let waits = |state: &mut State| {
+            state.queue.is_empty() && !state.stopping && !state.checkpoint_wanted
+        };
+        let state = match patience {
+            None => self
+                .work
+                .wait_while(state, waits)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                self.work
+                    .wait_timeout_while(state, patience, waits)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+        };
+        match state.queue.front() {
+            Some(committed) => Work::Apply(committed.clone()),
+            None if state.stopping => Work::Stop,
+            None if state.checkpoint_wanted => Work::Checkpoint,
+            None => Work::Idle,
+        }
+    }
+
+    /// The tree holds the oldest batch.
+    pub(crate) fn applied(&self, committed: &Committed) {
+        let mut state = self.lock();
+        state.queue.pop_front();
+        state.bytes = state.bytes.saturating_sub(committed.batch.bytes());
+        state.stalled = false;
+        state.overlay.settle(
+            committed.seq,
+            committed.batch.written().chain(&committed.batch.deletes),
+        );
+        drop(state);
+        self.progress.notify_all();
+    }
+
+    /// A checkpoint was tried.
+    pub(crate) fn checkpoint_tried(&self) {
+        self.lock().checkpoint_wanted = false;
+        self.progress.notify_all();
+    }
+
+    /// The tree has no room: tells the writer, and waits for `pause` or the end. True when it is time to stop.
+    pub(crate) fn stall(&self, pause: Duration) -> bool {
+        let mut state = self.lock();
+        state.stalled = true;
+        self.progress.notify_all();
+        let waited = self
+            .work
+            .wait_timeout_while(state, pause, |state| !state.stopping);
+        waited.unwrap_or_else(PoisonError::into_inner).0.stopping
+    }
+
+    pub(crate) fn stop(&self) {
+        self.lock().stopping = true;
+        self.work.notify_all();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.lock().stopping
+    }
+}

@@ -1,0 +1,268 @@
+//! One batch as bytes in the journal. A record holds the full new content of what it changes, so that doing it again
+//! changes nothing. Its checksum covers the segment's salt: bytes of an earlier use of the same file never pass.
+//!
+//! Layout, little endian: checksum u32, payload length u32, operation count u32, sequence number u64, epoch u64,
+//! payload. An operation: tag u8, key length u16, key; a put adds live u8, length u32, bytes; an append adds offset
+//! u64, length u32, bytes.
+
+use bytes::Bytes;
+
+use crate::batch::{Append, Batch, Epoch, Put, Seq};
+use crate::key::Key;
+use crate::limits::RECORD_PAYLOAD_BYTES;
+
+pub(crate) const HEADER_BYTES: usize = 28;
+
+const PUT: u8 = 1;
+const DELETE: u8 = 2;
+const APPEND: u8 = 3;
+
+/// A batch that has its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) seq: Seq,
+    pub(crate) batch: Batch,
+}
+
+/// The framing of a record whose checksum is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) seq: Seq,
+    pub(crate) epoch: Epoch,
+    operations: u32,
+    payload: usize,
+}
+
+pub(crate) fn encode(salt: u64, seq: Seq, batch: &Batch) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES];
+    bytes.reserve(batch.bytes() + batch.len() * 16);
+    for (key, put) in &batch.puts {
+        push_key(&mut bytes, PUT, key);
+        bytes.push(u8::from(put.live));
+        push_content(&mut bytes, &put.bytes);
+    }
+    for key in &batch.deletes {
+        push_key(&mut bytes, DELETE, key);
+    }
+    for append in &batch.appends {
+        push_key(&mut bytes, APPEND, &append.ledger);
+        bytes.extend(append.at.to_le_bytes());
+        push_content(&mut bytes, &append.bytes);
+    }
+    let payload = (bytes.len() - HEADER_BYTES) as u32;
+    bytes[4..8].copy_from_slice(&payload.to_le_bytes());
+    bytes[8..12].copy_from_slice(&(batch.len() as u32).to_le_bytes());
+    bytes[12..20].copy_from_slice(&seq.0.to_le_bytes());
+    bytes[20..28].copy_from_slice(&batch.epoch.0.to_le_bytes());
+    let sum = checksum(salt, &bytes[4..]);
+    bytes[..4].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The frame at the start of `bytes`, if `wanted` accepts its numbers and the checksum is right. The question comes
+/// first because it is cheap, and a search asks it at every byte.
+pub(crate) fn frame(salt: u64, bytes: &[u8], wanted: impl Fn(Seq, Epoch) -> bool) -> Option<Frame> {
+    let mut fields = Cursor { rest: bytes };
+    let sum = fields.u32()?;
+    let payload = fields.u32()? as usize;
+    let operations = fields.u32()?;
+    let seq = Seq(fields.u64()?);
+    let epoch = Epoch(fields.u64()?);
+    if payload > RECORD_PAYLOAD_BYTES || !wanted(seq, epoch) {
+        return None;
+    }
+    let summed = bytes.get(4..HEADER_BYTES + payload)?;
+    (checksum(salt, summed) == sum).then_some(Frame {
+        seq,
+        epoch,
+        operations,
+        payload,
+    })
+}
+
+impl Frame {
+    /// Bytes of the whole record.
+    pub(crate) fn length(&self) -> usize {
+        HEADER_BYTES + self.payload
+    }
+
+    /// The record at the start of `bytes`, which this frame was read from; `None` when the payload makes no sense
+    /// although its checksum is right.
+    pub(crate) fn decode(&self, bytes: &[u8]) -> Option<Record> {
+        let mut payload = Cursor {
+            rest: bytes.get(HEADER_BYTES..self.length())?,
+        };
+        let mut batch = Batch::new(self.epoch);
+        for _ in 0..self.operations {
+            let tag = payload.u8()?;
+            let key = payload.key()?;
+            match tag {
+                PUT => {
+                    let live = match payload.u8()? {
+                        0 => false,
+                        1 => true,
+                        _ => return None,
+                    };
+                    batch.puts.insert(
+                        key,
+                        Put {
+                            live,
+                            bytes: payload.content()?,
+                        },
+                    );
+                }
+                DELETE => {
+                    batch.deletes.insert(key);
+                }
+                APPEND => batch.appends.push(Append {
+                    ledger: key,
+                    at: payload.u64()?,
+                    bytes: payload.content()?,
+                }),
+                _ => return None,
+            }
+        }
+        payload.rest.is_empty().then_some(Record {
+            seq: self.seq,
+            batch,
+        })
+    }
+}
+
+fn push_key(bytes: &mut Vec<u8>, tag: u8, key: &Key) {
+    bytes.push(tag);
+    // A key has at most 1,024 bytes and a batch 1 MiB, so both lengths fit their fields.
+    bytes.extend((key.as_str().len() as u16).to_le_bytes());
+    bytes.extend(key.as_str().as_bytes());
+}
+
+fn push_content(bytes: &mut Vec<u8>, content: &[u8]) {
+    bytes.extend((content.len() as u32).to_le_bytes());
+    bytes.extend(content);
+}
+
+fn checksum(salt: u64, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&salt.to_le_bytes());
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// Reads fields from the front of a slice; also used by the live index.
+pub(crate) struct Cursor<'a> {
+    pub(crate) rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn key(&mut self) -> Option<Key> {
+        let length = self.u16()?;
+        let text = std::str::from_utf8(self.take(length.into())?).ok()?;
+        Key::new(text).ok()
+    }
+
+    /// A copy, so that a small record does not keep a whole segment in memory.
+    pub(crate) fn content(&mut self) -> Option<Bytes> {
+        let length = self.u32()?;
+        self.take(length as usize).map(Bytes::copy_from_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        Key::new(text).unwrap()
+    }
+
+    fn sample() -> Batch {
+        let mut batch = Batch::new(Epoch(3));
+        batch.puts.insert(
+            key("a.json"),
+            Put {
+                bytes: Bytes::from_static(br#"{"live":true}"#),
+                live: true,
+            },
+        );
+        batch.puts.insert(
+            key("b"),
+            Put {
+                bytes: Bytes::new(),
+                live: false,
+            },
+        );
+        batch.deletes.insert(key("c/d"));
+        batch.appends.push(Append {
+            ledger: key("e.jsonl"),
+            at: u64::MAX,
+            bytes: Bytes::from_static(b"x\n"),
+        });
+        batch
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_went() {
+        let bytes = encode(9, Seq(5), &sample());
+        let frame = frame(9, &bytes, |_, _| true).unwrap();
+        assert_eq!(frame.length(), bytes.len());
+        assert_eq!(
+            frame.decode(&bytes),
+            Some(Record {
+                seq: Seq(5),
+                batch: sample()
+            })
+        );
+    }
+
+    #[test]
+    fn no_changed_or_missing_byte_passes() {
+        let bytes = encode(9, Seq(5), &sample());
+        assert!(frame(8, &bytes, |_, _| true).is_none(), "another salt");
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x40;
+            assert!(frame(9, &changed, |_, _| true).is_none(), "byte {at}");
+            assert!(frame(9, &bytes[..at], |_, _| true).is_none(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_lies_about_itself_is_no_panic() {
+        let good = encode(9, Seq(5), &sample());
+        for at in 0..good.len() {
+            let mut bytes = good.clone();
+            bytes[at] = bytes[at].wrapping_add(1);
+            let sum = checksum(9, &bytes[4..]);
+            bytes[..4].copy_from_slice(&sum.to_le_bytes());
+            if let Some(frame) = frame(9, &bytes, |_, _| true) {
+                let _ = frame.decode(&bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Opens a store: tells whether it is one, locks it, and makes the tree what was acknowledged. The order keeps two
+//! promises: a store that is refused is left as it was, and the next epoch is durable before anybody hears of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::batch::{Epoch, Seq};
+use crate::checkpoint::Checkpointer;
+use crate::control::{self, Checkpoint, StoreId};
+use crate::disk::{Disk, DiskError, Kind};
+use crate::engine::OpenError;
+use crate::file::Options;
+use crate::journal::Journal;
+use crate::key::RESERVED;
+use crate::layout::Layout;
+use crate::live::{self, Index, LiveSet};
+use crate::lock::Lock;
+use crate::objects;
+use crate::overlay::Overlay;
+use crate::replace;
+use crate::scan::{self, Scan};
+use crate::segment;
+use crate::segments::Segments;
+use crate::tree::Tree;
+
+/// A store that is ready to be written.
+pub(crate) struct Recovered {
+    pub(crate) epoch: Epoch,
+    pub(crate) last: Seq,
+    pub(crate) live: LiveSet,
+    pub(crate) journal: Journal,
+    pub(crate) checkpointer: Checkpointer,
+}
+
+pub(crate) fn recover(
+    disk: &Disk,
+    layout: &Layout,
+    options: &Options,
+) -> Result<Recovered, OpenError> {
+    let (lock, store) = claim(disk, layout)?;
+    // Open before the first write, so that the sync of a checkpoint reports every error since.
+    let root = disk.open_to_read(&layout.root)?;
+    layout
+        .folders()
+        .into_iter()
+        .try_for_each(|folder| disk.create_folder(folder))?;
+    let past = Past::read(disk, layout, store)?;
+    sweep(disk, layout)?;
+
+    let tree = Tree::new(disk.clone(), layout.root.clone());
+    past.redo(&tree)?;
+    let Past { base, scan, index } = past;
+    let at = Checkpoint {
+        seq: scan.last,
+        epoch: base.epoch.max(scan.epoch).next(),
+    };
+    let is_indexed = index.as_ref().is_some_and(|index| index.at.seq == at.seq);
+    let live = match index {
+        Some(Index { at, mut live }) => {
+            scan.records
+                .iter()
+                .filter(|record| record.seq > at.seq)
+                .for_each(|record| live.apply(&record.batch));
+            live
+        }
+        None => LiveSet::rebuild(&tree)?,
+    };
+
+    let (size, keep) = (options.segment_bytes, options.spare_segments);
+    let segments = Arc::new(Segments::open(
+        disk,
+        layout.journal.clone(),
+        store,
+        size,
+        keep,
+    )?);
+    scan.segments
+        .into_iter()
+        .for_each(|path| segments.seal(path, at.seq));
+    let checkpointer = Checkpointer {
+        disk: disk.clone(),
+        layout: layout.clone(),
+        store,
+        epoch: at.epoch,
+        lock: Arc::new(lock),
+        segments: segments.clone(),
+        root,
+    };
+    if is_indexed && scan.records.is_empty() {
+        checkpointer.mark(at)?;
+    } else {
+        checkpointer.run(at.seq, &live)?;
+    }
+    let journal = Journal::start(segments, at.epoch, at.seq, options.first_segment_bytes)?;
+    Ok(Recovered {
+        epoch: at.epoch,
+        last: at.seq,
+        live,
+        journal,
+        checkpointer,
+    })
+}
+
+/// Locks the store at the root, or makes one there. Nothing is written before it is certain that there is a store of
+/// this format, or nothing at all.
+fn claim(disk: &Disk, layout: &Layout) -> Result<(Lock, StoreId), OpenError> {
+    if control::read_format(disk, &layout.format)?.is_none() {
+        check_vacant(disk, layout)?;
+        create_root(disk, &layout.root)?;
+    }
+    let lock = Lock::take(disk, &layout.lock, &layout.root)?;
+    // Asked again under the lock: another process may have made the store in between.
+    let store = match control::read_format(disk, &layout.format)? {
+        Some(store) => store,
+        None => initialise(disk, layout)?,
+    };
+    Ok((lock, store))
+}
+
+/// A folder is vacant when it is missing or empty, or holds what an interrupted first start leaves.
+fn check_vacant(disk: &Disk, layout: &Layout) -> Result<(), OpenError> {
+    let list = |path| match disk.list(path) {
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        result => result,
+    };
+    // A file system of its own has a folder for lost files.
+    let ours = |name: &str| {
+        RESERVED.contains(&name) || replace::is_temporary(name) || name == "lost+found"
+    };
+    if !list(&layout.root)?.iter().all(|(name, _)| ours(name)) {
+        return Err(OpenError::NotAState {
+            root: layout.root.clone(),
+        });
+    }
+    if list(&layout.journal)?
+        .iter()
+        .any(|(name, _)| segment::first_of_file_name(name).is_some())
+    {
+        let what = "it is missing, although there is a journal".to_owned();
+        return Err(OpenError::Damaged {
+            path: layout.format.clone(),
+            offset: 0,
+            what,
+        });
+    }
+    Ok(())
+}
+
+/// Creates the root with the folders it lies in, durably.
+fn create_root(disk: &Disk, root: &Path) -> Result<(), DiskError> {
+    let mut missing = Vec::new();
+    for path in root.ancestors() {
+        if path.as_os_str().is_empty() || disk.kind(path)? != Kind::Nothing {
+            break;
+        }
+        missing.push(path);
+    }
+    disk.create_folders(root)?;
+    let parents = missing.iter().filter_map(|path| path.parent());
+    let here = |parent: &Path| parent.as_os_str().is_empty();
+    parents
+        .map(|parent| if here(parent) { Path::new(".") } else { parent })
+        .try_for_each(|parent| disk.sync_folder(parent))
+}
+
+fn initialise(disk: &Disk, layout: &Layout) -> Result<StoreId, DiskError> {
+    let store = StoreId(disk.random()?);
+    layout
+        .folders()
+        .into_iter()
+        .try_for_each(|folder| disk.create_folder(folder))?;
+    let nothing = Checkpoint {
+        seq: Seq(0),
+        epoch: Epoch(0),
+    };
+    control::write_checkpoint(disk, &layout.checkpoint, store, nothing)?;
+    control::write_format(disk, &layout.format, store)?;
+    Ok(store)
+}
+
+/// Removes what unfinished work of an earlier opening left. Beside the files of keys nothing is left over, since a
+/// redo writes them again under the same temporary name.
+fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
+    for (folder, is_left) in [
+        (&layout.tmp, objects::is_temporary as fn(&str) -> bool),
+        (&layout.index, replace::is_temporary),
+        (&layout.journal, replace::is_temporary),
+    ] {
+        for (name, _) in disk
+            .list(folder)?
+            .into_iter()
+            .filter(|(name, _)| is_left(name))
+        {
+            disk.remove_file(&folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the files besides the tree say.
+struct Past {
+    base: Checkpoint,
+    scan: Scan,
+    index: Option<Index>,
+}
+
+impl Past {
+    fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, OpenError> {
+        let checkpoint = control::read_checkpoint(disk, &layout.checkpoint, store)?;
+        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
+        let index = live::newest(disk, &layout.index, store, least)?;
+        // After a clean stop the journal may go as a whole; the index knows the position too.
+        let Some(base) = checkpoint.or(index.as_ref().map(|index| index.at)) else {
+            let what =
+                "it is missing, and no live index tells the position of the store".to_owned();
+            return Err(OpenError::Damaged {
+                path: layout.checkpoint.clone(),
+                offset: 0,
+                what,
+            });
+        };
+        let scan = scan::scan(disk, &layout.journal, store, base.seq)?;
+        if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
+            let what = format!(
+                "it ends with record {}, but record {} was applied",
+                scan.last, index.at.seq
+            );
+            return Err(OpenError::Damaged {
+                path: layout.journal.clone(),
+                offset: 0,
+                what,
+            });
+        }
+        Ok(Self { base, scan, index })
+    }
+
+    /// Only the last word on each key is written: a name that was a file and became a folder stays what it became.
+    fn redo(&self, tree: &Tree) -> Result<(), DiskError> {
+        let mut overlay = Overlay::default();
+        self.scan
+            .records
+            .iter()
+            .for_each(|record| overlay.add(record.seq, &record.batch));
+        overlay.redo(tree)
+    }
+}

@@ -1,0 +1,63 @@
+//! Replaces files whole: readers and crashes find the old content or the new one. The new content is written beside
+//! the file under a name that no key can have, and renamed over it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, DiskError, DiskFile};
+
+const SUFFIX: &str = "+new";
+
+/// Replaces `path` for readers. Not durable: after a power cut the file may be empty.
+pub(crate) fn replace(disk: &Disk, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+    replace_with(disk, path, |file| file.write_at(bytes, 0))
+}
+
+/// Replaces `path`, durably once this returns.
+pub(crate) fn replace_durably(disk: &Disk, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+    replace_with(disk, path, |file| {
+        file.write_at(bytes, 0)?;
+        file.sync_data()
+    })?;
+    disk.sync_folder(path.parent().unwrap_or(path))
+}
+
+/// Replaces `path` for readers with what `write` puts into an empty file.
+pub(crate) fn replace_with(
+    disk: &Disk,
+    path: &Path,
+    write: impl FnOnce(&DiskFile) -> Result<(), DiskError>,
+) -> Result<(), DiskError> {
+    let temporary = temporary(path);
+    let file = create_temporary(disk, &temporary)?;
+    let replaced = write(&file).and_then(|()| disk.rename(&temporary, path));
+    if replaced.is_err() {
+        // A full disk gets its room back. Failing here too adds nothing to the first error.
+        let _ = disk.remove_file(&temporary);
+    }
+    replaced
+}
+
+/// What an interrupted replacement left is removed and never truncated: in a copied tree it may be a hard link to
+/// another file.
+fn create_temporary(disk: &Disk, temporary: &Path) -> Result<DiskFile, DiskError> {
+    match disk.create_file(temporary) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            disk.remove_file(temporary)?;
+            disk.create_file(temporary)
+        }
+        result => result,
+    }
+}
+
+/// The name under which the next content of `path` is written. A `+` is in no key.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(SUFFIX);
+    name.into()
+}
+
+/// Whether a name is one of an unfinished replacement.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name.ends_with(SUFFIX)
+}

@@ -1,0 +1,271 @@
+//! One file of the journal: a header block, then records back to back, then whatever the file held before. Reading
+//! tells an end that was never acknowledged from damage in front of records that were.
+
+use crate::batch::{Epoch, Seq};
+use crate::control::{FORMAT, StoreId};
+use crate::record::{self, Cursor, Record};
+
+/// Records begin here: the header has a block of its own, so that no append rewrites it.
+pub(crate) const DATA_START: usize = 4096;
+
+const MAGIC: [u8; 8] = *b"EVSJRNL\n";
+const SUMMED: usize = 8 + 8 + 16 + 8 + 8 + 8;
+const SUFFIX: &str = ".jnl";
+
+/// Sequence numbers that a search behind damage believes: further ahead than one segment could hold is no record.
+const SEARCH_AHEAD: u64 = 1 << 24;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) store: StoreId,
+    pub(crate) epoch: Epoch,
+    pub(crate) first: Seq,
+    pub(crate) salt: u64,
+}
+
+/// The records of a segment, and where they end.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) records: Vec<Record>,
+    pub(crate) end: usize,
+}
+
+/// Something that was acknowledged can no longer be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub(crate) offset: usize,
+    pub(crate) what: String,
+}
+
+pub(crate) fn file_name(first: Seq) -> String {
+    format!("{first:020}{SUFFIX}")
+}
+
+pub(crate) fn first_of_file_name(name: &str) -> Option<Seq> {
+    name.strip_suffix(SUFFIX)?
+        .parse()
+        .ok()
+        .map(Seq)
+        .filter(|first| file_name(*first) == name)
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(DATA_START);
+        bytes.extend(MAGIC);
+        bytes.extend(FORMAT.to_le_bytes());
+        bytes.extend(self.store.0);
+        bytes.extend(self.epoch.0.to_le_bytes());
+        bytes.extend(self.first.0.to_le_bytes());
+        bytes.extend(self.salt.to_le_bytes());
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        bytes.resize(DATA_START, 0);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
+        let damage = |what: &str| Damage {
+            offset: 0,
+            what: what.to_owned(),
+        };
+        let mut fields = Cursor { rest: bytes };
+        let mut read = || {
+            let magic: [u8; 8] = fields.array()?;
+            let format = fields.u64()?;
+            let store = StoreId(fields.array()?);
+            let header = Self {
+                store,
+                epoch: Epoch(fields.u64()?),
+                first: Seq(fields.u64()?),
+                salt: fields.u64()?,
+            };
+            Some((magic, format, header, fields.u32()?))
+        };
+        let (magic, format, header, sum) =
+            read().ok_or_else(|| damage("the segment is shorter than its header"))?;
+        if magic != MAGIC || crc32fast::hash(&bytes[..SUMMED]) != sum {
+            return Err(damage("the header of the segment is not readable"));
+        }
+        if format != FORMAT {
+            return Err(damage("the segment has another format than the store"));
+        }
+        Ok(header)
+    }
+}
+
+/// Reads the records of a segment up to the first that is none. A valid record behind that one is damage, since the
+/// journal is written in order and one record at a time.
+pub(crate) fn read(header: &Header, bytes: &[u8]) -> Result<Contents, Damage> {
+    let mut contents = Contents {
+        records: Vec::new(),
+        end: DATA_START,
+    };
+    let mut expected = header.first;
+    loop {
+        let rest = bytes.get(contents.end..).unwrap_or_default();
+        let wanted = |seq, epoch| seq == expected && epoch == header.epoch;
+        let Some(frame) = record::frame(header.salt, rest, wanted) else {
+            break;
+        };
+        let Some(record) = frame.decode(rest) else {
+            let what = format!("record {expected} is intact but not understood");
+            return Err(Damage {
+                offset: contents.end,
+                what,
+            });
+        };
+        contents.records.push(record);
+        contents.end += frame.length();
+        expected = expected.next();
+    }
+    match search(header, bytes, contents.end, expected) {
+        None => Ok(contents),
+        Some(later) => {
+            let what =
+                format!("record {expected} is not readable, although record {later} behind it is");
+            Err(Damage {
+                offset: contents.end,
+                what,
+            })
+        }
+    }
+}
+
+/// A valid record anywhere behind `from`.
+fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<Seq> {
+    let plausible = expected.0..expected.0.saturating_add(SEARCH_AHEAD);
+    let wanted = |seq: Seq, epoch| epoch == header.epoch && plausible.contains(&seq.0);
+    let epoch = header.epoch.0.to_le_bytes();
+    let last = bytes.len().checked_sub(record::HEADER_BYTES)?;
+    (from + 1..=last)
+        // The epoch stands at byte 20 of a record: one comparison rules out almost every position.
+        .filter(|at| bytes[at + 20..at + 28] == epoch)
+        .find_map(|at| record::frame(header.salt, &bytes[at..], wanted))
+        .map(|frame| frame.seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::batch::{Batch, Put};
+    use crate::key::Key;
+
+    const HEADER: Header = Header {
+        store: StoreId([1; 16]),
+        epoch: Epoch(2),
+        first: Seq(10),
+        salt: 77,
+    };
+
+    fn batch(number: u64) -> Batch {
+        let mut batch = Batch::new(HEADER.epoch);
+        let content = format!("content of {number}");
+        batch.puts.insert(
+            Key::new("a/b").unwrap(),
+            Put {
+                bytes: Bytes::from(content),
+                live: false,
+            },
+        );
+        batch
+    }
+
+    /// A segment with `count` records, and where each begins.
+    fn segment(count: u64) -> (Vec<u8>, Vec<usize>) {
+        let mut bytes = HEADER.encode();
+        let mut starts = Vec::new();
+        for number in 0..count {
+            starts.push(bytes.len());
+            bytes.extend(record::encode(
+                HEADER.salt,
+                Seq(HEADER.first.0 + number),
+                &batch(number),
+            ));
+        }
+        starts.push(bytes.len());
+        bytes.resize(bytes.len() + 500, 0);
+        (bytes, starts)
+    }
+
+    #[test]
+    fn names_sort_as_numbers_and_come_back() {
+        assert_eq!(first_of_file_name(&file_name(Seq(12))), Some(Seq(12)));
+        assert!(
+            file_name(Seq(9)) < file_name(Seq(10)) && file_name(Seq(10)) < file_name(Seq(u64::MAX))
+        );
+        for name in [
+            "12.jnl",
+            "CHECKPOINT",
+            "spare-1",
+            "00000000000000000012.jnl+new",
+        ] {
+            assert_eq!(first_of_file_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_header_comes_back_and_a_changed_one_does_not() {
+        let bytes = HEADER.encode();
+        assert_eq!(Header::decode(&bytes), Ok(HEADER));
+        for at in 0..SUMMED + 4 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(Header::decode(&changed).is_err(), "byte {at}");
+            assert!(Header::decode(&bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_tail_torn_at_any_byte_is_cut() {
+        let (bytes, starts) = segment(3);
+        let (last, end) = (starts[2], starts[3]);
+        for at in last..end {
+            let mut zeroed = bytes.clone();
+            zeroed[at..].fill(0);
+            for torn in [&zeroed[..], &bytes[..at]] {
+                let contents = read(&HEADER, torn).unwrap();
+                // The last bytes of the record may be zeros themselves; then nothing was torn.
+                let whole = torn.len() >= end && torn[..end] == bytes[..end];
+                assert_eq!(
+                    contents.records.len(),
+                    if whole { 3 } else { 2 },
+                    "torn at {at}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_in_front_of_a_valid_record_is_damage() {
+        let (bytes, starts) = segment(3);
+        for at in starts[0]..starts[2] {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            let damage = read(&HEADER, &changed).unwrap_err();
+            let start = if at < starts[1] { starts[0] } else { starts[1] };
+            assert_eq!(damage.offset, start, "changed at {at}");
+        }
+    }
+
+    #[test]
+    fn records_of_an_earlier_use_of_the_file_are_nothing() {
+        let (old, starts) = segment(3);
+        let header = Header {
+            epoch: Epoch(2),
+            first: Seq(12),
+            salt: 78,
+            ..HEADER
+        };
+        let mut bytes = header.encode();
+        bytes.extend(&old[DATA_START..]);
+        let contents = read(&header, &bytes).unwrap();
+        assert!(contents.records.is_empty());
+        // A new record over the first old one leaves the others behind it.
+        let fresh = record::encode(header.salt, Seq(12), &batch(0));
+        bytes[DATA_START..DATA_START + fresh.len()].copy_from_slice(&fresh);
+        let contents = read(&header, &bytes).unwrap();
+        assert_eq!((contents.records.len(), contents.end), (1, starts[1]));
+    }
+}

@@ -1,0 +1,172 @@
+//! The files of the journal besides the one being written: full segments that wait for a checkpoint, and spare ones.
+//! A spare is reserved, filled with zeros and synced ahead of need, so that the journal can go on while the disk is
+//! full. Writer and applier share this; neither waits for the other's disk operations.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::batch::Seq;
+use crate::control::StoreId;
+use crate::disk::{Disk, DiskError, DiskFile};
+use crate::replace;
+
+const SPARE: &str = "spare-";
+
+pub(crate) struct Segments {
+    pub(crate) disk: Disk,
+    pub(crate) store: StoreId,
+    folder: PathBuf,
+    /// Size of a spare.
+    size: u64,
+    /// Spares to keep.
+    keep: usize,
+    files: Mutex<Files>,
+}
+
+#[derive(Default)]
+struct Files {
+    spares: Vec<PathBuf>,
+    sealed: Vec<Sealed>,
+    /// Names given to spares so far.
+    named: u64,
+}
+
+/// A segment that takes no more records.
+struct Sealed {
+    path: PathBuf,
+    last: Seq,
+}
+
+impl Segments {
+    /// Finds the spares in `folder` and removes those of no use.
+    pub(crate) fn open(
+        disk: &Disk,
+        folder: PathBuf,
+        store: StoreId,
+        size: u64,
+        keep: usize,
+    ) -> Result<Self, DiskError> {
+        let mut files = Files::default();
+        for (name, _) in disk.list(&folder)? {
+            let Some(number) = name
+                .strip_prefix(SPARE)
+                .and_then(|number| number.parse().ok())
+            else {
+                continue;
+            };
+            let path = folder.join(&name);
+            if disk.open_to_read(&path)?.len()? < size || files.spares.len() == keep {
+                disk.remove_file(&path)?;
+                continue;
+            }
+            files.named = files.named.max(number);
+            files.spares.push(path);
+        }
+        Ok(Self {
+            disk: disk.clone(),
+            store,
+            folder,
+            size,
+            keep,
+            files: Mutex::new(files),
+        })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A file of at least `needed` bytes to become a segment: a spare, or else a new one of `fresh` bytes or more.
+    pub(crate) fn take(&self, needed: u64, fresh: u64) -> Result<DiskFile, DiskError> {
+        let spare = if needed <= self.size {
+            self.files().spares.pop()
+        } else {
+            None
+        };
+        match spare {
+            Some(path) => self.disk.open_to_write(&path),
+            None => {
+                let path = self.next_spare_path();
+                self.fill(&path, fresh.max(needed))
+            }
+        }
+    }
+
+    /// The bytes that a segment of ordinary size has.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// A segment is full, or was left by an earlier opening; its last record is `last`.
+    pub(crate) fn seal(&self, path: PathBuf, last: Seq) {
+        self.files().sealed.push(Sealed { path, last });
+    }
+
+    /// The records up to `checkpoint` are in the tree for good: their segments become spares or go away.
+    pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
+        let retired: Vec<Sealed> = self
+            .files()
+            .sealed
+            .extract_if(.., |sealed| sealed.last <= checkpoint)
+            .collect();
+        let mut recycled = Vec::new();
+        for Sealed { path, .. } in retired {
+            let wanted = self.files().spares.len() + recycled.len() < self.keep;
+            if wanted && self.disk.open_to_read(&path)?.len()? >= self.size {
+                let spare = self.next_spare_path();
+                self.disk.rename(&path, &spare)?;
+                recycled.push(spare);
+            } else {
+                self.disk.remove_file(&path)?;
+            }
+        }
+        if !recycled.is_empty() {
+            // Before a spare gets a new header its old name must be gone for good: a segment found under the name
+            // of another one would be damage.
+            self.disk.sync_folder(&self.folder)?;
+            self.files().spares.extend(recycled);
+        }
+        Ok(())
+    }
+
+    /// Makes the missing spares. A full disk is left for the next time; `stop` is asked between two files.
+    pub(crate) fn refill(&self, stop: impl Fn() -> bool) -> Result<(), DiskError> {
+        while self.files().spares.len() < self.keep && !stop() {
+            let path = self.next_spare_path();
+            match self.fill(&path, self.size) {
+                Ok(_) => self.files().spares.push(path),
+                Err(error) if error.is_full() => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&self, path: &Path, size: u64) -> Result<DiskFile, DiskError> {
+        let unfinished = replace::temporary(path);
+        let mut file = self.disk.create_file(&unfinished)?;
+        let filled = file
+            .allocate(size)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| file.rename(path));
+        match filled {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                // Gives a full disk its room back. Failing here too adds nothing to the first error.
+                let _ = self.disk.remove_file(&unfinished);
+                Err(error)
+            }
+        }
+    }
+
+    fn next_spare_path(&self) -> PathBuf {
+        let mut files = self.files();
+        files.named += 1;
+        self.folder.join(format!("{SPARE}{}", files.named))
+    }
+
+    /// Lists change by single pushes and pops, so a panic elsewhere leaves them usable.
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of the whole package: the contract over both engines, and what only files can show.
+
+mod contract;
+mod crash;
+mod faults;
+mod refuse;
+mod world;

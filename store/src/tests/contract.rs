@@ -1,0 +1,401 @@
+//! What every engine promises, one function per promise, run over both.
+
+mod injected;
+mod reading;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use reading::{
+    changes_arrive_in_order, changes_of_an_earlier_opening_are_compacted,
+    lists_go_backwards_in_pages,
+};
+
+use super::world::{append, delete, key, live, ops, put, temporary_folder, tiny};
+use crate::file::FileEngine;
+use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
+use crate::memory::MemoryStore;
+use crate::{
+    Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Put, Reader, Seq,
+};
+
+/// A store that outlives its engines.
+trait Store {
+    type Engine: Engine;
+    fn new() -> Self;
+    fn engine(&self) -> Self::Engine;
+}
+
+impl Store for MemoryStore {
+    type Engine = crate::memory::MemoryEngine;
+
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn engine(&self) -> Self::Engine {
+        self.engine()
+    }
+}
+
+impl Store for TempDir {
+    type Engine = FileEngine;
+
+    fn new() -> Self {
+        temporary_folder()
+    }
+
+    fn engine(&self) -> FileEngine {
+        FileEngine::new(self.path(), tiny())
+    }
+}
+
+/// Runs each promise over each engine, as tests of their own.
+macro_rules! promises {
+    ($($name:ident),* $(,)?) => {
+        mod file { $(#[tokio::test] async fn $name() { super::$name::<super::TempDir>().await; })* }
+        mod memory { $(#[tokio::test] async fn $name() { super::$name::<super::MemoryStore>().await; })* }
+    };
+}
+
+promises!(
+    epochs_grow_and_sequence_numbers_go_on,
+    a_commit_is_seen_whole_and_at_once,
+    everything_acknowledged_is_there_after_reopening,
+    open_streams_exactly_the_live_records,
+    a_batch_of_another_epoch_is_fenced,
+    a_batch_beyond_the_limits_is_refused,
+    contradictions_are_refused_and_change_nothing,
+    a_name_may_turn_from_file_to_folder_and_back,
+    appends_are_idempotent_and_leave_no_gap,
+    lists_go_backwards_in_pages,
+    changes_arrive_in_order,
+    changes_of_an_earlier_opening_are_compacted,
+    an_empty_batch_changes_nothing,
+);
+
+async fn open<E: Engine>(engine: &mut E) -> (Epoch, Seq, Vec<(Key, Bytes)>) {
+    let mut records = Vec::new();
+    let (epoch, seq) = engine
+        .open(&mut |key, bytes| records.push((key, bytes)))
+        .await
+        .unwrap();
+    (epoch, seq, records)
+}
+
+async fn text<R: Reader>(reader: &R, name: &str) -> Option<String> {
+    let bytes = reader.get(&key(name)).await.unwrap()?;
+    Some(String::from_utf8(bytes.into()).unwrap())
+}
+
+async fn epochs_grow_and_sequence_numbers_go_on<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    assert_eq!(open(&mut engine).await, (Epoch(1), Seq(0), vec![]));
+    assert_eq!(
+        engine.commit(ops(Epoch(1), [put("a", "1")])).await.unwrap(),
+        Seq(1)
+    );
+    assert_eq!(
+        engine.commit(ops(Epoch(1), [put("a", "2")])).await.unwrap(),
+        Seq(2)
+    );
+    assert_eq!(
+        open(&mut engine).await.0,
+        Epoch(2),
+        "an open engine is closed and opened again"
+    );
+    drop(engine);
+    let mut engine = store.engine();
+    assert_eq!(open(&mut engine).await, (Epoch(3), Seq(2), vec![]));
+    assert_eq!(
+        engine.commit(ops(Epoch(3), [put("a", "3")])).await.unwrap(),
+        Seq(3)
+    );
+}
+
+async fn a_commit_is_seen_whole_and_at_once<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
+    for round in 0..50_u64 {
+        let line = format!("{round:04}\n");
+        let batch = ops(
+            epoch,
+            [
+                put("a/b.json", &line),
+                put("a/c.txt", &line),
+                append("a/ledger.jsonl", round * 5, &line),
+                if round % 2 == 0 {
+                    put("a/even", &line)
+                } else {
+                    delete("a/even")
+                },
+            ],
+        );
+        engine.commit(batch).await.unwrap();
+        assert_eq!(text(&reader, "a/b.json").await.unwrap(), line);
+        assert_eq!(text(&reader, "a/c.txt").await.unwrap(), line);
+        assert_eq!(
+            text(&reader, "a/even").await,
+            (round % 2 == 0).then_some(line)
+        );
+        let ledger = text(&reader, "a/ledger.jsonl").await.unwrap();
+        assert_eq!(
+            ledger,
+            (0..=round).map(|n| format!("{n:04}\n")).collect::<String>()
+        );
+        let names = reader
+            .list(&Prefix::folder("a").unwrap(), None, 10)
+            .await
+            .unwrap()
+            .keys
+            .len();
+        assert_eq!(names, if round % 2 == 0 { 4 } else { 3 });
+    }
+}
+
+async fn everything_acknowledged_is_there_after_reopening<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    engine
+        .commit(ops(
+            epoch,
+            [put("a/1", "x"), put("a/2", "y"), append("l", 0, "12")],
+        ))
+        .await
+        .unwrap();
+    engine
+        .commit(ops(
+            epoch,
+            [put("a/1", "z"), delete("a/2"), append("l", 2, "3")],
+        ))
+        .await
+        .unwrap();
+    drop(engine);
+    let mut engine = store.engine();
+    open(&mut engine).await;
+    let reader = engine.reader();
+    assert_eq!(text(&reader, "a/1").await.unwrap(), "z");
+    assert_eq!(text(&reader, "a/2").await, None);
+    assert_eq!(text(&reader, "l").await.unwrap(), "123");
+    assert_eq!(text(&reader, "a").await, None, "a folder is no file");
+    assert_eq!(text(&reader, "l/x").await, None, "a file is no folder");
+}
+
+async fn open_streams_exactly_the_live_records<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    engine
+        .commit(ops(
+            epoch,
+            [
+                live("j/1.json", 1),
+                live("j/2.json", 1),
+                live("j/3.json", 1),
+            ],
+        ))
+        .await
+        .unwrap();
+    let settled = put("j/2.json", r#"{"live":false}"#);
+    engine
+        .commit(ops(
+            epoch,
+            [
+                live("j/1.json", 2),
+                settled,
+                delete("j/3.json"),
+                put("k", "x"),
+            ],
+        ))
+        .await
+        .unwrap();
+    drop(engine);
+    for _ in 0..2 {
+        let mut engine = store.engine();
+        let records = open(&mut engine).await.2;
+        assert_eq!(
+            records,
+            [(key("j/1.json"), Bytes::from(r#"{"live":true,"n":2}"#))]
+        );
+        drop(engine);
+    }
+}
+
+async fn a_batch_of_another_epoch_is_fenced<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let unopened = engine.commit(ops(Epoch(0), [put("a", "1")])).await;
+    assert!(
+        matches!(unopened, Err(CommitError::Fenced { .. })),
+        "{unopened:?}"
+    );
+    open(&mut engine).await;
+    let (epoch, ..) = open(&mut engine).await;
+    for wrong in [Epoch(epoch.0 - 1), epoch.next()] {
+        let result = engine.commit(ops(wrong, [put("a", "1")])).await;
+        assert!(
+            matches!(result, Err(CommitError::Fenced { batch, current }) if batch == wrong && current == epoch)
+        );
+    }
+    assert_eq!(text(&engine.reader(), "a").await, None);
+    assert_eq!(
+        engine.commit(ops(epoch, [put("a", "1")])).await.unwrap(),
+        Seq(1)
+    );
+}
+
+async fn a_batch_beyond_the_limits_is_refused<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let many = |count: usize| ops(epoch, (0..count).map(|n| put(&format!("many/{n}"), "x")));
+    let large = |length: usize| {
+        let mut batch = Batch::new(epoch);
+        batch.puts.insert(
+            key("large"),
+            Put {
+                bytes: vec![b'x'; length - 5].into(),
+                live: false,
+            },
+        );
+        batch
+    };
+    for batch in [many(BATCH_OPERATIONS + 1), large(BATCH_BYTES + 1)] {
+        let (count, size) = (batch.len(), batch.bytes());
+        let result = engine.commit(batch).await;
+        let expected = |operations, bytes| operations == count && bytes == size;
+        assert!(
+            matches!(result, Err(CommitError::TooLarge { operations, bytes }) if expected(operations, bytes))
+        );
+    }
+    assert_eq!(engine.commit(many(BATCH_OPERATIONS)).await.unwrap(), Seq(1));
+    assert_eq!(engine.commit(large(BATCH_BYTES)).await.unwrap(), Seq(2));
+    let found = engine.reader().get(&key("large")).await.unwrap().unwrap();
+    assert_eq!(found.len(), BATCH_BYTES - 5);
+}
+
+async fn contradictions_are_refused_and_change_nothing<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    engine
+        .commit(ops(epoch, [put("folder/file", "x")]))
+        .await
+        .unwrap();
+    let flagged = |name: &str, live| {
+        let mut batch = Batch::new(epoch);
+        batch.puts.insert(
+            key(name),
+            Put {
+                bytes: Bytes::from_static(b"{}"),
+                live,
+            },
+        );
+        batch
+    };
+    for batch in [
+        ops(epoch, [put("other", "x"), put("folder", "x")]),
+        ops(epoch, [put("other", "x"), put("folder/file/below", "x")]),
+        ops(epoch, [put("other", "x"), append("folder", 0, "x")]),
+        ops(epoch, [put("other", "x"), delete("other")]),
+        ops(epoch, [put("other", "x"), append("record.json", 0, "x")]),
+        ops(epoch, [put("other", "x"), append("ledger", 1, "x")]),
+        flagged("other", true),
+        flagged("other.json", true),
+    ] {
+        let result = engine.commit(batch).await;
+        assert!(matches!(result, Err(CommitError::Invalid(_))), "{result:?}");
+    }
+    assert_eq!(text(&engine.reader(), "other").await, None);
+    assert_eq!(
+        engine
+            .commit(ops(epoch, [put("other", "x")]))
+            .await
+            .unwrap(),
+        Seq(2)
+    );
+}
+
+async fn a_name_may_turn_from_file_to_folder_and_back<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    for _ in 0..5 {
+        engine
+            .commit(ops(epoch, [put("a/b", "file")]))
+            .await
+            .unwrap();
+        engine.commit(ops(epoch, [delete("a/b")])).await.unwrap();
+        engine
+            .commit(ops(epoch, [put("a/b/c/d", "deep")]))
+            .await
+            .unwrap();
+        engine
+            .commit(ops(epoch, [delete("a/b/c/d")]))
+            .await
+            .unwrap();
+    }
+    engine
+        .commit(ops(epoch, [put("a", "at last")]))
+        .await
+        .unwrap();
+    assert_eq!(text(&engine.reader(), "a").await.unwrap(), "at last");
+    assert_eq!(text(&engine.reader(), "a/b/c/d").await, None);
+}
+
+async fn appends_are_idempotent_and_leave_no_gap<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
+    let mut batch = Batch::new(epoch);
+    for (at, piece) in [(0, "ab"), (2, "cd"), (1, "bc")] {
+        batch.appends.push(Append {
+            ledger: key("l"),
+            at,
+            bytes: Bytes::from(piece),
+        });
+    }
+    for _ in 0..2 {
+        engine.commit(batch.clone()).await.unwrap();
+        assert_eq!(text(&reader, "l").await.unwrap(), "abcd");
+    }
+    let gap = engine.commit(ops(epoch, [append("l", 5, "x")])).await;
+    let expected = InvalidBatch::Gap {
+        key: key("l"),
+        at: 5,
+        length: 4,
+    };
+    assert!(matches!(gap, Err(CommitError::Invalid(found)) if found == expected));
+    engine
+        .commit(ops(epoch, [append("l", 4, "e")]))
+        .await
+        .unwrap();
+    engine.commit(ops(epoch, [delete("l")])).await.unwrap();
+    let gap = engine.commit(ops(epoch, [append("l", 5, "x")])).await;
+    assert!(matches!(
+        gap,
+        Err(CommitError::Invalid(InvalidBatch::Gap { length: 0, .. }))
+    ));
+    engine
+        .commit(ops(epoch, [append("l", 0, "new")]))
+        .await
+        .unwrap();
+    assert_eq!(text(&reader, "l").await.unwrap(), "new");
+}
+
+async fn an_empty_batch_changes_nothing<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
+    assert_eq!(engine.commit(Batch::new(epoch)).await.unwrap(), Seq(1));
+    assert_eq!(
+        engine.commit(ops(epoch, [put("a", "y")])).await.unwrap(),
+        Seq(2)
+    );
+}

@@ -1,0 +1,139 @@
+//! What every engine promises to its readers: listings and changes.
+
+use super::{Store, open};
+use crate::tests::world::{append, delete, key, ops, put};
+use crate::{Change, Compacted, Engine, Page, Prefix, Reader, Seq};
+
+pub(super) async fn lists_go_backwards_in_pages<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let names = ["a", "b-c", "b/1", "b/2/x", "b/2/y", "b/3", "b.d", "c"];
+    engine
+        .commit(ops(epoch, names[..4].iter().map(|name| put(name, "x"))))
+        .await
+        .unwrap();
+    engine
+        .commit(ops(epoch, names[4..].iter().map(|name| put(name, "x"))))
+        .await
+        .unwrap();
+    engine
+        .commit(ops(epoch, [put("b/0", "x"), put("b/2/z", "x")]))
+        .await
+        .unwrap();
+    engine
+        .commit(ops(epoch, [delete("b/0"), delete("b/2/z")]))
+        .await
+        .unwrap();
+    drop(engine);
+    // Once from the files alone, and once with changes that may still be on their way.
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
+    let folder = Prefix::folder("b").unwrap();
+    let page = |keys: &[&str], more| Page {
+        keys: keys.iter().map(|name| key(name)).collect(),
+        more,
+    };
+    for round in 0..2 {
+        let all = reader.list(&Prefix::root(), None, 100).await.unwrap();
+        assert_eq!(
+            all,
+            page(
+                &["c", "b.d", "b-c", "b/3", "b/2/y", "b/2/x", "b/1", "a"],
+                false
+            ),
+            "round {round}"
+        );
+        assert_eq!(
+            reader.list(&folder, None, 2).await.unwrap(),
+            page(&["b/3", "b/2/y"], true)
+        );
+        let before = reader.list(&folder, Some(&key("b/2/y")), 2).await.unwrap();
+        assert_eq!(before, page(&["b/2/x", "b/1"], false));
+        assert_eq!(
+            reader.list(&folder, Some(&key("b/1")), 2).await.unwrap(),
+            page(&[], false)
+        );
+        assert_eq!(
+            reader.list(&folder, None, 0).await.unwrap(),
+            page(&[], true)
+        );
+        let none = Prefix::folder("b/1").unwrap();
+        assert_eq!(reader.list(&none, None, 5).await.unwrap(), page(&[], false));
+        assert_eq!(
+            reader
+                .list(&Prefix::folder("no/such").unwrap(), None, 5)
+                .await
+                .unwrap(),
+            page(&[], false)
+        );
+        engine
+            .commit(ops(
+                epoch,
+                [delete("b/3"), delete("b/2/x"), put("b/2/0", "x")],
+            ))
+            .await
+            .unwrap();
+        engine
+            .commit(ops(
+                epoch,
+                [put("b/3", "x"), put("b/2/x", "x"), delete("b/2/0")],
+            ))
+            .await
+            .unwrap();
+    }
+}
+
+pub(super) async fn changes_arrive_in_order<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, last, _) = open(&mut engine).await;
+    let reader = engine.reader();
+    let mut changes = reader.watch(last).unwrap();
+    engine
+        .commit(ops(
+            epoch,
+            [put("b", "x"), delete("a"), append("c", 0, "x")],
+        ))
+        .await
+        .unwrap();
+    engine.commit(ops(epoch, [put("d", "x")])).await.unwrap();
+    let first = Change {
+        seq: Seq(1),
+        keys: [key("a"), key("b"), key("c")].into(),
+    };
+    let second = Change {
+        seq: Seq(2),
+        keys: [key("d")].into(),
+    };
+    assert_eq!(changes.next().await.unwrap().unwrap(), first);
+    assert_eq!(changes.next().await.unwrap().unwrap(), second);
+    let mut late = reader.watch(Seq(1)).unwrap();
+    assert_eq!(late.next().await.unwrap().unwrap(), second);
+    drop(engine);
+    assert_eq!(late.next().await, Ok(None), "a closed store ends the feed");
+    assert!(reader.watch(Seq(2)).is_err());
+}
+
+pub(super) async fn changes_of_an_earlier_opening_are_compacted<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
+    engine.commit(ops(epoch, [put("b", "x")])).await.unwrap();
+    open(&mut engine).await;
+    let reader = engine.reader();
+    assert_eq!(
+        reader.watch(Seq(1)).unwrap_err(),
+        Compacted {
+            from: Seq(1),
+            oldest: Seq(2)
+        }
+    );
+    assert!(reader.watch(Seq(2)).is_ok());
+    assert!(
+        reader.watch(Seq(3)).is_err(),
+        "a position that was never given out"
+    );
+}

@@ -1,0 +1,380 @@
+//! Crashes and damage: what was acknowledged is there after any of them, whole, or the store refuses to open.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::world::{
+    World, copy, expected, expected_live, files, key, replace_journal, segments, temporary_folder,
+    tiny,
+};
+use crate::disk::Disk;
+use crate::file::Options;
+use crate::{Engine, Epoch, OpenError, Reader, Seq};
+
+/// Opens a store and checks that it holds exactly the rounds before `rounds`.
+async fn assert_holds(root: &Path, rounds: u64) {
+    let mut world = World::open(root).await.unwrap();
+    assert_eq!(world.last, Seq(rounds));
+    world.records.sort();
+    assert_eq!(world.records, expected_live(rounds));
+    world.engine.close().unwrap();
+    assert_eq!(files(root), expected(rounds));
+}
+
+/// Never makes a checkpoint by itself.
+fn unhurried() -> Options {
+    Options {
+        checkpoint_bytes: u64::MAX,
+        ..tiny()
+    }
+}
+
+#[tokio::test]
+async fn the_journal_over_any_older_tree_gives_the_same_files() {
+    let folder = temporary_folder();
+    let (root, copies) = (folder.path().join("state"), folder.path().join("copies"));
+    let mut world = World::open_on(Disk::new(), &root, unhurried())
+        .await
+        .unwrap();
+    let rounds = 7;
+    for n in 0..rounds {
+        copy(&root, &copies.join(n.to_string()));
+        world.round(n).await.unwrap();
+    }
+    for n in 0..rounds {
+        // What a power cut leaves: the journal as acknowledged, and any older state of the files.
+        let cut = copies.join(n.to_string());
+        replace_journal(&root, &cut);
+        assert_holds(&cut, rounds).await;
+    }
+}
+
+#[tokio::test]
+async fn a_redo_that_was_interrupted_is_done_again() {
+    let folder = temporary_folder();
+    let (root, saved) = (folder.path().join("state"), folder.path().join("saved"));
+    let mut world = World::open_on(Disk::new(), &root, unhurried())
+        .await
+        .unwrap();
+    for n in 0..4 {
+        world.round(n).await.unwrap();
+    }
+    copy(&root, &saved);
+    drop(world);
+    // The files are newer than the journal says, up to the last record and with leftovers of a replacement.
+    replace_journal(&saved, &root);
+    fs::write(root.join("twin+new"), "half").unwrap();
+    fs::write(root.join("tmp/object-7"), "half").unwrap();
+    assert_holds(&root, 4).await;
+    assert!(!root.join("twin+new").exists() && !root.join("tmp/object-7").exists());
+}
+
+#[tokio::test]
+async fn a_wrong_hard_link_in_a_copy_damages_no_other_file() {
+    let folder = temporary_folder();
+    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
+    let mut world = World::open_on(Disk::new(), &root, unhurried())
+        .await
+        .unwrap();
+    world.round(0).await.unwrap();
+    copy(&root, &cut);
+    replace_journal(&root, &cut);
+    fs::write(cut.join("innocent"), "untouched").unwrap();
+    for name in ["log.jsonl", "twin", "twin+new"] {
+        let _ = fs::remove_file(cut.join(name));
+        fs::hard_link(cut.join("innocent"), cut.join(name)).unwrap();
+    }
+    drop(World::open(&cut).await.unwrap());
+    assert_eq!(
+        fs::read_to_string(cut.join("innocent")).unwrap(),
+        "untouched"
+    );
+    assert_eq!(fs::read_to_string(cut.join("twin")).unwrap(), "0000000\n");
+}
+
+#[tokio::test]
+async fn a_copy_taken_while_running_is_whole() {
+    let folder = temporary_folder();
+    let (root, cut) = (folder.path().join("state"), folder.path().join("copy"));
+    let mut world = World::open_on(Disk::new(), &root, unhurried())
+        .await
+        .unwrap();
+    world.round(0).await.unwrap();
+    let copying = {
+        let (root, cut) = (root.clone(), cut.clone());
+        std::thread::spawn(move || {
+            copy(&root, &cut);
+            // The journal last: it says how the files that changed meanwhile belong together.
+            replace_journal(&root, &cut);
+        })
+    };
+    let mut rounds = 1;
+    while !copying.is_finished() || rounds < 20 {
+        world.round(rounds).await.unwrap();
+        rounds += 1;
+    }
+    copying.join().unwrap();
+    let opened = World::open(&cut).await.unwrap();
+    let held = opened.last.0;
+    opened.engine.close().unwrap();
+    assert!((1..=rounds).contains(&held));
+    assert_eq!(files(&cut), expected(held));
+}
+
+#[tokio::test]
+async fn readers_beside_the_writer_see_whole_batches() {
+    let folder = temporary_folder();
+    let mut world = World::open(folder.path()).await.unwrap();
+    let reader = world.engine.reader();
+    world.round(0).await.unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let end = done.clone();
+    let reading = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let get = |name| runtime.block_on(reader.get(&key(name))).unwrap().unwrap();
+        let (mut reads, mut seen) = (0, 0);
+        while !end.load(Ordering::SeqCst) {
+            let log = get("log.jsonl");
+            let lines = log.len() / 8;
+            assert_eq!(
+                log,
+                (0..lines).map(|n| format!("{n:07}\n")).collect::<String>()
+            );
+            assert!(lines >= seen, "{lines} lines after {seen}");
+            // Read later, so at least as new.
+            let twin: usize = std::str::from_utf8(&get("twin"))
+                .unwrap()
+                .trim()
+                .parse()
+                .unwrap();
+            assert!(twin + 1 >= lines);
+            (reads, seen) = (reads + 1, lines);
+        }
+        reads
+    });
+    for n in 1..400 {
+        world.round(n).await.unwrap();
+    }
+    done.store(true, Ordering::SeqCst);
+    assert!(reading.join().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn a_checkpoint_comes_with_time_too() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let options = Options {
+        checkpoint_interval: Duration::from_millis(1),
+        ..unhurried()
+    };
+    let mut world = World::open_on(Disk::new(), root, options).await.unwrap();
+    world.round(0).await.unwrap();
+    let index = root.join("index/live-00000000000000000001");
+    let begun = Instant::now();
+    while !index.exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "no checkpoint was made"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn many_segments_and_checkpoints_lose_nothing() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let options = Options {
+        checkpoint_bytes: 8 * 1024,
+        first_segment_bytes: 8 * 1024,
+        segment_bytes: 8 * 1024,
+        ..tiny()
+    };
+    let mut world = World::open_on(Disk::new(), root, options.clone())
+        .await
+        .unwrap();
+    for n in 0..150 {
+        world.round(n).await.unwrap();
+        if n == 100 {
+            drop(world);
+            world = World::open_on(Disk::new(), root, options.clone())
+                .await
+                .unwrap();
+        }
+    }
+    let reader = world.engine.reader();
+    assert_eq!(
+        reader.get(&key("twin")).await.unwrap().unwrap(),
+        "0000149\n"
+    );
+    let count = segments(root).len();
+    assert!(
+        count < 8,
+        "{count} segments are left although checkpoints were due"
+    );
+    drop(world);
+    assert_holds(root, 150).await;
+}
+
+#[tokio::test]
+async fn after_a_clean_close_the_files_alone_are_the_state() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let mut world = World::open(root).await.unwrap();
+    for n in 0..5 {
+        world.round(n).await.unwrap();
+    }
+    world.engine.close().unwrap();
+    assert_eq!(segments(root), Vec::<std::path::PathBuf>::new());
+    assert_eq!(files(root), expected(5));
+    assert_eq!(fs::read_dir(root.join("index")).unwrap().count(), 1);
+    fs::remove_dir_all(root.join("journal")).unwrap();
+    let world = World::open(root).await.unwrap();
+    assert_eq!(world.epoch, Epoch(2), "the index knows the epoch too");
+    drop(world);
+    assert_holds(root, 5).await;
+}
+
+#[tokio::test]
+async fn the_index_may_be_lost_or_damaged() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let mut world = World::open(root).await.unwrap();
+    for n in 0..6 {
+        world.round(n).await.unwrap();
+    }
+    drop(world);
+    fs::remove_dir_all(root.join("index")).unwrap();
+    fs::write(root.join("jobs/foreign+name.json"), r#"{"live":true}"#).unwrap();
+    let mut world = World::open(root).await.unwrap();
+    world.records.sort();
+    assert_eq!(world.records, expected_live(6));
+    drop(world);
+    fs::remove_file(root.join("jobs/foreign+name.json")).unwrap();
+
+    let index = fs::read_dir(root.join("index"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let mut bytes = fs::read(&index).unwrap();
+    bytes[60] ^= 1;
+    fs::write(&index, bytes).unwrap();
+    assert_holds(root, 6).await;
+}
+
+/// A stopped store with `rounds` in its journal, its last segment, and where each record begins in it.
+async fn with_journal(root: &Path, rounds: u64) -> (std::path::PathBuf, Vec<usize>) {
+    let live = root.with_extension("live");
+    let mut world = World::open_on(Disk::new(), &live, unhurried())
+        .await
+        .unwrap();
+    copy(&live, root);
+    for n in 0..rounds {
+        world.round(n).await.unwrap();
+    }
+    replace_journal(&live, root);
+    let path = segments(root).pop().unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let mut starts = vec![crate::segment::DATA_START];
+    for _ in 0..rounds {
+        let at = starts[starts.len() - 1];
+        let payload = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap());
+        starts.push(at + crate::record::HEADER_BYTES + payload as usize);
+    }
+    (path, starts)
+}
+
+#[tokio::test]
+async fn a_torn_tail_is_cut_and_its_number_given_again() {
+    let folder = temporary_folder();
+    let pristine = folder.path().join("pristine");
+    let (segment, starts) = with_journal(&pristine, 3).await;
+    let name = segment.strip_prefix(&pristine).unwrap();
+    for (cut, at) in [starts[2] + 1, starts[2] + 27, starts[2] + 40, starts[3] - 3]
+        .into_iter()
+        .enumerate()
+    {
+        let root = folder.path().join(cut.to_string());
+        copy(&pristine, &root);
+        let mut bytes = fs::read(root.join(name)).unwrap();
+        bytes[at..].fill(0);
+        fs::write(root.join(name), bytes).unwrap();
+        let mut world = World::open(&root).await.unwrap();
+        assert_eq!(world.last, Seq(2));
+        assert_eq!(world.round(2).await.unwrap(), Seq(3));
+        drop(world);
+        assert_holds(&root, 3).await;
+    }
+}
+
+#[tokio::test]
+async fn damage_in_the_middle_is_refused_and_nothing_is_touched() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    let (segment, starts) = with_journal(&root, 3).await;
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[starts[1] + 50] ^= 4;
+    fs::write(&segment, bytes).unwrap();
+    let before = files(&root);
+    match World::open(&root).await.err() {
+        Some(OpenError::Damaged { path, offset, .. }) => {
+            assert_eq!((path, offset), (segment.clone(), starts[1] as u64));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(files(&root), before);
+    assert!(segment.exists());
+}
+
+#[tokio::test]
+async fn a_missing_segment_is_damage() {
+    let folder = temporary_folder();
+    let (live, root) = (folder.path().join("live"), folder.path().join("state"));
+    let options = Options {
+        first_segment_bytes: 8 * 1024,
+        segment_bytes: 8 * 1024,
+        ..unhurried()
+    };
+    let mut world = World::open_on(Disk::new(), &live, options).await.unwrap();
+    copy(&live, &root);
+    let mut rounds = 0;
+    while segments(&live).len() < 3 {
+        world.round(rounds).await.unwrap();
+        rounds += 1;
+    }
+    for missing in 0..2 {
+        replace_journal(&live, &root);
+        fs::remove_file(&segments(&root)[missing]).unwrap();
+        let error = World::open(&root).await.err();
+        assert!(
+            matches!(error, Some(OpenError::Damaged { .. })),
+            "{missing}: {error:?}"
+        );
+    }
+    replace_journal(&live, &root);
+    assert_holds(&root, rounds).await;
+}
+
+#[tokio::test]
+async fn a_journal_that_ends_before_the_index_is_damage() {
+    let folder = temporary_folder();
+    let (root, old) = (folder.path().join("state"), folder.path().join("old"));
+    let mut world = World::open(&root).await.unwrap();
+    world.round(0).await.unwrap();
+    copy(&root, &old);
+    world.round(1).await.unwrap();
+    world.engine.close().unwrap();
+    replace_journal(&old, &root);
+    let error = World::open(&root).await.err();
+    assert!(
+        matches!(error, Some(OpenError::Damaged { .. })),
+        "{error:?}"
+    );
+}

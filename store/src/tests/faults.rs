@@ -1,0 +1,269 @@
+//! Failing disks: every operation fails in turn, and a full disk is met at each place where it can be.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::world::{World, expected, files, key, ops, put, temporary_folder, tiny};
+use crate::disk::{Action, Disk};
+use crate::file::{CloseError, Options};
+use crate::{CommitError, Engine, Reader, Seq, Urgency, Watermark};
+
+/// How an operation fails.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    Once(io::ErrorKind),
+    FromThenOn(io::ErrorKind),
+}
+
+/// A disk whose operation number `at` fails, and whether it did.
+fn failing(at: usize, failure: Failure) -> (Disk, Arc<AtomicBool>) {
+    let count = AtomicUsize::new(0);
+    let failed = Arc::new(AtomicBool::new(false));
+    let noted = failed.clone();
+    let disk = Disk::with_hook(move |_, _| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let error = match failure {
+            Failure::Once(kind) if number == at => kind,
+            Failure::FromThenOn(kind) if number >= at => kind,
+            Failure::Once(_) | Failure::FromThenOn(_) => return Ok(()),
+        };
+        noted.store(true, Ordering::SeqCst);
+        Err(error.into())
+    });
+    (disk, failed)
+}
+
+/// Lets every operation of a short life fail in turn. After each failure the store opens again and holds all that was
+/// acknowledged, and of the batch in flight all or nothing.
+async fn sweep(failure: impl Fn(io::ErrorKind) -> Failure, kind: io::ErrorKind) {
+    let options = Options {
+        checkpoint_bytes: 2000,
+        first_segment_bytes: 6000,
+        segment_bytes: 6000,
+        ..tiny()
+    };
+    for at in 0.. {
+        let folder = temporary_folder();
+        let root = folder.path().join("state");
+        let (disk, failed) = failing(at, failure(kind));
+        let mut acknowledged = 0;
+        if let Ok(mut world) = World::open_on(disk, &root, options.clone()).await {
+            for n in 0..6 {
+                match world.round(n).await {
+                    Ok(_) => acknowledged = n + 1,
+                    Err(_) => break,
+                }
+            }
+        }
+        let world = World::open(&root)
+            .await
+            .unwrap_or_else(|error| panic!("{kind:?} at {at}: {error}"));
+        let held = world.last.0;
+        assert!(
+            (acknowledged..=acknowledged + 1).contains(&held),
+            "{kind:?} at {at}: {held} of {acknowledged}"
+        );
+        drop(world);
+        assert_eq!(files(&root), expected(held), "{kind:?} at {at}");
+        if !failed.load(Ordering::SeqCst) {
+            assert!(
+                at > 50 && acknowledged == 6,
+                "the sweep ended early, at {at}"
+            );
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn any_operation_may_fail_once() {
+    sweep(Failure::Once, io::ErrorKind::Other).await;
+}
+
+#[tokio::test]
+async fn any_operation_may_be_the_last() {
+    sweep(Failure::FromThenOn, io::ErrorKind::Other).await;
+}
+
+#[tokio::test]
+async fn any_operation_may_meet_a_full_disk() {
+    sweep(Failure::Once, io::ErrorKind::StorageFull).await;
+}
+
+/// A disk on which `action` below `place` fails with `kind` while the switch is on.
+fn switched(action: Action, place: &'static str, kind: io::ErrorKind) -> (Disk, Arc<AtomicBool>) {
+    let switch = Arc::new(AtomicBool::new(false));
+    let on = switch.clone();
+    let disk = Disk::with_hook(move |attempted, path: &Path| {
+        let hit = attempted == action && path.to_string_lossy().contains(place);
+        if hit && on.load(Ordering::SeqCst) {
+            Err(kind.into())
+        } else {
+            Ok(())
+        }
+    });
+    (disk, switch)
+}
+
+#[tokio::test]
+async fn after_a_failed_sync_every_commit_is_unknown() {
+    let folder = temporary_folder();
+    let (disk, switch) = switched(Action::SyncFile, "journal/", io::ErrorKind::StorageFull);
+    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+    world.round(0).await.unwrap();
+    let reader = world.engine.reader();
+    switch.store(true, Ordering::SeqCst);
+    assert!(matches!(
+        world.round(1).await,
+        Err(CommitError::Unknown { .. })
+    ));
+    switch.store(false, Ordering::SeqCst);
+    assert!(
+        matches!(world.round(1).await, Err(CommitError::Unknown { .. })),
+        "it is never tried again"
+    );
+    assert_eq!(
+        reader.get(&key("twin")).await.unwrap().unwrap(),
+        "0000000\n",
+        "what is unknown is not shown"
+    );
+    assert!(matches!(world.engine.close(), Err(CloseError::Disk(_))));
+    assert!(World::open(folder.path()).await.unwrap().last >= Seq(1));
+}
+
+#[tokio::test]
+async fn after_a_failed_checkpoint_every_commit_is_unknown() {
+    let folder = temporary_folder();
+    let (disk, switch) = switched(Action::SyncFileSystem, "", io::ErrorKind::Other);
+    let options = Options {
+        checkpoint_bytes: 1,
+        ..tiny()
+    };
+    let mut world = World::open_on(disk, folder.path(), options).await.unwrap();
+    switch.store(true, Ordering::SeqCst);
+    let mut rounds = 0;
+    let error = loop {
+        match world.round(rounds).await {
+            Ok(_) => rounds += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, CommitError::Unknown { .. }), "{error:?}");
+    drop(world);
+    assert_eq!(World::open(folder.path()).await.unwrap().last, Seq(rounds));
+    assert_eq!(files(folder.path()), expected(rounds));
+}
+
+#[tokio::test]
+async fn without_room_for_a_segment_a_commit_is_refused_and_may_be_tried_again() {
+    let folder = temporary_folder();
+    let (disk, switch) = switched(Action::Allocate, "journal/", io::ErrorKind::StorageFull);
+    let options = Options {
+        spare_segments: 0,
+        checkpoint_bytes: u64::MAX,
+        ..tiny()
+    };
+    let mut world = World::open_on(disk, folder.path(), options).await.unwrap();
+    switch.store(true, Ordering::SeqCst);
+    let mut rounds = 0;
+    let error = loop {
+        match world.round(rounds).await {
+            Ok(_) => rounds += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, CommitError::Full { .. }), "{error:?}");
+    assert!(matches!(
+        world.round(rounds).await,
+        Err(CommitError::Full { .. })
+    ));
+    switch.store(false, Ordering::SeqCst);
+    assert_eq!(world.round(rounds).await.unwrap(), Seq(rounds + 1));
+    drop(world);
+    assert_eq!(files(folder.path()), expected(rounds + 1));
+}
+
+/// Segments that are ready for use.
+fn spares(root: &Path) -> usize {
+    let entries = std::fs::read_dir(root.join("journal")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| name.starts_with("spare-") && !name.ends_with("+new"))
+        .count()
+}
+
+#[tokio::test]
+async fn spares_keep_the_journal_going_while_the_disk_is_full() {
+    let folder = temporary_folder();
+    let (disk, switch) = switched(Action::Allocate, "journal/", io::ErrorKind::StorageFull);
+    let options = Options {
+        spare_segments: 2,
+        checkpoint_bytes: u64::MAX,
+        ..tiny()
+    };
+    let mut world = World::open_on(disk, folder.path(), options).await.unwrap();
+    let mut rounds = 0;
+    while spares(folder.path()) < 2 {
+        world.round(rounds).await.unwrap();
+        rounds += 1;
+        assert!(rounds < 2000, "no spares were made");
+    }
+    switch.store(true, Ordering::SeqCst);
+    // Many times what the spares hold: a checkpoint makes a spare of the segment before.
+    for n in rounds..rounds + 400 {
+        world.round(n).await.unwrap();
+    }
+    drop(world);
+    assert_eq!(files(folder.path()), expected(rounds + 400));
+}
+
+#[tokio::test]
+async fn new_work_is_refused_below_the_watermark_and_finishing_work_is_not() {
+    let folder = temporary_folder();
+    let watermark = Watermark {
+        percent: 1000,
+        bytes: u64::MAX,
+    };
+    let mut world = World::open_on(
+        Disk::new(),
+        folder.path(),
+        Options {
+            watermark,
+            ..tiny()
+        },
+    )
+    .await
+    .unwrap();
+    assert!(world.engine.free_space().unwrap().is_low);
+    let mut batch = ops(world.epoch, [put("a", "x")]);
+    assert!(matches!(
+        world.engine.commit(batch.clone()).await,
+        Err(CommitError::Full { .. })
+    ));
+    batch.urgency = Urgency::Finishing;
+    assert_eq!(world.engine.commit(batch).await.unwrap(), Seq(1));
+}
+
+#[tokio::test]
+async fn files_that_find_no_room_wait_in_the_journal_and_are_seen() {
+    let folder = temporary_folder();
+    let (disk, switch) = switched(Action::Write, "twin", io::ErrorKind::StorageFull);
+    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+    let reader = world.engine.reader();
+    switch.store(true, Ordering::SeqCst);
+    for n in 0..3 {
+        world.round(n).await.unwrap();
+        assert_eq!(
+            reader.get(&key("twin")).await.unwrap().unwrap(),
+            format!("{n:07}\n")
+        );
+    }
+    assert!(!folder.path().join("twin").exists());
+    assert!(matches!(world.engine.close(), Err(CloseError::Unfinished)));
+    let world = World::open(folder.path()).await.unwrap();
+    assert_eq!(world.last, Seq(3));
+    drop(world);
+    assert_eq!(files(folder.path()), expected(3));
+}

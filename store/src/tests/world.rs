@@ -1,0 +1,251 @@
+//! What the tests share: short ways to write batches, stores that meet their limits soon, copies of folders.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use crate::batch::is_live;
+use crate::disk::Disk;
+use crate::file::{FileEngine, Options};
+use crate::key::RESERVED;
+use crate::{Append, Batch, Engine, Epoch, Key, OpenError, Put, Seq, Watermark};
+
+/// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
+pub(super) fn temporary_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+pub(super) fn key(name: &str) -> Key {
+    Key::new(name).unwrap()
+}
+
+/// One operation of a batch.
+pub(super) enum Op {
+    Put(Key, Bytes),
+    Delete(Key),
+    Append(Key, u64, Bytes),
+}
+
+pub(super) fn put(name: &str, content: &str) -> Op {
+    Op::Put(key(name), Bytes::copy_from_slice(content.as_bytes()))
+}
+
+/// A live record that differs by `n`.
+pub(super) fn live(name: &str, n: u64) -> Op {
+    put(name, &format!(r#"{{"live":true,"n":{n}}}"#))
+}
+
+pub(super) fn delete(name: &str) -> Op {
+    Op::Delete(key(name))
+}
+
+pub(super) fn append(name: &str, at: u64, content: &str) -> Op {
+    Op::Append(key(name), at, Bytes::copy_from_slice(content.as_bytes()))
+}
+
+pub(super) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Batch {
+    let mut batch = Batch::new(epoch);
+    for operation in operations {
+        match operation {
+            Op::Put(key, bytes) => {
+                let live = is_live(&key, &bytes);
+                batch.puts.insert(key, Put { bytes, live });
+            }
+            Op::Delete(key) => {
+                batch.deletes.insert(key);
+            }
+            Op::Append(ledger, at, bytes) => batch.appends.push(Append { ledger, at, bytes }),
+        }
+    }
+    batch
+}
+
+/// A store that is quick to make and meets its limits soon.
+pub(super) fn tiny() -> Options {
+    Options {
+        first_segment_bytes: 16 * 1024,
+        segment_bytes: 32 * 1024,
+        spare_segments: 1,
+        checkpoint_bytes: 64 * 1024,
+        checkpoint_interval: Duration::from_secs(60),
+        watermark: Watermark {
+            percent: 0,
+            bytes: 0,
+        },
+    }
+}
+
+pub(super) type Records = Vec<(Key, Bytes)>;
+
+/// An open store on files.
+pub(super) struct World {
+    pub(super) engine: FileEngine,
+    pub(super) epoch: Epoch,
+    pub(super) last: Seq,
+    pub(super) records: Records,
+}
+
+impl World {
+    pub(super) async fn open(root: &Path) -> Result<Self, OpenError> {
+        Self::open_on(Disk::new(), root, tiny()).await
+    }
+
+    pub(super) async fn open_on(
+        disk: Disk,
+        root: &Path,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let mut engine = FileEngine::on(disk, root, options);
+        let mut records = Records::new();
+        let (epoch, last) = engine
+            .open(&mut |key, bytes| records.push((key, bytes)))
+            .await?;
+        Ok(Self {
+            engine,
+            epoch,
+            last,
+            records,
+        })
+    }
+
+    pub(super) async fn commit(
+        &mut self,
+        operations: impl IntoIterator<Item = Op>,
+    ) -> Result<Seq, crate::CommitError> {
+        let seq = self.engine.commit(ops(self.epoch, operations)).await?;
+        self.last = seq;
+        Ok(seq)
+    }
+
+    /// One round of a workload that touches every kind of change: two records that change together, a ledger, a
+    /// record that is live for a while, a file that comes and goes, and a name that is a file and a folder in turn.
+    pub(super) async fn round(&mut self, n: u64) -> Result<Seq, crate::CommitError> {
+        let line = format!("{n:07}\n");
+        let turn = if n.is_multiple_of(2) {
+            [delete("turn/deep/file"), put("even", &line)]
+        } else {
+            [put("turn/deep/file", &line), delete("even")]
+        };
+        let settled = match n.checked_sub(2) {
+            Some(old) => put(&format!("jobs/{old}.json"), r#"{"live":false}"#),
+            None => delete("jobs/none.json"),
+        };
+        let rest = [
+            live("head.json", n),
+            put("twin", &line),
+            append("log.jsonl", n * 8, &line),
+        ];
+        self.commit(
+            turn.into_iter()
+                .chain([settled, live(&format!("jobs/{n}.json"), n)])
+                .chain(rest),
+        )
+        .await
+    }
+}
+
+/// What the files of keys must hold after rounds `0..rounds`.
+pub(super) fn expected(rounds: u64) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for n in 0..rounds {
+        let line = format!("{n:07}\n");
+        if n.is_multiple_of(2) {
+            files.remove("turn/deep/file");
+            files.insert("even".to_owned(), line.clone());
+        } else {
+            files.insert("turn/deep/file".to_owned(), line.clone());
+            files.remove("even");
+        }
+        if let Some(old) = n.checked_sub(2) {
+            files.insert(format!("jobs/{old}.json"), r#"{"live":false}"#.to_owned());
+        }
+        let record = format!(r#"{{"live":true,"n":{n}}}"#);
+        files.insert(format!("jobs/{n}.json"), record.clone());
+        files.insert("head.json".to_owned(), record);
+        files.insert("twin".to_owned(), line.clone());
+        files
+            .entry("log.jsonl".to_owned())
+            .or_default()
+            .push_str(&line);
+    }
+    files
+}
+
+/// The live records among `expected`.
+pub(super) fn expected_live(rounds: u64) -> Records {
+    let files = expected(rounds)
+        .into_iter()
+        .map(|(name, content)| (key(&name), Bytes::from(content)));
+    let mut records: Records = files
+        .filter(|(key, content)| is_live(key, content))
+        .collect();
+    records.sort();
+    records
+}
+
+/// Every file of a key, as the file system has it.
+pub(super) fn files(root: &Path) -> BTreeMap<String, String> {
+    fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            if RESERVED.contains(&name.as_str()) {
+                continue;
+            }
+            if path.is_dir() {
+                collect(root, &path, found);
+            } else {
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(root, root, &mut found);
+    found
+}
+
+/// Copies a folder that may change meanwhile.
+pub(super) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    let Ok(entries) = fs::read_dir(from) else {
+        return;
+    };
+    for entry in entries {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => copy(&entry.path(), &target),
+            // A file may vanish between its listing and its copy.
+            Ok(_) | Err(_) => drop(fs::copy(entry.path(), target)),
+        }
+    }
+}
+
+/// Puts the journal of one copy in place of another's.
+pub(super) fn replace_journal(from: &Path, to: &Path) {
+    fs::remove_dir_all(to.join("journal")).unwrap();
+    copy(&from.join("journal"), &to.join("journal"));
+}
+
+/// The segments of a journal, oldest first.
+pub(super) fn segments(root: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(root.join("journal"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut segments: Vec<_> = entries
+        .filter(|path| path.extension().is_some_and(|suffix| suffix == "jnl"))
+        .collect();
+    segments.sort();
+    segments
+}

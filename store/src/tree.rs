@@ -1,0 +1,195 @@
+//! The files themselves: one per key below the root. A put replaces whole, a delete also removes folders it leaves
+//! empty, an append writes in place. Nothing here is durable by itself: the journal or a checkpoint makes it so.
+//! Every operation may be done again.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::disk::{Disk, DiskError, DiskFile, Kind};
+use crate::key::{Key, Prefix};
+use crate::limits::FOLDER_RACES;
+use crate::replace;
+
+#[derive(Clone)]
+pub(crate) struct Tree {
+    pub(crate) disk: Disk,
+    root: PathBuf,
+}
+
+impl Tree {
+    pub(crate) fn new(disk: Disk, root: PathBuf) -> Self {
+        Self { disk, root }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn path(&self, key: &Key) -> PathBuf {
+        self.root.join(key.as_str())
+    }
+
+    pub(crate) fn put(&self, key: &Key, bytes: &[u8]) -> Result<(), DiskError> {
+        let path = self.path(key);
+        self.in_folder(&path, || replace::replace(&self.disk, &path, bytes))
+    }
+
+    pub(crate) fn append(&self, key: &Key, at: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let path = self.path(key);
+        let file = self.in_folder(&path, || self.disk.open_or_create(&path))?;
+        if file.links()? > 1 {
+            // A copied tree may hold the ledger as a hard link to another file, which must not change.
+            let mut content = file.read_to_end(0)?;
+            content.resize(
+                usize::try_from(at).unwrap_or(usize::MAX).max(content.len()),
+                0,
+            );
+            replace::replace(&self.disk, &path, &content)?;
+            return self.disk.open_to_write(&path)?.write_at(bytes, at);
+        }
+        file.write_at(bytes, at)
+    }
+
+    /// A file that does not exist is deleted already.
+    pub(crate) fn delete(&self, key: &Key) -> Result<(), DiskError> {
+        match self.disk.remove_file(&self.path(key)) {
+            Ok(()) => self.prune(key),
+            Err(error) => match self.disk.kind(&self.path(key))? {
+                // During a redo the name may stand for a folder of a later commit, or lie below a later file.
+                Kind::Folder | Kind::BelowFile => Ok(()),
+                // A crash may have come between the file and its folders.
+                Kind::Nothing => self.prune(key),
+                Kind::File => Err(error),
+            },
+        }
+    }
+
+    /// Deletes a file, and what a replacement left that was interrupted before.
+    pub(crate) fn delete_with_leftover(&self, key: &Key) -> Result<(), DiskError> {
+        absent(self.disk.remove_file(&replace::temporary(&self.path(key))))?;
+        self.delete(key)
+    }
+
+    /// Removes the folders that `key` was the last file of.
+    fn prune(&self, key: &Key) -> Result<(), DiskError> {
+        use io::ErrorKind::{DirectoryNotEmpty, NotADirectory, NotFound, ResourceBusy};
+        for folder in key.ancestors() {
+            match self.disk.remove_folder(&self.path(&folder)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == NotFound => {}
+                // In use, a mount point, or a file by now.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        DirectoryNotEmpty | ResourceBusy | NotADirectory
+                    ) =>
+                {
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `operation`, which creates `path`, and makes the folder when it is missing.
+    pub(crate) fn in_folder<T>(
+        &self,
+        path: &Path,
+        operation: impl Fn() -> Result<T, DiskError>,
+    ) -> Result<T, DiskError> {
+        let mut result = operation();
+        for _ in 0..FOLDER_RACES {
+            match &result {
+                Err(error) if error.is_missing() => {
+                    if let Some(folder) = path.parent() {
+                        self.disk.create_folders(folder)?;
+                    }
+                    result = operation();
+                }
+                Ok(_) | Err(_) => break,
+            }
+        }
+        result
+    }
+
+    /// The content of a file, if it is at most `limit` bytes long; a longer one is an error of kind `FileTooLarge`.
+    pub(crate) fn read(&self, key: &Key, limit: u64) -> Result<Option<Bytes>, DiskError> {
+        absent(self.disk.read(&self.path(key), limit)).map(|found| found.map(Bytes::from))
+    }
+
+    pub(crate) fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {
+        self.open(key)?.map(|file| file.len()).transpose()
+    }
+
+    /// The file at `key`, to be read.
+    pub(crate) fn open(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {
+        // A folder can be opened like a file, so the kind is asked first.
+        match self.kind(key)? {
+            Kind::File => absent(self.disk.open_to_read(&self.path(key))),
+            Kind::Nothing | Kind::Folder | Kind::BelowFile => Ok(None),
+        }
+    }
+
+    /// Makes the name `key` durable, with the folders it lies in.
+    pub(crate) fn sync_folders_of(&self, key: &Key) -> Result<(), DiskError> {
+        key.ancestors()
+            .try_for_each(|folder| self.disk.sync_folder(&self.path(&folder)))?;
+        self.disk.sync_folder(&self.root)
+    }
+
+    pub(crate) fn kind(&self, key: &Key) -> Result<Kind, DiskError> {
+        self.disk.kind(&self.path(key))
+    }
+
+    /// Visits the keys inside `prefix` that come before `before`, last first.
+    pub(crate) fn walk(
+        &self,
+        prefix: &Prefix,
+        before: Option<&Key>,
+        mut visit: impl FnMut(Key) -> Result<ControlFlow<()>, DiskError>,
+    ) -> Result<(), DiskError> {
+        // Entries yet to visit, the next one last.
+        let mut waiting = self.entries(prefix)?;
+        while let Some((key, kind)) = waiting.pop() {
+            if before.is_some_and(|before| key >= *before) {
+                // What a folder holds comes after the folder itself.
+                continue;
+            }
+            match kind {
+                Kind::Folder => waiting.extend(self.entries(&Prefix::of(&key))?),
+                Kind::File => {
+                    if visit(key)?.is_break() {
+                        break;
+                    }
+                }
+                Kind::Nothing | Kind::BelowFile => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What a folder holds, in order. Names that are no keys are the engine's own or somebody else's.
+    fn entries(&self, prefix: &Prefix) -> Result<Vec<(Key, Kind)>, DiskError> {
+        let listed = absent(self.disk.list(&self.root.join(prefix.as_str())))?.unwrap_or_default();
+        let named = listed
+            .into_iter()
+            .filter_map(|(name, kind)| Some((prefix.join(&name)?, kind)));
+        let mut entries: Vec<(Key, Kind)> = named.collect();
+        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(entries)
+    }
+}
+
+/// A missing file, a folder in its place or a file in place of its folder are all no file.
+fn absent<T>(result: Result<T, DiskError>) -> Result<Option<T>, DiskError> {
+    use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | IsADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

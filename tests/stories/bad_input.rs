@@ -1,0 +1,213 @@
+//! What people get wrong, and what they are told: message, hint, exit code, and nothing half done.
+
+use std::process::Output;
+
+use crate::support::World;
+
+const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn assert_told(output: &Output, code: i32, words: &[&str]) {
+    let text = told(output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for word in words {
+        assert!(text.contains(word), "`{word}` is missing in: {text}");
+    }
+}
+
+#[test]
+fn dispatching_the_wrong_thing() {
+    let world = World::with_workflow("hello.yaml", HELLO);
+    let dispatch = |arguments: &[&str]| {
+        let all: Vec<&str> = ["scan", "dispatch"]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
+        world.output("everscan", &all)
+    };
+    assert_told(
+        &dispatch(&["nothing", "greet"]),
+        1,
+        &["no workflow `nothing`", "everscan workflow list"],
+    );
+    assert_told(
+        &dispatch(&["hello", "gret"]),
+        1,
+        &["no scan `gret`", "greet"],
+    );
+    assert_told(
+        &dispatch(&["hello", "greet"]),
+        1,
+        &["inputs.name", "required"],
+    );
+    assert_told(
+        &dispatch(&[
+            "hello",
+            "greet",
+            "--input",
+            "name=x",
+            "--input",
+            "nam=y",
+            "--input",
+            "shout=maybe",
+        ]),
+        1,
+        &["inputs.nam", "did you mean `name`", "inputs.shout", "maybe"],
+    );
+    assert_told(
+        &dispatch(&["hello", "greet", "--input", "name"]),
+        2,
+        &["name"],
+    );
+    let jobs = world.json(&["job", "list"]);
+    assert_eq!(
+        jobs["items"],
+        serde_json::json!([]),
+        "a refused dispatch leaves nothing behind"
+    );
+}
+
+#[test]
+fn a_wrong_token_and_a_daemon_that_is_not_there() {
+    let world = World::with_workflow("hello.yaml", HELLO);
+    for token in ["evs_wrong", "", "0198c5f2-7c1e-4000-8000-000000000000"] {
+        let output = world
+            .command("everscan")
+            .args(["job", "list"])
+            .env("SERVICE_TOKEN", token)
+            .output()
+            .unwrap();
+        assert_told(&output, 1, &["token"]);
+    }
+    let nowhere = world
+        .command("everscan")
+        .args(["job", "list"])
+        .env("SERVICE_URL", "http://127.0.0.1:9")
+        .output();
+    assert_told(&nowhere.unwrap(), 1, &["127.0.0.1:9"]);
+}
+
+#[test]
+fn a_second_daemon_on_one_state_folder_and_on_one_port() {
+    let world = World::with_workflow("hello.yaml", HELLO);
+    let pid = world.daemon_pid().to_string();
+    let state = world.path("state").display().to_string();
+    let second = world.output(
+        "everscand",
+        &["run", "--state-dir", &state, "--listen", "127.0.0.1:0"],
+    );
+    assert_told(&second, 10, &["in use", &pid]);
+    let address = world.url().trim_start_matches("http://").to_owned();
+    let other = world.path("other").display().to_string();
+    let port = world.output(
+        "everscand",
+        &["run", "--state-dir", &other, "--listen", &address],
+    );
+    assert_told(&port, 13, &[&address]);
+    assert!(
+        !world.path("other").exists(),
+        "a daemon that cannot listen leaves no state folder"
+    );
+    let job = world.dispatch("hello", "greet", &["name=still"]);
+    assert_eq!(
+        world.finished(&job)["state"],
+        "succeeded",
+        "the first daemon goes on"
+    );
+}
+
+#[test]
+fn a_folder_that_is_no_state_or_a_newer_one_is_left_alone() {
+    let world = World::new();
+    let run = |state: &str| {
+        world.output(
+            "everscand",
+            &["run", "--state-dir", state, "--listen", "127.0.0.1:0"],
+        )
+    };
+    let foreign = world.path("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("thesis.txt"), "precious").unwrap();
+    assert_told(&run(&foreign.display().to_string()), 12, &["foreign"]);
+    assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 1);
+
+    let mut world = World::new();
+    world.init_repository();
+    world.start_daemon();
+    world.stop_daemon();
+    let format = world.path("state/FORMAT");
+    let newer = std::fs::read_to_string(&format)
+        .unwrap()
+        .replacen('1', "9999", 1);
+    std::fs::write(&format, &newer).unwrap();
+    let listing = |folder: &std::path::Path| {
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = listing(&world.path("state"));
+    let state = world.path("state").display().to_string();
+    assert_told(
+        &world.output(
+            "everscand",
+            &["run", "--state-dir", &state, "--listen", "127.0.0.1:0"],
+        ),
+        11,
+        &["9999", "newer"],
+    );
+    assert_eq!(listing(&world.path("state")), before);
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), newer);
+}
+
+#[test]
+fn a_repository_that_is_missing_and_then_is_not() {
+    let mut world = World::new();
+    world.start_daemon();
+    let output = world.output("everscan", &["source", "sync", "main", "--wait"]);
+    assert_eq!(output.status.code(), Some(1));
+    let source = world.json(&["source", "show", "main"]);
+    assert_eq!(
+        source["conditions"][0]["reason"], "fetch_failed",
+        "{source}"
+    );
+    assert!(
+        source["conditions"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("there is no repository"),
+        "{source}"
+    );
+
+    world.init_repository();
+    world.push(&[("hello.yaml", Some(HELLO))]);
+    crate::support::eventually("the first revision", || {
+        world.json(&["workflow", "list"])["items"][0]["name"] == "hello"
+    });
+}
+
+#[test]
+fn wrong_configuration() {
+    let world = World::new();
+    let run = |arguments: &[&str]| {
+        let all: Vec<&str> = ["run"].iter().chain(arguments).copied().collect();
+        world.output("everscand", &all)
+    };
+    assert_told(&run(&[]), 2, &["--state-dir DIR"]);
+    assert_told(
+        &run(&["--state-dir", "s", "--source", "x"]),
+        2,
+        &["NAME=URL"],
+    );
+    assert_told(&run(&["--config", "missing.yaml"]), 2, &["missing.yaml"]);
+    let runner = world.output("everscan-runner", &["run", "--name", "nobody"]);
+    assert!(!runner.status.success());
+    assert!(told(&runner).contains("configure"), "{}", told(&runner));
+    assert!(!world.path("s").exists());
+}

@@ -1,0 +1,173 @@
+//! The daemon is killed where it hurts, and nothing is lost or done twice.
+
+use crate::support::{World, eventually, lines, signal};
+
+/// Appends its job id to a file before anything else, so that a second execution would show.
+fn workflow(ran: &std::path::Path, gate: &std::path::Path) -> String {
+    format!(
+        r#"
+scans:
+  count:
+    on:
+      dispatch: {{}}
+    steps:
+      - run: |
+          echo "$SERVICE_JOB_ID" >> {ran}
+          for n in $(seq 1 500); do echo "before $n"; done
+          while [ ! -e {gate} ]; do sleep 0.02; done
+          for n in $(seq 1 500); do echo "after $n"; done
+      - run: echo "second step"
+"#,
+        ran = ran.display(),
+        gate = gate.display()
+    )
+}
+
+fn expected_log() -> String {
+    let before = (1..=500).map(|n| format!("before {n}\n"));
+    let after = (1..=500).map(|n| format!("after {n}\n"));
+    before
+        .chain(after)
+        .chain(["second step\n".to_owned()])
+        .collect()
+}
+
+#[test]
+fn killed_while_a_job_runs_the_job_ends_once_with_all_its_lines() {
+    let mut world = World::new();
+    let (ran, gate) = (world.path("ran"), world.path("gate"));
+    world.init_repository();
+    world.push(&[("count.yaml", Some(&workflow(&ran, &gate)))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let job = world.dispatch("count", "count", &[]);
+    eventually("the first step", || !lines(&ran).is_empty());
+    // Some of the log has arrived, the rest has not.
+    eventually("a part of the log", || {
+        world.log(&job).contains("before 1\n")
+    });
+
+    world.kill_daemon();
+    std::fs::write(&gate, "").unwrap();
+    // The step goes on without the daemon; only then may the daemon come back.
+    eventually("the end of the script", || {
+        world.runner_log().contains("cannot reach") || lines(&ran).len() == 1
+    });
+    world.start_daemon();
+
+    let shown = world.finished(&job);
+    assert_eq!(
+        shown["state"],
+        "succeeded",
+        "{shown}\n{}",
+        world.runner_log()
+    );
+    assert_eq!(world.log(&job), expected_log());
+    assert_eq!(lines(&ran), [job]);
+}
+
+#[test]
+fn somebody_who_follows_a_job_outlives_a_restart_of_the_daemon() {
+    let mut world = World::new();
+    let (ran, gate) = (world.path("ran"), world.path("gate"));
+    world.init_repository();
+    world.push(&[("count.yaml", Some(&workflow(&ran, &gate)))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let job = world.dispatch("count", "count", &[]);
+    eventually("the first step", || !lines(&ran).is_empty());
+    let followed = world.path("followed");
+    let mut follower = world
+        .command("everscan")
+        .args(["job", "logs", "--follow", "-j", &job])
+        .stdout(std::fs::File::create(&followed).unwrap())
+        .spawn()
+        .unwrap();
+    eventually("a part of the log", || lines(&followed).len() >= 500);
+    world.stop_daemon();
+    // Longer than an ordinary call is repeated.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    world.start_daemon();
+    std::fs::write(&gate, "").unwrap();
+    assert!(follower.wait().unwrap().success());
+    let followed = std::fs::read_to_string(&followed).unwrap();
+    assert!(
+        followed == expected_log(),
+        "{} lines were followed",
+        followed.lines().count()
+    );
+}
+
+#[test]
+fn killed_between_offer_and_claim_the_job_is_offered_again_and_runs_once() {
+    let mut world = World::new();
+    let (ran, gate) = (world.path("ran"), world.path("gate"));
+    std::fs::write(&gate, "").unwrap();
+    world.init_repository();
+    world.push(&[("count.yaml", Some(&workflow(&ran, &gate)))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    eventually("the runner's poll", || {
+        let runners = world.json(&["runner", "list"]);
+        runners["items"][0]["heard_at"].is_string()
+    });
+
+    // A stopped runner is offered the job and cannot claim it.
+    signal(world.runner_pid(), "STOP");
+    let job = world.dispatch("count", "count", &[]);
+    world.kill_daemon();
+    signal(world.runner_pid(), "CONT");
+    world.start_daemon();
+
+    let shown = world.finished(&job);
+    assert_eq!(
+        shown["state"],
+        "succeeded",
+        "{shown}\n{}",
+        world.runner_log()
+    );
+    assert_eq!(world.log(&job), expected_log());
+    assert_eq!(lines(&ran), [job]);
+}
+
+#[test]
+fn killed_again_and_again_under_load_no_acknowledged_job_is_lost_or_run_twice() {
+    let mut world = World::new();
+    let ran = world.path("ran");
+    let text = format!(
+        "scans:\n  count:\n    on:\n      dispatch: {{}}\n    steps:\n      - run: echo \"$SERVICE_JOB_ID\" >> {}\n",
+        ran.display()
+    );
+    world.init_repository();
+    world.push(&[("count.yaml", Some(&text))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(4);
+    let mut acknowledged = Vec::new();
+    for round in 0..4 {
+        for _ in 0..6 {
+            acknowledged.push(world.dispatch("count", "count", &[]));
+        }
+        if round % 2 == 0 {
+            eventually("some work", || !lines(&ran).is_empty());
+        }
+        world.kill_daemon();
+        world.start_daemon();
+    }
+    for job in &acknowledged {
+        let shown = world.finished(job);
+        assert_eq!(
+            shown["state"],
+            "succeeded",
+            "{shown}\n{}",
+            world.runner_log()
+        );
+    }
+    let mut ran = lines(&ran);
+    ran.sort();
+    acknowledged.sort();
+    assert_eq!(ran, acknowledged);
+}

@@ -1,0 +1,108 @@
+//! The disk of the state folder is full: nothing new begins, nothing is lost, and room heals it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{World, eventually, lines};
+
+/// A small file system of its own, unmounted when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// None, with the reason printed, where file systems may not be mounted.
+    fn mount(at: &Path) -> Option<Self> {
+        std::fs::create_dir_all(at).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=96m,mode=700", "everscan-story"])
+            .arg(at)
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self(at.to_owned())),
+            Ok(output) => skip(&String::from_utf8_lossy(&output.stderr)),
+            Err(error) => skip(&error.to_string()),
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("--lazy").arg(&self.0).status());
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
+fn skip(reason: &str) -> Option<SmallDisk> {
+    eprintln!(
+        "SKIP: a small disk cannot be mounted here: {}",
+        reason.trim()
+    );
+    None
+}
+
+#[test]
+fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
+    let mut world = World::new();
+    let Some(_disk) = SmallDisk::mount(&world.path("state")) else {
+        return;
+    };
+    let (begun, gate) = (world.path("begun"), world.path("gate"));
+    let text = format!(
+        "scans:\n  wait:\n    on:\n      dispatch: {{}}\n    steps:\n      - run: |\n          echo \"$SERVICE_JOB_ID\" >> {}\n          while [ ! -e {} ]; do sleep 0.02; done\n          echo ended\n          echo over >> {}\n",
+        begun.display(),
+        gate.display(),
+        begun.display()
+    );
+    world.init_repository();
+    world.push(&[("wait.yaml", Some(&text))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let job = world.dispatch("wait", "wait", &[]);
+    eventually("the step", || !lines(&begun).is_empty());
+
+    let filler = world.path("state/filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    let piece = vec![b'x'; 64 * 1024];
+    while file.write_all(&piece).is_ok() {}
+    while file.write_all(b"x").is_ok() {}
+    drop(file);
+    // The free space is measured at most once a second.
+    let mut refused = None;
+    eventually("the refusal", || {
+        let output = world.output("everscan", &["scan", "dispatch", "wait", "wait"]);
+        refused = (!output.status.success())
+            .then(|| String::from_utf8_lossy(&output.stderr).into_owned());
+        refused.is_some()
+    });
+    let refused = refused.unwrap();
+    assert!(
+        refused.contains("full") && refused.contains("free some space"),
+        "{refused}"
+    );
+
+    // What ran goes on; its runner keeps what the daemon has no room for, and nothing of it is lost.
+    std::fs::write(&gate, "").unwrap();
+    eventually("the end of the script", || lines(&begun).len() == 2);
+    std::fs::remove_file(&filler).unwrap();
+    let shown = world.finished(&job);
+    assert_eq!(
+        shown["state"],
+        "succeeded",
+        "{shown}\n{}\n{}",
+        world.runner_log(),
+        world.daemon_log()
+    );
+    assert_eq!(world.log(&job), "ended\n");
+
+    let mut healed = None;
+    eventually("room again", || {
+        let output = world.output("everscan", &["scan", "dispatch", "wait", "wait"]);
+        healed = output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        healed.is_some()
+    });
+    assert_eq!(world.finished(&healed.unwrap())["state"], "succeeded");
+}

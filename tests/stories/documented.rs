@@ -1,0 +1,147 @@
+//! What the pages show is run: the README's commands as they stand, the guide's workflow files through the checker.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::World;
+
+const README: &str = include_str!("../../README.md");
+
+/// The port the README uses; here a free one stands in for it, so that tests can run beside each other.
+const README_PORT: &str = "7411";
+
+#[test]
+fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
+    let commands = blocks(README, "sh")
+        .into_iter()
+        .find(|block| block.starts_with("# run by tests/stories"));
+    let commands = commands.expect("README.md has the block of the first ten minutes");
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+        .to_string();
+    let world = World::new();
+    let empty = world.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let script = commands.replace(README_PORT, &port);
+    assert_ne!(script, commands, "the commands name the port");
+    let output = world
+        .command("bash")
+        .args(["-euo", "pipefail", "-c", &script])
+        .current_dir(&empty)
+        // The page must not lean on what this world sets for its own git commands.
+        .env_remove("GIT_AUTHOR_NAME")
+        .env_remove("GIT_AUTHOR_EMAIL")
+        .env_remove("GIT_COMMITTER_NAME")
+        .env_remove("GIT_COMMITTER_EMAIL")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(said.contains("Hello, Ada."), "{said}");
+    let mut zip =
+        zip::ZipArchive::new(std::fs::File::open(empty.join("greeting.zip")).unwrap()).unwrap();
+    assert_eq!(zip.by_index(0).unwrap().name().unwrap(), "greeting.txt");
+}
+
+#[test]
+fn the_readme_has_two_commands_that_set_everything_up() {
+    for command in [
+        "cargo run --release --bin everscand -- demo",
+        "cargo test --workspace",
+    ] {
+        assert!(README.contains(command), "{command}");
+    }
+    let checked = include_str!("../../.ci/run");
+    assert!(
+        checked.contains("cargo test --workspace"),
+        ".ci/run passes the README's tests"
+    );
+}
+
+#[test]
+fn workflow_files_in_the_guide_are_what_they_say() {
+    let world = World::new();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(docs).unwrap() {
+        let page = entry.unwrap().path();
+        if page.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in blocks(&text, "yaml") {
+            let first = block.lines().next().unwrap_or_default();
+            let wanted = match first.strip_prefix("# ") {
+                Some("valid") => None,
+                Some(words) if words.starts_with("invalid: ") => words.strip_prefix("invalid: "),
+                Some(_) | None => continue,
+            };
+            checked += 1;
+            let file = world.path(&format!("block-{checked}.yaml"));
+            std::fs::write(&file, &block).unwrap();
+            let output = world.output(
+                "everscan",
+                &["--output", "json", "validate", &file.display().to_string()],
+            );
+            let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let place = format!("{}: {block}\n{found}", page.display());
+            match wanted {
+                None => assert!(output.status.success(), "{place}"),
+                Some(code) => {
+                    assert_eq!(output.status.code(), Some(1), "{place}");
+                    let diagnostics = found["files"][0]["diagnostics"].as_array().unwrap();
+                    let codes: Vec<_> = diagnostics
+                        .iter()
+                        .map(|one| one["code"].as_str().unwrap())
+                        .collect();
+                    assert!(codes.contains(&code.trim()), "{place}");
+                }
+            }
+        }
+    }
+    assert!(checked >= 10, "the guide shows workflow files: {checked}");
+}
+
+#[test]
+fn every_example_is_valid() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let output = Command::new(env!("CARGO_BIN_EXE_everscand"))
+        .arg0("everscan")
+        .args(["validate"])
+        .arg(examples)
+        .output();
+    let output = output.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+/// The fenced blocks of a language on a page.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let opening = format!("```{language}");
+    let mut blocks = Vec::new();
+    let mut block: Option<String> = None;
+    for line in page.lines() {
+        match &mut block {
+            None if line.trim_end() == opening => block = Some(String::new()),
+            None => {}
+            Some(_) if line.starts_with("```") => blocks.extend(block.take()),
+            Some(text) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    blocks
+}

@@ -1,0 +1,17 @@
+//! Whole stories across real processes: git, daemon, runner, command line. One binary, one file for each story.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests lay out files and start the programs they are about"
+)]
+#![expect(clippy::unwrap_used, reason = "a story that cannot go on ends there")]
+
+mod architecture;
+mod bad_input;
+mod crash;
+mod demo;
+mod disk_full;
+mod documented;
+mod hello;
+mod restart;
+mod support;

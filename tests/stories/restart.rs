@@ -1,0 +1,116 @@
+//! Clean stops, cancellations, lost runners.
+
+use crate::support::{World, eventually, lines};
+
+fn waiting_workflow(world: &World) -> String {
+    format!(
+        "scans:\n  wait:\n    on:\n      dispatch: {{}}\n    steps:\n      - run: |\n          trap '' TERM\n          (trap '' TERM; sleep 300) &\n          echo \"$$\" >> {pids}\n          echo \"$!\" >> {pids}\n          echo begun\n          sleep 300\n",
+        pids = world.path("pids").display()
+    )
+}
+
+fn world_with_a_running_job() -> (World, String) {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("wait.yaml", Some(&waiting_workflow(&world)))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let job = world.dispatch("wait", "wait", &[]);
+    eventually("the step", || lines(&world.path("pids")).len() == 2);
+    (world, job)
+}
+
+fn is_alive(pid: &str) -> bool {
+    // A zombie has ended and only waits for its parent.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_cancelled_job_takes_its_whole_process_group_with_it() {
+    let (world, job) = world_with_a_running_job();
+    world.everscan(&["job", "cancel", "-j", &job]);
+    let shown = world.finished(&job);
+    assert_eq!(shown["state"], "cancelled");
+    assert_eq!(shown["reason"]["code"], "cancelled_by_user");
+    assert!(
+        shown["reason"]["actor"]
+            .as_str()
+            .unwrap()
+            .contains("initial admin"),
+        "{shown}"
+    );
+    let waited = world.output("everscan", &["job", "wait", "-j", &job]);
+    assert_eq!(
+        waited.status.code(),
+        Some(4),
+        "a cancelled job has an exit code of its own"
+    );
+    eventually("the end of the group", || {
+        lines(&world.path("pids")).iter().all(|pid| !is_alive(pid))
+    });
+    assert!(world.log(&job).starts_with("begun\n"));
+}
+
+#[test]
+fn a_runner_that_dies_loses_its_job_as_soon_as_it_is_back() {
+    let (mut world, job) = world_with_a_running_job();
+    world.kill_runner();
+    world.run_runner();
+    let shown = world.finished(&job);
+    assert_eq!(shown["state"], "failed", "{shown}");
+    assert_eq!(shown["reason"]["code"], "runner_lost");
+    for pid in lines(&world.path("pids")) {
+        drop(
+            std::process::Command::new("kill")
+                .args(["-9", &pid])
+                .status(),
+        );
+    }
+}
+
+#[test]
+fn after_a_clean_stop_the_tree_alone_is_the_state() {
+    let hello = include_str!("../../examples/hello/workflows/hello.yaml");
+    let mut world = World::with_workflow("hello.yaml", hello);
+    let job = world.dispatch("hello", "greet", &["name=Ada"]);
+    let before = world.finished(&job);
+    world.stop_runner();
+    world.stop_daemon();
+    for folder in ["state/journal", "state/index"] {
+        std::fs::remove_dir_all(world.path(folder)).unwrap();
+        world.start_daemon();
+        assert_eq!(
+            world.json(&["job", "show", "-j", &job]),
+            before,
+            "without {folder}"
+        );
+        world.stop_daemon();
+    }
+    world.start_daemon();
+    assert_eq!(
+        world.json(&["workflow", "list"])["items"][0]["name"],
+        "hello"
+    );
+    assert_eq!(world.artifact(&job, "greeting").len(), 1);
+}
+
+#[test]
+fn a_daemon_that_restarts_forgets_no_waiting_job() {
+    let hello = include_str!("../../examples/hello/workflows/hello.yaml");
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("hello.yaml", Some(hello))]);
+    world.start_daemon();
+    world.sync();
+    let jobs: Vec<String> = (0..3)
+        .map(|n| world.dispatch("hello", "greet", &[&format!("name=number {n}")]))
+        .collect();
+    world.stop_daemon();
+    world.start_daemon();
+    world.start_runner(2);
+    for (n, job) in jobs.iter().enumerate() {
+        assert_eq!(world.finished(job)["state"], "succeeded");
+        assert!(world.log(job).contains(&format!("number {n}")));
+    }
+}

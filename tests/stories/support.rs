@@ -1,0 +1,389 @@
+//! A world of real processes in a temporary folder: repository, daemon, runner, command line.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The one file under test; it is all three programs.
+const EVERSCAND: &str = env!("CARGO_BIN_EXE_everscand");
+
+/// Nothing here takes longer on a healthy machine; a hang fails instead of blocking.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Everything a story needs, gone when dropped.
+pub(crate) struct World {
+    home: TempDir,
+    daemon: Option<Child>,
+    runner: Option<Child>,
+    url: String,
+}
+
+impl World {
+    /// An empty world with the three programs on its PATH.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::Builder::new()
+            .prefix("everscan-story-")
+            .tempdir()
+            .unwrap();
+        let bin = home.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        for name in ["everscand", "everscan", "everscan-runner"] {
+            std::os::unix::fs::symlink(EVERSCAND, bin.join(name)).unwrap();
+        }
+        Self {
+            home,
+            daemon: None,
+            runner: None,
+            url: String::new(),
+        }
+    }
+
+    /// A world with a repository of one workflow file, a daemon and a runner.
+    pub(crate) fn with_workflow(name: &str, text: &str) -> Self {
+        let mut world = Self::new();
+        world.init_repository();
+        world.push(&[(name, Some(text))]);
+        world.start_daemon();
+        world.sync();
+        world.start_runner(2);
+        world
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.home.path().join(below)
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A program of this world: its PATH and HOME, and nothing of the caller's.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let own = self.path("bin").join(program);
+        let mut command = Command::new(if own.exists() {
+            own
+        } else {
+            PathBuf::from(program)
+        });
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(self.path("bin")).chain(std::env::split_paths(&inherited));
+        command
+            .env_clear()
+            .env("PATH", std::env::join_paths(paths).unwrap())
+            .env("HOME", self.home.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "Story")
+            .env("GIT_AUTHOR_EMAIL", "story@localhost")
+            .env("GIT_COMMITTER_NAME", "Story")
+            .env("GIT_COMMITTER_EMAIL", "story@localhost")
+            .current_dir(self.home.path())
+            .stdin(Stdio::null());
+        if !self.url.is_empty() {
+            command.env("SERVICE_URL", &self.url);
+            if let Ok(token) = std::fs::read_to_string(self.path("state/initial-admin-token")) {
+                command.env("SERVICE_TOKEN", token.trim());
+            }
+        }
+        command
+    }
+
+    pub(crate) fn output(&self, program: &str, arguments: &[&str]) -> Output {
+        self.command(program).args(arguments).output().unwrap()
+    }
+
+    /// Runs `everscan` and expects success.
+    pub(crate) fn everscan(&self, arguments: &[&str]) -> String {
+        let output = self.output("everscan", arguments);
+        assert!(
+            output.status.success(),
+            "everscan {arguments:?}: {}\n{}\n{}\ndaemon: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+            self.daemon_log(),
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let all: Vec<&str> = ["--output", "json"]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
+        serde_json::from_str(&self.everscan(&all)).unwrap()
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let repository = self.path("repository").display().to_string();
+        let all: Vec<&str> = ["-C", &repository]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
+        let output = self.output("git", &all);
+        assert!(
+            output.status.success(),
+            "git {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    pub(crate) fn init_repository(&self) {
+        std::fs::create_dir_all(self.path("repository/workflows")).unwrap();
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+    }
+
+    /// Writes or removes workflow files and commits.
+    pub(crate) fn push(&self, files: &[(&str, Option<&str>)]) {
+        for (name, text) in files {
+            let path = self.path("repository/workflows").join(name);
+            match text {
+                Some(text) => std::fs::write(path, text).unwrap(),
+                None => std::fs::remove_file(path).unwrap(),
+            }
+        }
+        self.git(&["add", "--all"]);
+        self.git(&[
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message",
+            "Change workflows",
+        ]);
+    }
+
+    pub(crate) fn daemon_arguments(&self) -> Vec<String> {
+        let port = self
+            .url
+            .rsplit(':')
+            .next()
+            .filter(|port| !port.is_empty())
+            .unwrap_or("0");
+        vec![
+            "run".to_owned(),
+            "--state-dir".to_owned(),
+            self.path("state").display().to_string(),
+            "--listen".to_owned(),
+            format!("127.0.0.1:{port}"),
+            "--source".to_owned(),
+            format!("main={}", self.path("repository").display()),
+        ]
+    }
+
+    /// Starts the daemon; after the first time on the same port.
+    pub(crate) fn start_daemon(&mut self) {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path("daemon.log"))
+            .unwrap();
+        let mut command = self.command("everscand");
+        command
+            .args(self.daemon_arguments())
+            .stdout(Stdio::piped())
+            .stderr(log);
+        let mut child = command.spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        assert!(
+            url.starts_with("http://"),
+            "the daemon did not start: {}",
+            self.daemon_log()
+        );
+        self.url = url.trim().to_owned();
+        self.daemon = Some(child);
+    }
+
+    /// `kill -9`, and no chance to tidy up.
+    pub(crate) fn kill_daemon(&mut self) {
+        let mut child = self.daemon.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Asks the daemon to stop and expects that it does.
+    pub(crate) fn stop_daemon(&mut self) {
+        let mut child = self.daemon.take().unwrap();
+        terminate(&child);
+        let status = child.wait().unwrap();
+        assert!(
+            status.success(),
+            "the daemon ended with {status}: {}",
+            self.daemon_log()
+        );
+    }
+
+    pub(crate) fn daemon_pid(&self) -> u32 {
+        self.daemon.as_ref().unwrap().id()
+    }
+
+    pub(crate) fn daemon_log(&self) -> String {
+        std::fs::read_to_string(self.path("daemon.log")).unwrap_or_default()
+    }
+
+    pub(crate) fn sync(&self) {
+        self.everscan(&["source", "sync", "main", "--wait"]);
+    }
+
+    pub(crate) fn register_runner(&self, name: &str, capacity: u32) {
+        let token = self.everscan(&["runner", "register-token"]);
+        let output = self
+            .command("everscan-runner")
+            .args([
+                "configure",
+                "--name",
+                name,
+                "--capacity",
+                &capacity.to_string(),
+            ])
+            .args(["--workdir", &self.path("work").display().to_string()])
+            .env("SERVICE_REGISTRATION_TOKEN", token.trim())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    pub(crate) fn start_runner(&mut self, capacity: u32) {
+        self.register_runner("story", capacity);
+        self.run_runner();
+    }
+
+    pub(crate) fn run_runner(&mut self) {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path("runner.log"))
+            .unwrap();
+        let mut command = self.command("everscan-runner");
+        command
+            .args(["run", "--name", "story"])
+            .env_remove("SERVICE_TOKEN")
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.runner = Some(command.spawn().unwrap());
+    }
+
+    pub(crate) fn runner_log(&self) -> String {
+        std::fs::read_to_string(self.path("runner.log")).unwrap_or_default()
+    }
+
+    pub(crate) fn runner_pid(&self) -> u32 {
+        self.runner.as_ref().unwrap().id()
+    }
+
+    pub(crate) fn kill_runner(&mut self) {
+        let mut child = self.runner.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Asks the runner to stop and waits until it has.
+    pub(crate) fn stop_runner(&mut self) {
+        let mut child = self.runner.take().unwrap();
+        terminate(&child);
+        assert!(child.wait().unwrap().success(), "{}", self.runner_log());
+    }
+
+    /// Dispatches and answers the job id.
+    pub(crate) fn dispatch(&self, workflow: &str, scan: &str, inputs: &[&str]) -> String {
+        let mut arguments = vec!["scan", "dispatch", workflow, scan];
+        for input in inputs {
+            arguments.extend(["--input", input]);
+        }
+        self.everscan(&arguments).trim().to_owned()
+    }
+
+    /// Waits for a job's end and answers the job.
+    pub(crate) fn finished(&self, job: &str) -> serde_json::Value {
+        let output = self.output("everscan", &["job", "wait", "-j", job, "--timeout", "60s"]);
+        let shown = self.json(&["job", "show", "-j", job]);
+        assert_ne!(
+            output.status.code(),
+            Some(6),
+            "job {job} did not end: {shown}\ndaemon: {}\nrunner: {}",
+            self.daemon_log(),
+            self.runner_log()
+        );
+        shown
+    }
+
+    pub(crate) fn log(&self, job: &str) -> String {
+        self.everscan(&["job", "logs", "-j", job])
+    }
+
+    /// The files of the zip of an artifact.
+    pub(crate) fn artifact(&self, job: &str, name: &str) -> BTreeMap<String, Vec<u8>> {
+        let zip = self.path(&format!("{job}-{name}.zip"));
+        self.everscan(&[
+            "job",
+            "artifact",
+            "download",
+            "-j",
+            job,
+            "-a",
+            name,
+            "-o",
+            &zip.display().to_string(),
+        ]);
+        let mut archive = zip::ZipArchive::new(std::fs::File::open(zip).unwrap()).unwrap();
+        (0..archive.len())
+            .map(|at| {
+                let mut entry = archive.by_index(at).unwrap();
+                let mut content = Vec::new();
+                entry.read_to_end(&mut content).unwrap();
+                (entry.name().unwrap().into_owned(), content)
+            })
+            .collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for child in [&mut self.runner, &mut self.daemon].into_iter().flatten() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// Waits until `holds`, for what a process does that tells nobody.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The lines of a file that steps append to.
+pub(crate) fn lines(path: &Path) -> Vec<String> {
+    std::fs::read_to_string(path)
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn terminate(child: &Child) {
+    signal(child.id(), "TERM");
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill")
+        .args([format!("-{name}"), pid.to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}

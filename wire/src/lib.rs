@@ -1,0 +1,48 @@
+//! The JSON contract of `/v0`: what requests and responses look like on the wire, and nothing else.
+//!
+//! The types are plain data. `api` converts them by hand from the domain, so that renaming a field inside the daemon
+//! cannot change the contract by accident; `client` sends and reads them. Times are RFC 3339 UTC, identifiers UUIDs,
+//! names snake_case. Readers ignore members they do not know, so that an older client can talk to a newer daemon.
+
+mod job;
+mod log;
+mod page;
+mod problem;
+mod runner;
+mod source;
+mod token;
+mod worker;
+mod workflow;
+
+pub use job::{
+    Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
+    LogSummary, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger, WorkflowRef,
+};
+pub use log::{LogReceipt, LogRecord, NewLogRecord, Stream};
+pub use page::Page;
+pub use problem::{ErrorCode, FieldError, Problem};
+pub use runner::{
+    Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
+    Registration, Runner,
+};
+pub use source::{Condition, Source, Tip};
+pub use token::{CreateToken, CreatedToken, Token};
+pub use worker::{
+    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, StepReport, Timeline,
+};
+pub use workflow::{Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Workflow};
+
+/// The path prefix of this contract.
+pub const VERSION_PREFIX: &str = "/v0";
+
+/// Response header that carries a renewed runner session token; the old one stays valid for ten more minutes.
+pub const REFRESH_HEADER: &str = "x-authorization-refresh";
+
+/// Request header of an artifact upload: the digest over entry names and contents, made while zipping.
+pub const CONTENT_DIGEST_HEADER: &str = "x-content-digest";
+
+/// The media type of every error body (RFC 9457).
+pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
+
+/// The media type of log records as JSON lines.
+pub const NDJSON_MEDIA_TYPE: &str = "application/x-ndjson";

@@ -1,0 +1,225 @@
+//! What expressions read. Plain data: it is frozen into the job's record, sent to the runner and read by the command,
+//! so that an evaluation can be repeated anywhere and give the same answer. Secret values are never serialised.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::dispatch::InputValue;
+use crate::expression::References;
+
+/// The values behind an expression's names.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// The job, where there is one: `id` and `name`. Absent for `on.expr`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobIdentity>,
+    /// `project.id`.
+    pub project: String,
+    /// `workflow.id`.
+    pub workflow: String,
+    /// `revision.id`.
+    pub revision: String,
+    /// `vars`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vars: BTreeMap<String, String>,
+    /// `secrets`. Never serialised, never shown.
+    #[serde(skip)]
+    pub secrets: BTreeMap<String, String>,
+    /// `inputs`, complete with defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, InputValue>,
+    /// `scans`, as the scan that holds the expression sees them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scans: BTreeMap<String, ScanHistory>,
+    /// `ok`: false once a step has failed the job.
+    #[serde(default = "yes")]
+    pub ok: bool,
+}
+
+/// The job an expression belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobIdentity {
+    /// Its id.
+    pub id: String,
+    /// The name of its scan.
+    pub name: String,
+}
+
+/// One scan as an expression of a given scan sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanHistory {
+    /// All retained jobs that count: what `size()` says.
+    pub size: u64,
+    /// Newest first and without gaps up to 100, then older successes so that the two newest are always among them.
+    pub jobs: Vec<JobSummary>,
+    /// What `is_available()` says to the scan that holds the expression.
+    pub available: bool,
+    /// Successes ever, whether retained or not.
+    pub successes: u64,
+    /// Artifact name to content digest of up to two newest successes, newest first: what `has_diff()` compares.
+    pub newest_successes: Vec<BTreeMap<String, String>>,
+}
+
+/// A job of a scan's history: `scans.X[i]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSummary {
+    /// Its id.
+    pub id: String,
+    /// The name of its state.
+    pub state: String,
+    /// The name of what made it.
+    pub trigger: String,
+    /// The id of its revision.
+    pub revision: String,
+    /// When it was scheduled.
+    pub created_at: DateTime<Utc>,
+    /// When it was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Its artifacts by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, ArtifactSummary>,
+}
+
+/// An artifact of a job of a scan's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactSummary {
+    /// The content digest.
+    pub checksum: String,
+    /// Bytes of the zip.
+    pub size: u64,
+}
+
+impl ScanHistory {
+    /// What `has_diff()` says, or `has_diff('name')` for one artifact: the two newest successes differ, or there was
+    /// exactly one. An artifact absent from one of the two differs, absent from both it does not.
+    pub fn has_diff(&self, artifact: Option<&str>) -> bool {
+        match (self.successes, self.newest_successes.as_slice()) {
+            (1, _) => true,
+            (0, _) | (_, [] | [_]) => false,
+            (_, [newest, before, ..]) => match artifact {
+                None => newest != before,
+                Some(name) => newest.get(name) != before.get(name),
+            },
+        }
+    }
+}
+
+impl Context {
+    /// The part that expressions with these references can read; what is frozen need not hold more.
+    pub fn narrowed(&self, references: &References) -> Self {
+        fn named<T: Clone>(
+            all: &BTreeMap<String, T>,
+            names: &std::collections::BTreeSet<String>,
+        ) -> BTreeMap<String, T> {
+            names
+                .iter()
+                .filter_map(|name| Some((name.clone(), all.get(name)?.clone())))
+                .collect()
+        }
+        Self {
+            job: self.job.clone(),
+            project: self.project.clone(),
+            workflow: self.workflow.clone(),
+            revision: self.revision.clone(),
+            vars: named(&self.vars, &references.vars),
+            secrets: named(&self.secrets, &references.secrets),
+            inputs: if references.any_input {
+                self.inputs.clone()
+            } else {
+                named(&self.inputs, &references.inputs)
+            },
+            scans: if references.any_scan {
+                self.scans.clone()
+            } else {
+                named(&self.scans, &references.scans)
+            },
+            ok: self.ok,
+        }
+    }
+}
+
+/// Shows the names of secrets only.
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("job", &self.job)
+            .field("project", &self.project)
+            .field("workflow", &self.workflow)
+            .field("revision", &self.revision)
+            .field("vars", &self.vars)
+            .field("secrets", &self.secrets.keys())
+            .field("inputs", &self.inputs)
+            .field("scans", &self.scans)
+            .field("ok", &self.ok)
+            .finish()
+    }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(successes: u64, newest: &[&[(&str, &str)]]) -> ScanHistory {
+        let digests = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect()
+        };
+        ScanHistory {
+            successes,
+            newest_successes: newest.iter().map(|pairs| digests(pairs)).collect(),
+            ..ScanHistory::default()
+        }
+    }
+
+    #[test]
+    fn the_first_success_is_a_difference_and_none_is_not() {
+        assert!(!history(0, &[]).has_diff(None));
+        assert!(history(1, &[&[]]).has_diff(None));
+        assert!(history(1, &[&[("a", "1")]]).has_diff(Some("b")));
+    }
+
+    #[test]
+    fn two_successes_are_compared_by_digest() {
+        let same = history(2, &[&[("a", "1"), ("b", "2")], &[("a", "1"), ("b", "2")]]);
+        assert!(!same.has_diff(None));
+        let other = history(7, &[&[("a", "1"), ("b", "2")], &[("a", "1"), ("c", "2")]]);
+        assert!(other.has_diff(None));
+        assert!(!other.has_diff(Some("a")));
+        assert!(
+            other.has_diff(Some("b")),
+            "absent from one of the two differs"
+        );
+        assert!(!other.has_diff(Some("z")), "absent from both does not");
+    }
+
+    #[test]
+    fn secrets_are_neither_serialised_nor_shown() {
+        let context = Context {
+            job: None,
+            project: "p".to_owned(),
+            workflow: "w".to_owned(),
+            revision: "r".to_owned(),
+            vars: BTreeMap::new(),
+            secrets: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
+            inputs: BTreeMap::new(),
+            scans: BTreeMap::new(),
+            ok: true,
+        };
+        assert!(!serde_json::to_string(&context).unwrap().contains("hunter2"));
+        assert!(!format!("{context:?}").contains("hunter2"));
+        assert!(format!("{context:?}").contains("TOKEN"));
+    }
+}

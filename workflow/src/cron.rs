@@ -1,0 +1,219 @@
+//! Five-field cron schedules: minute, hour, day of month, month, day of week. A [`Cron`] that exists has a next time;
+//! what it does not know is the clock and what happens at a slot.
+
+mod describe;
+mod field;
+mod next;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use field::{Bits, Field};
+
+/// A schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cron {
+    source: String,
+    minutes: Bits,
+    hours: Bits,
+    days: Bits,
+    months: Bits,
+    weekdays: Bits,
+    /// `day of month` is not exactly `*`.
+    restricts_days: bool,
+    /// `day of week` is not exactly `*`.
+    restricts_weekdays: bool,
+    /// Minute or hour contains `*` or `/`: such an entry follows elapsed time, the others the wall clock.
+    is_periodic: bool,
+}
+
+/// Why a text is no schedule, and which part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{problem}")]
+pub struct CronError {
+    /// The offending bytes of the text.
+    pub range: Range<usize>,
+    /// What is wrong.
+    #[source]
+    pub problem: CronProblem,
+}
+
+/// What is wrong with a schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CronProblem {
+    /// Not five fields.
+    #[error(
+        "a schedule has five fields (minute, hour, day of month, month, day of week), found {found}"
+    )]
+    FieldCount {
+        /// Fields found.
+        found: usize,
+    },
+    /// `@hourly` and the like.
+    #[error("`{modifier}` is not supported")]
+    Modifier {
+        /// The modifier.
+        modifier: String,
+    },
+    /// Something else than digits, `*`, `,`, `-` and `/`.
+    #[error("`{text}` is no {field}: only digits, `*`, `,`, `-` and `/` are allowed")]
+    Malformed {
+        /// The field.
+        field: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A number outside the field.
+    #[error("{field} {number} is outside {min}-{max}")]
+    OutOfRange {
+        /// The field.
+        field: &'static str,
+        /// The number.
+        number: String,
+        /// Least number.
+        min: u8,
+        /// Greatest number.
+        max: u8,
+    },
+    /// A range whose end is before its start.
+    #[error("the range {first}-{last} of the {field} runs backwards")]
+    Backwards {
+        /// The field.
+        field: &'static str,
+        /// Its start.
+        first: u8,
+        /// Its end.
+        last: u8,
+    },
+    /// A step of nothing, or beyond the field.
+    #[error("step {step} of the {field} is outside 1-{max}")]
+    Step {
+        /// The field.
+        field: &'static str,
+        /// The step.
+        step: String,
+        /// Greatest useful step.
+        max: u8,
+    },
+    /// No such date exists.
+    #[error("the schedule never fires: no month of it has such a day")]
+    NeverFires,
+}
+
+impl CronProblem {
+    /// What to write instead, where that can be said.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Modifier { modifier } => {
+                let fields = match modifier.as_str() {
+                    "@hourly" => "0 * * * *",
+                    "@daily" | "@midnight" => "0 0 * * *",
+                    "@weekly" => "0 0 * * 0",
+                    "@monthly" => "0 0 1 * *",
+                    "@yearly" | "@annually" => "0 0 1 1 *",
+                    _ => return Some("write the five fields out".to_owned()),
+                };
+                Some(format!("write `{fields}`"))
+            }
+            Self::FieldCount { found: 6 | 7 } => {
+                Some("there is no field for seconds or years".to_owned())
+            }
+            Self::FieldCount { .. } => Some("every day at 03:30 is `30 3 * * *`".to_owned()),
+            Self::Malformed { text, .. } if text.chars().any(char::is_alphabetic) => {
+                Some("write months and days of the week as numbers; 0 and 7 are Sunday".to_owned())
+            }
+            Self::Malformed { .. }
+            | Self::OutOfRange { .. }
+            | Self::Backwards { .. }
+            | Self::Step { .. }
+            | Self::NeverFires => None,
+        }
+    }
+}
+
+impl Cron {
+    /// Reads a schedule.
+    ///
+    /// # Errors
+    /// Every problem of the text, with the part it is in.
+    pub fn parse(source: &str) -> Result<Self, Vec<CronError>> {
+        let words = words(source);
+        let whole = || 0..source.len();
+        if let Some((range, word)) = words.first().filter(|(_, word)| word.starts_with('@')) {
+            let modifier = word.chars().take(20).collect();
+            return Err(vec![CronError {
+                range: range.clone(),
+                problem: CronProblem::Modifier { modifier },
+            }]);
+        }
+        let [minute, hour, day, month, weekday] = words.as_slice() else {
+            return Err(vec![CronError {
+                range: whole(),
+                problem: CronProblem::FieldCount { found: words.len() },
+            }]);
+        };
+        let mut errors = Vec::new();
+        let mut read = |field: &Field, (range, text): &(Range<usize>, &str)| {
+            field
+                .parse(text, range.start)
+                .map_err(|found| errors.extend(found))
+                .unwrap_or_default()
+        };
+        let cron = Self {
+            minutes: read(&field::MINUTE, minute),
+            hours: read(&field::HOUR, hour),
+            days: read(&field::DAY, day),
+            months: read(&field::MONTH, month),
+            weekdays: read(&field::WEEKDAY, weekday).with_sunday_folded(),
+            restricts_days: day.1 != "*",
+            restricts_weekdays: weekday.1 != "*",
+            is_periodic: [minute.1, hour.1]
+                .iter()
+                .any(|text| text.contains(['*', '/'])),
+            source: words
+                .iter()
+                .map(|(_, word)| *word)
+                .collect::<Vec<_>>()
+                .join(" "),
+        };
+        if errors.is_empty() && !cron.can_fire() {
+            errors.push(CronError {
+                range: day.0.start..month.0.end,
+                problem: CronProblem::NeverFires,
+            });
+        }
+        if errors.is_empty() {
+            Ok(cron)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// The five fields, separated by one space.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+impl fmt::Display for Cron {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+/// The words of a text with their byte ranges.
+fn words(source: &str) -> Vec<(Range<usize>, &str)> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    for piece in source.split([' ', '\t']) {
+        if !piece.is_empty() {
+            words.push((at..at + piece.len(), piece));
+        }
+        at += piece.len() + 1;
+    }
+    words
+}

@@ -1,0 +1,120 @@
+//! The next time of a schedule. Fixed-time entries follow the wall clock: a time that daylight saving skips runs once
+//! at the first valid instant, one that it repeats runs at its first. Periodic entries follow elapsed time.
+
+use chrono::{
+    DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc,
+};
+use chrono_tz::Tz;
+
+use super::Cron;
+use crate::limits::CRON_DAYS;
+
+/// Longest stretch of wall-clock time any zone has skipped at once: a whole day, when a country crossed the date line.
+const LONGEST_GAP_MINUTES: i64 = 25 * 60;
+
+impl Cron {
+    /// The first time after `after`, exclusive. `None` only beyond the calendar's end.
+    pub fn next_after(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
+        if self.is_periodic {
+            self.next_elapsed(after, timezone)
+        } else {
+            self.next_on_clock(after, timezone)
+        }
+    }
+
+    /// Walks the days of the wall clock, and the times of each matching day.
+    fn next_on_clock(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
+        // A skipped time of yesterday may run today, where a gap contains midnight.
+        let first = after.with_timezone(&timezone).date_naive().pred_opt()?;
+        first
+            .iter_days()
+            .take(usize::try_from(CRON_DAYS).ok()?)
+            .filter(|day| self.matches_day(*day))
+            .flat_map(|day| self.times(day))
+            .filter_map(|time| first_instant(time, timezone))
+            .find(|instant| *instant > after)
+    }
+
+    /// Walks real minutes and asks what the wall clock shows; stretches without a match are crossed in one leap.
+    fn next_elapsed(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
+        let end = after.checked_add_signed(TimeDelta::days(i64::from(CRON_DAYS)))?;
+        let mut instant = after
+            .with_second(0)?
+            .with_nanosecond(0)?
+            .checked_add_signed(TimeDelta::minutes(1))?;
+        while instant < end {
+            let local = instant.with_timezone(&timezone);
+            let (hour, minute) = (local.hour(), local.minute());
+            let leap = if !self.matches_day(local.date_naive()) {
+                i64::from((23 - hour) * 60 + 60 - minute)
+            } else if !self.hours.has(hour) {
+                i64::from(60 - minute)
+            } else if !self.minutes.has(minute) {
+                1
+            } else {
+                return Some(instant);
+            };
+            let landing = instant.checked_add_signed(TimeDelta::minutes(leap))?;
+            // A leap across a change of the clocks could miss a match behind it.
+            let is_uniform = offset(landing, timezone) == offset(instant, timezone);
+            instant = if is_uniform {
+                landing
+            } else {
+                instant.checked_add_signed(TimeDelta::minutes(1))?
+            };
+        }
+        None
+    }
+
+    /// Day of month and day of week combine by "or" when both are restricted.
+    fn matches_day(&self, day: NaiveDate) -> bool {
+        let by_day = self.days.has(day.day());
+        let by_weekday = self.weekdays.has(day.weekday().num_days_from_sunday());
+        self.months.has(day.month())
+            && match (self.restricts_days, self.restricts_weekdays) {
+                (true, true) => by_day || by_weekday,
+                (true, false) => by_day,
+                (false, true) => by_weekday,
+                (false, false) => true,
+            }
+    }
+
+    fn times(&self, day: NaiveDate) -> impl Iterator<Item = NaiveDateTime> {
+        let minutes = self.minutes;
+        self.hours.numbers().flat_map(move |hour| {
+            minutes
+                .numbers()
+                .filter_map(move |minute| day.and_hms_opt(hour, minute, 0))
+        })
+    }
+
+    /// Whether any date matches. With a restricted day of week every week has one.
+    pub(super) fn can_fire(&self) -> bool {
+        const LONGEST: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        self.restricts_weekdays
+            || !self.restricts_days
+            || (1..).zip(LONGEST).any(|(month, length)| {
+                self.months.has(month) && self.days.numbers().any(|day| day <= length)
+            })
+    }
+}
+
+/// When the wall clock shows `time` first, or the first instant after the gap that swallows it.
+fn first_instant(time: NaiveDateTime, timezone: Tz) -> Option<DateTime<Utc>> {
+    (0..=LONGEST_GAP_MINUTES).find_map(|minutes| {
+        let shifted = time.checked_add_signed(TimeDelta::minutes(minutes))?;
+        match timezone.from_local_datetime(&shifted) {
+            LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => {
+                Some(instant.with_timezone(&Utc))
+            }
+            LocalResult::None => None,
+        }
+    })
+}
+
+fn offset(instant: DateTime<Utc>, timezone: Tz) -> chrono::FixedOffset {
+    use chrono::Offset;
+    timezone
+        .offset_from_utc_datetime(&instant.naive_utc())
+        .fix()
+}

@@ -1,0 +1,305 @@
+//! Dispatch inputs: what a scan declares, and whether what a dispatcher gives fits. All problems are told at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::limits::INPUT_CHARS;
+use crate::names::closest;
+
+/// What a scan declares under `on.dispatch`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The inputs in file order.
+    pub inputs: Vec<Input>,
+}
+
+/// One declared input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// Its name: `inputs.KEY`.
+    pub key: String,
+    /// Its type.
+    pub kind: InputKind,
+    /// Whether a dispatcher must give a value. The default never satisfies this.
+    pub required: bool,
+    /// The value when none is given; of the input's kind.
+    pub default: InputValue,
+}
+
+/// The type of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// `string`.
+    #[serde(rename = "string")]
+    Text,
+    /// `bool`.
+    Bool,
+}
+
+/// The value of an input; a JSON string or boolean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum InputValue {
+    /// Of a `bool`.
+    Bool(bool),
+    /// Of a `string`.
+    Text(String),
+}
+
+/// A problem with one input of a dispatch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[error("input `{input}`: {problem}")]
+pub struct InputError {
+    /// The input's name, shortened when it is absurdly long.
+    pub input: String,
+    /// What is wrong.
+    #[source]
+    pub problem: InputProblem,
+}
+
+/// What is wrong with an input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum InputProblem {
+    /// Required and not given.
+    #[error("a value is required")]
+    Missing,
+    /// The scan declares no such input.
+    #[error("the scan declares no such input{}", suggestion(did_you_mean.as_deref()))]
+    Undeclared {
+        /// A declared input of a similar name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        did_you_mean: Option<String>,
+    },
+    /// Not of the declared type.
+    #[error("expected {expected}, found {found}")]
+    WrongType {
+        /// The declared type.
+        expected: InputKind,
+        /// What was given.
+        found: String,
+    },
+    /// Longer than allowed.
+    #[error(
+        "the value has {chars} characters; at most {INPUT_CHARS} are allowed, larger data can be uploaded and referred to"
+    )]
+    TooLong {
+        /// Characters given.
+        chars: usize,
+    },
+}
+
+impl fmt::Display for InputKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "a string",
+            Self::Bool => "a boolean",
+        })
+    }
+}
+
+impl InputKind {
+    /// The value of an input that declares no default.
+    pub const fn default_value(self) -> InputValue {
+        match self {
+            Self::Text => InputValue::Text(String::new()),
+            Self::Bool => InputValue::Bool(false),
+        }
+    }
+}
+
+impl Dispatch {
+    /// The values of a job that nobody dispatched.
+    pub fn defaults(&self) -> BTreeMap<String, InputValue> {
+        self.inputs
+            .iter()
+            .map(|input| (input.key.clone(), input.default.clone()))
+            .collect()
+    }
+
+    /// Checks what a dispatcher gave. The result is complete with defaults. `null` counts as not given, an empty string
+    /// as given; a boolean may be given as `"true"` or `"false"`.
+    ///
+    /// # Errors
+    /// Every problem, in the order of the declaration, then undeclared inputs by name.
+    pub fn accept(
+        &self,
+        given: &BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, InputValue>, Vec<InputError>> {
+        let mut errors = Vec::new();
+        let mut values = self.defaults();
+        for input in &self.inputs {
+            let value = given.get(&input.key).unwrap_or(&Value::Null);
+            match input.accept(value) {
+                Ok(None) => {}
+                Ok(Some(value)) => {
+                    values.insert(input.key.clone(), value);
+                }
+                Err(problem) => errors.push(InputError {
+                    input: input.key.clone(),
+                    problem,
+                }),
+            }
+        }
+        let declared = || self.inputs.iter().map(|input| input.key.as_str());
+        for key in given
+            .keys()
+            .filter(|key| !declared().any(|known| known == key.as_str()))
+        {
+            errors.push(InputError {
+                input: key.chars().take(80).collect(),
+                problem: InputProblem::Undeclared {
+                    did_you_mean: closest(key, declared()).map(str::to_owned),
+                },
+            });
+        }
+        if errors.is_empty() {
+            Ok(values)
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+impl Input {
+    fn accept(&self, value: &Value) -> Result<Option<InputValue>, InputProblem> {
+        match (self.kind, value) {
+            (_, Value::Null) if self.required => Err(InputProblem::Missing),
+            (_, Value::Null) => Ok(None),
+            (InputKind::Bool, Value::Bool(value)) => Ok(Some(InputValue::Bool(*value))),
+            (InputKind::Bool, Value::String(text)) if text == "true" => {
+                Ok(Some(InputValue::Bool(true)))
+            }
+            (InputKind::Bool, Value::String(text)) if text == "false" => {
+                Ok(Some(InputValue::Bool(false)))
+            }
+            (InputKind::Text, Value::String(text)) => match text.chars().count() {
+                chars if chars > INPUT_CHARS => Err(InputProblem::TooLong { chars }),
+                _ => Ok(Some(InputValue::Text(text.clone()))),
+            },
+            (InputKind::Text | InputKind::Bool, _) => Err(InputProblem::WrongType {
+                expected: self.kind,
+                found: describe(value),
+            }),
+        }
+    }
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("the boolean {value}"),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(text) => {
+            format!("the string {:?}", text.chars().take(40).collect::<String>())
+        }
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+fn suggestion(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn declared() -> Dispatch {
+        let input = |key: &str, kind: InputKind, required: bool, default: InputValue| Input {
+            key: key.to_owned(),
+            kind,
+            required,
+            default,
+        };
+        Dispatch {
+            inputs: vec![
+                input(
+                    "target",
+                    InputKind::Text,
+                    true,
+                    InputValue::Text("unused".to_owned()),
+                ),
+                input(
+                    "depth",
+                    InputKind::Text,
+                    false,
+                    InputValue::Text("3".to_owned()),
+                ),
+                input("force", InputKind::Bool, false, InputValue::Bool(false)),
+            ],
+        }
+    }
+
+    fn given(values: Value) -> BTreeMap<String, Value> {
+        serde_json::from_value(values).unwrap()
+    }
+
+    #[test]
+    fn the_result_is_complete_with_defaults() {
+        let values = declared()
+            .accept(&given(
+                json!({"target": "x", "force": "true", "depth": null}),
+            ))
+            .unwrap();
+        assert_eq!(
+            serde_json::to_value(values).unwrap(),
+            json!({"target": "x", "depth": "3", "force": true})
+        );
+    }
+
+    #[test]
+    fn an_empty_string_counts_as_given_and_null_does_not() {
+        assert!(declared().accept(&given(json!({"target": ""}))).is_ok());
+        for missing in [json!({}), json!({"target": null})] {
+            let errors = declared().accept(&given(missing)).unwrap_err();
+            assert_eq!(
+                errors,
+                [InputError {
+                    input: "target".to_owned(),
+                    problem: InputProblem::Missing
+                }]
+            );
+        }
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once() {
+        let errors = declared()
+            .accept(&given(json!({"depth": 3, "force": "yes", "forse": true})))
+            .unwrap_err();
+        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "input `target`: a value is required",
+                "input `depth`: expected a string, found the number 3",
+                "input `force`: expected a boolean, found the string \"yes\"",
+                "input `forse`: the scan declares no such input, did you mean `force`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn characters_are_counted_not_bytes() {
+        let fits = "ä".repeat(INPUT_CHARS);
+        assert!(declared().accept(&given(json!({"target": fits}))).is_ok());
+        let errors = declared()
+            .accept(&given(json!({"target": format!("{fits}ä")})))
+            .unwrap_err();
+        assert_eq!(
+            errors[0].problem,
+            InputProblem::TooLong {
+                chars: INPUT_CHARS + 1
+            }
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Expressions: CEL over what a workflow may read, checked when it is loaded and bounded when it is evaluated.
+//!
+//! An [`Expression`] that exists is syntactically right, names only what its [`Site`] offers, has a type that fits
+//! there and a static cost below the bound. The CEL library is used inside this module only; it runs on the threads of
+//! a [`Sandbox`], because its recursion needs more stack than its callers have.
+
+mod analysis;
+mod compile;
+mod error;
+mod evaluate;
+mod explain;
+mod functions;
+mod history;
+mod kind;
+mod pattern;
+mod references;
+mod sandbox;
+mod site;
+#[cfg(test)]
+mod tests;
+mod value;
+mod variables;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cel_interpreter::Program;
+
+pub(crate) use compile::compile;
+pub use error::{EngineError, EvaluationError, ExpressionError, Fault};
+pub use explain::Explanation;
+pub use references::References;
+pub use sandbox::Sandbox;
+pub(crate) use site::Names;
+pub use site::Site;
+pub use value::Value;
+
+use crate::context::Context;
+
+/// A checked expression. Cheap to clone; equal when the source is.
+#[derive(Clone)]
+pub struct Expression(Arc<Parts>);
+
+struct Parts {
+    source: String,
+    program: Program,
+    references: References,
+    cost: u64,
+    is_always: bool,
+}
+
+impl Expression {
+    /// Parses and checks an expression on its own, without the workflow around it: names of scans and inputs are taken
+    /// as they are.
+    ///
+    /// # Errors
+    /// Every problem at once, with its place in `source`.
+    pub fn parse(source: &str, site: Site) -> Result<Self, ExpressionError> {
+        let text = source.to_owned();
+        let compiled = Sandbox::shared()
+            .and_then(|sandbox| sandbox.run(move || compile(&text, site, &Names::default())))
+            .map_err(|error| ExpressionError::engine(source, &error))?;
+        compiled
+            .map(|compiled| compiled.expression)
+            .map_err(ExpressionError::new)
+    }
+
+    /// The text as written.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// What it names.
+    pub fn references(&self) -> &References {
+        &self.0.references
+    }
+
+    /// Upper bound of its cost, in units of about 100 ns.
+    pub fn cost(&self) -> u64 {
+        self.0.cost
+    }
+
+    /// Whether it is the bare word `always`.
+    pub fn is_always(&self) -> bool {
+        self.0.is_always
+    }
+
+    fn program(&self) -> &Program {
+        &self.0.program
+    }
+}
+
+/// Whether a step runs: its condition counts as `ok && (condition)`, as `ok` when it has none, and a bare `always` runs
+/// regardless of what failed before.
+///
+/// # Errors
+/// The evaluation's error; it fails the step.
+pub fn should_run(
+    condition: Option<&Expression>,
+    context: &Context,
+    sandbox: &Sandbox,
+) -> Result<bool, EvaluationError> {
+    match condition {
+        Some(condition) if condition.is_always() => Ok(true),
+        _ if !context.ok => Ok(false),
+        Some(condition) => sandbox.holds(condition, context),
+        None => Ok(true),
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.source() == other.source()
+    }
+}
+
+impl Eq for Expression {}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.source()).finish()
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.source())
+    }
+}

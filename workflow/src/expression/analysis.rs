@@ -1,0 +1,440 @@
+//! The static check: one walk over the syntax tree that finds the type, the taint, the cost and the names of an
+//! expression. The tree's size is bounded before; the walk recurses.
+
+mod call;
+mod operator;
+mod place;
+
+use std::ops::Range;
+
+use cel_interpreter::Program;
+use cel_interpreter::common::ast::{
+    ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo,
+};
+
+pub(super) use place::covered;
+use place::{field_range, function_range};
+
+use super::error::Fault;
+use super::kind::{Kind, Shape};
+use super::references::References;
+use super::site::{Names, Site};
+use crate::diagnostic::Code;
+use crate::dispatch::InputKind;
+use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
+use crate::names::closest;
+
+/// What the check finds.
+pub(super) struct Findings {
+    pub(super) references: References,
+    pub(super) faults: Vec<Fault>,
+    pub(super) cost: u64,
+    pub(super) is_tainted: bool,
+}
+
+/// Checks a whole expression.
+pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names) -> Findings {
+    let mut analysis = Analysis {
+        source,
+        positions: program.source_info(),
+        site,
+        names,
+        scope: Vec::new(),
+        comprehensions: 0,
+        references: References::default(),
+        faults: Vec::new(),
+        cost: 0,
+    };
+    let root = program.expression();
+    let shape = analysis.value(root);
+    analysis.check_result(root, &shape);
+    analysis.faults.sort_by_key(|fault| fault.range.start);
+    Findings {
+        references: analysis.references,
+        faults: analysis.faults,
+        cost: analysis.cost,
+        is_tainted: shape.is_tainted,
+    }
+}
+
+struct Analysis<'a> {
+    source: &'a str,
+    positions: &'a SourceInfo,
+    site: Site,
+    names: &'a Names,
+    /// Variables of the macros around, innermost last.
+    scope: Vec<(String, Shape)>,
+    comprehensions: usize,
+    references: References,
+    faults: Vec<Fault>,
+    cost: u64,
+}
+
+impl Analysis<'_> {
+    /// A node where a value is needed: `vars` alone is none.
+    fn value(&mut self, node: &IdedExpr) -> Shape {
+        let shape = self.infer(node);
+        if shape.kind.is_namespace() {
+            self.fault(
+                self.range(node),
+                Code::DynamicName,
+                format!("{} is no value", shape.kind),
+                Some("name a member of it".to_owned()),
+            );
+            return Shape::of(Kind::Any);
+        }
+        shape
+    }
+
+    fn infer(&mut self, node: &IdedExpr) -> Shape {
+        self.cost = self.cost.saturating_add(1);
+        let shape = match &node.expr {
+            Expr::Unspecified => Shape::of(Kind::Any),
+            Expr::Literal(literal) => literal_shape(literal),
+            Expr::Ident(name) => self.ident(node, name),
+            Expr::Select(select) => self.select(node, select),
+            Expr::Call(call) => self.call(node, call),
+            Expr::Comprehension(comprehension) => self.comprehension(node, comprehension),
+            Expr::List(list) => {
+                let shapes: Vec<Shape> = list
+                    .elements
+                    .iter()
+                    .map(|element| self.value(element))
+                    .collect();
+                self.collection(shapes, |element| Kind::List(Box::new(element)))
+            }
+            Expr::Map(map) => {
+                let mut shapes = Vec::new();
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.value(&entry.key);
+                        shapes.push(self.value(&entry.value));
+                    }
+                }
+                self.collection(shapes, |value| Kind::Map(Box::new(value)))
+            }
+            Expr::Struct(object) => {
+                let message = format!("there is no type `{}`", object.type_name);
+                self.fault(self.range(node), Code::UnknownReference, message, None);
+                Shape::of(Kind::Any)
+            }
+        };
+        // A name copies nothing; what built the value is told instead.
+        if shape.bytes > VALUE_BYTES && !matches!(node.expr, Expr::Ident(_)) {
+            let message = format!(
+                "this could build a value of {} bytes; at most {VALUE_BYTES} are allowed",
+                shape.bytes
+            );
+            self.fault(self.range(node), Code::ExpressionTooCostly, message, None);
+            return Shape { bytes: 0, ..shape };
+        }
+        shape
+    }
+
+    fn collection(&self, shapes: Vec<Shape>, kind: impl FnOnce(Kind) -> Kind) -> Shape {
+        let length = shapes.len() as u64;
+        let bytes = shapes
+            .iter()
+            .map(|shape| shape.bytes)
+            .fold(0, u64::saturating_add);
+        let is_tainted = shapes.iter().any(|shape| shape.is_tainted);
+        let element = shapes
+            .into_iter()
+            .map(|shape| shape.kind)
+            .fold(Kind::Nothing, Kind::join);
+        Shape {
+            kind: kind(element),
+            is_tainted,
+            length,
+            bytes,
+        }
+    }
+
+    fn ident(&mut self, node: &IdedExpr, name: &str) -> Shape {
+        // A leading dot skips the variables of macros.
+        let (name, is_absolute) = name
+            .strip_prefix('.')
+            .map_or((name, false), |name| (name, true));
+        if !is_absolute
+            && let Some((_, shape)) = self.scope.iter().rev().find(|(bound, _)| bound == name)
+        {
+            return shape.clone();
+        }
+        match self.site.root(name) {
+            Some(Ok(kind)) => return Shape::of(kind),
+            Some(Err(())) => {
+                let message = format!("`{name}` is not available in {}", self.site.label());
+                self.fault(self.range(node), Code::UnknownReference, message, None);
+            }
+            None => {
+                let mut known: Vec<&str> = self.site.roots().collect();
+                known.extend(
+                    self.scope
+                        .iter()
+                        .map(|(name, _)| name.as_str())
+                        .filter(|name| !name.starts_with('@')),
+                );
+                let hint = closest(name, known).map(did_you_mean);
+                self.fault(
+                    self.range(node),
+                    Code::UnknownReference,
+                    format!("there is no `{name}`"),
+                    hint,
+                );
+            }
+        }
+        Shape::of(Kind::Any)
+    }
+
+    fn select(&mut self, node: &IdedExpr, select: &SelectExpr) -> Shape {
+        let operand = self.infer(&select.operand);
+        let range = self.field_range(node, &select.field);
+        let shape = self.member(&operand, &select.field, range);
+        if select.test {
+            Shape::of(Kind::Bool)
+        } else {
+            shape
+        }
+    }
+
+    /// `operand.name` or `operand["name"]`.
+    fn member(&mut self, operand: &Shape, name: &str, range: Range<usize>) -> Shape {
+        match &operand.kind {
+            Kind::Vars => {
+                self.references.vars.insert(name.to_owned());
+                return Shape::foreign_text();
+            }
+            Kind::Secrets => {
+                self.references.secrets.insert(name.to_owned());
+                return Shape::foreign_text();
+            }
+            Kind::Inputs => return self.input(name, range),
+            Kind::Scans => return self.scan(name, range),
+            Kind::History(_) => {
+                let hint = functions_hint(name)
+                    .or_else(|| Some(format!("the newest job's is `[0].{name}`")));
+                let message = format!("a scan is a list of jobs and has no `{name}`");
+                self.fault(range, Code::UnknownReference, message, hint);
+                return Shape::of(Kind::Any);
+            }
+            _ => {}
+        }
+        match operand.kind.member(name) {
+            Ok(Some(kind)) => return operand.part(kind),
+            Ok(None) => {
+                let hint = closest(name, operand.kind.members().iter().copied()).map(did_you_mean);
+                self.fault(
+                    range,
+                    Code::UnknownReference,
+                    format!("{} has no `{name}`", operand.kind),
+                    hint,
+                );
+            }
+            Err(()) => {
+                self.fault(
+                    range,
+                    Code::UnknownReference,
+                    format!("{} has no members", operand.kind),
+                    None,
+                );
+            }
+        }
+        Shape::of(Kind::Any)
+    }
+
+    fn input(&mut self, name: &str, range: Range<usize>) -> Shape {
+        self.references.inputs.insert(name.to_owned());
+        let declared = self.names.inputs.as_ref().map(|inputs| inputs.get(name));
+        match declared {
+            Some(Some(InputKind::Bool)) => Shape::of(Kind::Bool),
+            Some(Some(InputKind::Text)) => Shape::foreign_text().tainted(true),
+            Some(None) => {
+                let known = self
+                    .names
+                    .inputs
+                    .iter()
+                    .flat_map(|inputs| inputs.keys().map(String::as_str));
+                let hint = closest(name, known).map(did_you_mean);
+                self.fault(
+                    range,
+                    Code::UnknownReference,
+                    format!("there is no input `{name}`"),
+                    hint,
+                );
+                Shape::of(Kind::Any)
+            }
+            None => Shape {
+                kind: Kind::Any,
+                ..Shape::foreign_text()
+            }
+            .tainted(true),
+        }
+    }
+
+    fn scan(&mut self, name: &str, range: Range<usize>) -> Shape {
+        self.references.scans.insert(name.to_owned());
+        if let Some(scans) = &self.names.scans
+            && !scans.contains_key(name)
+        {
+            let known = scans.keys().map(String::as_str);
+            let hint = closest(name, known).map(did_you_mean);
+            self.fault(
+                range,
+                Code::UnknownReference,
+                format!("there is no scan `{name}`"),
+                hint,
+            );
+        }
+        Shape::of(Kind::History(Some(name.to_owned())))
+    }
+
+    /// Macros over lists. The accumulator grows by the same amount at each element, which is true of all macros.
+    fn comprehension(&mut self, node: &IdedExpr, comprehension: &ComprehensionExpr) -> Shape {
+        let list = self.value(&comprehension.iter_range);
+        let element = list.kind.element().unwrap_or_else(|| {
+            let message = format!("{} cannot be gone through", list.kind);
+            self.fault(
+                self.range(&comprehension.iter_range),
+                Code::ExpressionType,
+                message,
+                None,
+            );
+            Kind::Any
+        });
+        self.comprehensions += 1;
+        if self.comprehensions > COMPREHENSION_DEPTH {
+            let message = format!(
+                "`filter`, `map`, `all` and `exists` may be nested {COMPREHENSION_DEPTH} deep at most"
+            );
+            self.fault(self.range(node), Code::ExpressionTooCostly, message, None);
+        }
+        let init = self.value(&comprehension.accu_init);
+        let outside = self.scope.len();
+        self.scope
+            .push((comprehension.accu_var.clone(), init.clone()));
+        self.scope
+            .push((comprehension.iter_var.clone(), list.part(element)));
+
+        let before = std::mem::take(&mut self.cost);
+        self.boolean(&comprehension.loop_cond);
+        let step = self.value(&comprehension.loop_step);
+        let each = std::mem::replace(&mut self.cost, before);
+        self.cost = self.cost.saturating_add(each.saturating_mul(list.length));
+
+        let grown = |init: u64, step: u64| {
+            init.saturating_add(step.saturating_sub(init).saturating_mul(list.length))
+        };
+        let accumulator = Shape {
+            length: grown(init.length, step.length),
+            bytes: grown(init.bytes, step.bytes),
+            is_tainted: init.is_tainted || step.is_tainted,
+            kind: init.kind.join(step.kind),
+        };
+        self.scope.truncate(outside);
+        self.scope
+            .push((comprehension.accu_var.clone(), accumulator));
+        let result = self.value(&comprehension.result);
+        self.scope.truncate(outside);
+        self.comprehensions -= 1;
+        result
+    }
+
+    fn boolean(&mut self, node: &IdedExpr) {
+        let shape = self.value(node);
+        if !matches!(shape.kind, Kind::Bool) && !shape.kind.is_unknown() {
+            let message = format!("expected a boolean, this is {}", shape.kind);
+            self.fault(self.range(node), Code::ExpressionType, message, None);
+        }
+    }
+
+    fn check_result(&mut self, root: &IdedExpr, shape: &Shape) {
+        let label = self.site.label();
+        let (fits, message, hint) = if self.site.wants_boolean() {
+            let hint =
+                matches!(shape.kind, Kind::Text).then(|| "compare it with something".to_owned());
+            let fits = matches!(shape.kind, Kind::Bool) || shape.kind.is_unknown();
+            (
+                fits,
+                format!("{label} must be true or false, this is {}", shape.kind),
+                hint,
+            )
+        } else {
+            let has_text = matches!(
+                shape.kind,
+                Kind::Any
+                    | Kind::Nothing
+                    | Kind::Null
+                    | Kind::Bool
+                    | Kind::Int
+                    | Kind::Uint
+                    | Kind::Double
+                    | Kind::Text
+                    | Kind::Timestamp
+                    | Kind::Duration
+            );
+            (
+                has_text,
+                format!("{} cannot be inserted into {label}", shape.kind),
+                None,
+            )
+        };
+        if !fits {
+            self.fault(self.range(root), Code::ExpressionType, message, hint);
+        }
+    }
+
+    fn fault(&mut self, range: Range<usize>, code: Code, message: String, hint: Option<String>) {
+        let fault = Fault {
+            range,
+            code,
+            message,
+            hint,
+        };
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+
+    fn range(&self, node: &IdedExpr) -> Range<usize> {
+        covered(self.source, self.positions, node)
+    }
+
+    fn field_range(&self, node: &IdedExpr, field: &str) -> Range<usize> {
+        field_range(self.source, self.positions, node, field)
+    }
+}
+
+fn literal_shape(literal: &LiteralValue) -> Shape {
+    let sized = |kind: Kind, bytes: usize| Shape {
+        bytes: bytes as u64,
+        ..Shape::of(kind)
+    };
+    match literal {
+        LiteralValue::Boolean(_) => Shape::of(Kind::Bool),
+        LiteralValue::Bytes(bytes) => sized(Kind::Bytes, bytes.inner().len()),
+        LiteralValue::Double(_) => Shape::of(Kind::Double),
+        LiteralValue::Int(_) => Shape::of(Kind::Int),
+        LiteralValue::Null => Shape::of(Kind::Null),
+        LiteralValue::String(text) => sized(Kind::Text, text.inner().len()),
+        LiteralValue::UInt(_) => Shape::of(Kind::Uint),
+    }
+}
+
+/// The text of a string literal.
+fn literal_text(node: &IdedExpr) -> Option<&str> {
+    match &node.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
+        _ => None,
+    }
+}
+
+fn did_you_mean(name: &str) -> String {
+    format!("did you mean `{name}`?")
+}
+
+/// Somebody wrote a function of a scan without its parentheses.
+fn functions_hint(name: &str) -> Option<String> {
+    ["is_available", "has_diff", "size"]
+        .contains(&name)
+        .then(|| format!("write `{name}()`"))
+}

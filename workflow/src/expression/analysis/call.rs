@@ -1,0 +1,176 @@
+//! Calls of functions and methods.
+
+use cel_interpreter::common::ast::{CallExpr, IdedExpr};
+
+use super::{Analysis, did_you_mean, function_range, literal_text};
+use crate::diagnostic::Code;
+use crate::expression::functions::{self, Lookup};
+use crate::expression::kind::{Kind, Shape};
+use crate::expression::pattern;
+use crate::limits::{PATTERN_BYTES, PATTERN_STATES};
+use crate::names::closest;
+
+/// Cost of compiling any pattern, which happens at each use.
+const PATTERN_COST: u64 = 300;
+
+impl Analysis<'_> {
+    pub(super) fn call(&mut self, node: &IdedExpr, call: &CallExpr) -> Shape {
+        if call.target.is_none()
+            && let Some(shape) = self.operator(node, &call.func_name, &call.args)
+        {
+            return shape;
+        }
+        let arguments: Vec<&IdedExpr> = call
+            .target
+            .iter()
+            .map(AsRef::as_ref)
+            .chain(&call.args)
+            .collect();
+        let shapes: Vec<Shape> = arguments
+            .iter()
+            .map(|argument| self.value(argument))
+            .collect();
+        let kinds: Vec<&Kind> = shapes.iter().map(|shape| &shape.kind).collect();
+        let name = call.func_name.as_str();
+        let shown = || {
+            kinds
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        match functions::lookup(name, call.target.is_some(), &kinds) {
+            Lookup::Known(kind) => {
+                let bytes = shapes
+                    .iter()
+                    .map(|shape| shape.bytes)
+                    .fold(0, u64::saturating_add);
+                self.spend(bytes);
+                match name {
+                    "matches" => self.pattern(arguments.last().copied(), bytes),
+                    "has_diff" => self.artifact(&shapes, &arguments),
+                    _ => {}
+                }
+                let is_tainted = shapes.iter().any(|shape| shape.is_tainted);
+                let length = shapes.iter().map(|shape| shape.length).max().unwrap_or(0);
+                let shape = Shape::of(kind);
+                return Shape {
+                    bytes: bytes.max(shape.bytes),
+                    length: shape.length.max(length),
+                    ..shape
+                }
+                .tainted(is_tainted);
+            }
+            Lookup::WrongArguments => {
+                let message = format!("`{name}` does not take {}", shown());
+                self.fault(self.range(node), Code::ExpressionType, message, None);
+            }
+            Lookup::MalformedMacro => {
+                let message = format!("`{name}` is not called like this");
+                let hint = match name {
+                    "has" => "write `has(a.b)`".to_owned(),
+                    _ => format!("write `list.{name}(x, …)`"),
+                };
+                self.fault(self.range(node), Code::ExpressionType, message, Some(hint));
+            }
+            Lookup::WrongForm => {
+                let (message, hint) = if call.target.is_some() {
+                    (
+                        format!("`{name}` is a function, not a method"),
+                        format!("write `{name}(…)`"),
+                    )
+                } else {
+                    (
+                        format!("`{name}` is a method, not a function"),
+                        format!("write `x.{name}(…)`"),
+                    )
+                };
+                self.fault(
+                    self.range(node),
+                    Code::UnknownReference,
+                    message,
+                    Some(hint),
+                );
+            }
+            Lookup::Unknown => {
+                let hint = if call.target.is_none() && matches!(self.site.root(name), Some(Ok(_))) {
+                    Some(format!("write `{name}` without parentheses"))
+                } else {
+                    closest(name, functions::names()).map(did_you_mean)
+                };
+                let range = function_range(self.source, self.positions, node, call);
+                self.fault(
+                    range.unwrap_or_else(|| self.range(node)),
+                    Code::UnknownReference,
+                    format!("there is no function `{name}`"),
+                    hint,
+                );
+            }
+        }
+        Shape::of(Kind::Any)
+    }
+
+    /// A pattern has to be written out, because its size decides the cost.
+    fn pattern(&mut self, argument: Option<&IdedExpr>, bytes: u64) {
+        let Some(argument) = argument else {
+            return;
+        };
+        let Some(text) = literal_text(argument) else {
+            let message = "a pattern must be written out as a string".to_owned();
+            self.fault(
+                self.range(argument),
+                Code::ExpressionTooCostly,
+                message,
+                None,
+            );
+            return;
+        };
+        match pattern::states(text) {
+            Some(states) => {
+                self.cost = self
+                    .cost
+                    .saturating_add(PATTERN_COST + states * 2 + bytes / 16);
+                if let Err(reason) = pattern::check(text) {
+                    self.fault(self.range(argument), Code::InvalidValue, reason, None);
+                }
+            }
+            None => {
+                let message = format!(
+                    "the pattern is too large: at most {PATTERN_BYTES} bytes and about {PATTERN_STATES} states are allowed"
+                );
+                self.fault(
+                    self.range(argument),
+                    Code::ExpressionTooCostly,
+                    message,
+                    None,
+                );
+            }
+        }
+    }
+
+    /// `scans.X.has_diff('name')` needs an artifact that scan X declares.
+    fn artifact(&mut self, shapes: &[Shape], arguments: &[&IdedExpr]) {
+        let (
+            [
+                Shape {
+                    kind: Kind::History(Some(scan)),
+                    ..
+                },
+                _,
+            ],
+            [_, argument],
+        ) = (shapes, arguments)
+        else {
+            return;
+        };
+        let declared = self.names.scans.as_ref().and_then(|scans| scans.get(scan));
+        let (Some(declared), Some(name)) = (declared, literal_text(argument)) else {
+            return;
+        };
+        if !declared.contains(name) {
+            let hint = closest(name, declared.iter().map(String::as_str)).map(did_you_mean);
+            let message = format!("scan `{scan}` declares no artifact `{name}`");
+            self.fault(self.range(argument), Code::UnknownReference, message, hint);
+        }
+    }
+}

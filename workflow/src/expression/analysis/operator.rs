@@ -1,0 +1,224 @@
+//! Operators: which operands they take, what they yield, what they cost.
+
+use cel_interpreter::common::ast::{IdedExpr, operators};
+
+use super::{Analysis, literal_text};
+use crate::diagnostic::Code;
+use crate::expression::kind::{Kind, Shape};
+
+/// Bytes copied or compared in one unit of cost.
+const BYTES_PER_UNIT: u64 = 256;
+
+impl Analysis<'_> {
+    /// The shape of an operator's result; `None` when the call is no operator.
+    pub(super) fn operator(
+        &mut self,
+        node: &IdedExpr,
+        name: &str,
+        operands: &[IdedExpr],
+    ) -> Option<Shape> {
+        Some(match (name, operands) {
+            (operators::CONDITIONAL, [condition, yes, no]) => {
+                self.boolean(condition);
+                self.value(yes).join(self.value(no))
+            }
+            (operators::LOGICAL_AND | operators::LOGICAL_OR, [left, right]) => {
+                self.boolean(left);
+                self.boolean(right);
+                Shape::of(Kind::Bool)
+            }
+            (operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE, [operand]) => {
+                self.boolean(operand);
+                Shape::of(Kind::Bool)
+            }
+            (operators::NEGATE, [operand]) => {
+                let shape = self.value(operand);
+                if !shape.kind.is_unknown() && !matches!(shape.kind, Kind::Int | Kind::Double) {
+                    self.mismatch(node, format!("{} cannot be negated", shape.kind));
+                }
+                Shape {
+                    is_tainted: false,
+                    ..shape
+                }
+            }
+            (operators::EQUALS | operators::NOT_EQUALS, [left, right]) => {
+                let (left, right) = (self.value(left), self.value(right));
+                if !left.kind.is_comparable_with(&right.kind) {
+                    self.mismatch(node, format!("{} never equals {}", left.kind, right.kind));
+                }
+                self.spend(left.bytes.min(right.bytes));
+                Shape::of(Kind::Bool)
+            }
+            (
+                operators::LESS
+                | operators::LESS_EQUALS
+                | operators::GREATER
+                | operators::GREATER_EQUALS,
+                [left, right],
+            ) => {
+                let (left, right) = (self.value(left), self.value(right));
+                if !is_ordered(&left.kind)
+                    || !is_ordered(&right.kind)
+                    || !left.kind.is_comparable_with(&right.kind)
+                {
+                    self.mismatch(
+                        node,
+                        format!("{} cannot be ordered with {}", left.kind, right.kind),
+                    );
+                }
+                self.spend(left.bytes.min(right.bytes));
+                Shape::of(Kind::Bool)
+            }
+            (
+                operators::ADD
+                | operators::SUBSTRACT
+                | operators::MULTIPLY
+                | operators::DIVIDE
+                | operators::MODULO,
+                [left, right],
+            ) => {
+                let (left, right) = (self.value(left), self.value(right));
+                self.arithmetic(node, name, left, right)
+            }
+            (operators::INDEX, [container, index]) => self.index(node, container, index),
+            (operators::IN, [element, container]) => self.contains(node, element, container),
+            _ => return None,
+        })
+    }
+
+    fn arithmetic(&mut self, node: &IdedExpr, name: &str, left: Shape, right: Shape) -> Shape {
+        let is_add = name == operators::ADD;
+        let is_difference = name == operators::SUBSTRACT;
+        let kind = match (&left.kind, &right.kind) {
+            (Kind::Timestamp, Kind::Duration) if is_add || is_difference => Some(Kind::Timestamp),
+            (Kind::Duration, Kind::Timestamp) if is_add => Some(Kind::Timestamp),
+            (Kind::Timestamp, Kind::Timestamp) if is_difference => Some(Kind::Duration),
+            (Kind::Duration, Kind::Duration) if is_add || is_difference => Some(Kind::Duration),
+            (Kind::Text, Kind::Text) | (Kind::Bytes, Kind::Bytes) if is_add => {
+                Some(left.kind.clone())
+            }
+            (Kind::List(_), Kind::List(_)) if is_add => {
+                Some(left.kind.clone().join(right.kind.clone()))
+            }
+            (Kind::Double, Kind::Double) if name == operators::MODULO => None,
+            (one, other) if one.is_number() && one == other => Some(one.clone()),
+            (one, other) if one.is_unknown() || other.is_unknown() => Some(Kind::Any),
+            _ => None,
+        };
+        let Some(kind) = kind else {
+            let symbol = name.trim_matches('_');
+            let message = format!("`{symbol}` does not take {} and {}", left.kind, right.kind);
+            let hint = (is_difference && matches!(left.kind, Kind::History(_)))
+                .then(|| "`-` subtracts; names of scans are letters, digits and `_`".to_owned());
+            self.fault(self.range(node), Code::ExpressionType, message, hint);
+            return Shape::of(Kind::Any);
+        };
+        let is_tainted = left.is_tainted || right.is_tainted;
+        let joined = matches!(kind, Kind::Text | Kind::Bytes | Kind::List(_) | Kind::Any);
+        let shape = Shape::of(kind);
+        let shape = if joined {
+            let (length, bytes) = (
+                left.length.saturating_add(right.length),
+                left.bytes.saturating_add(right.bytes),
+            );
+            self.spend(bytes);
+            Shape {
+                length,
+                bytes,
+                ..shape
+            }
+        } else {
+            shape
+        };
+        shape.tainted(is_tainted)
+    }
+
+    fn index(&mut self, node: &IdedExpr, container: &IdedExpr, index: &IdedExpr) -> Shape {
+        let shape = self.infer(container);
+        if let Some(name) = literal_text(index)
+            && !matches!(shape.kind, Kind::History(_) | Kind::List(_))
+        {
+            self.cost = self.cost.saturating_add(1);
+            return self.member(&shape, name, self.range(index));
+        }
+        let key = self.value(index);
+        match &shape.kind {
+            Kind::Scans => {
+                self.references.any_scan = true;
+                return Shape::of(Kind::History(None));
+            }
+            Kind::Inputs => {
+                self.references.any_input = true;
+                return Shape {
+                    kind: Kind::Any,
+                    ..Shape::foreign_text()
+                }
+                .tainted(true);
+            }
+            Kind::Vars | Kind::Secrets => {
+                let message = format!("the name of a member of {} must be written out", shape.kind);
+                let hint = "only what a scan's expressions name is at hand when they are evaluated"
+                    .to_owned();
+                self.fault(self.range(index), Code::DynamicName, message, Some(hint));
+            }
+            Kind::History(_) | Kind::List(_) => {
+                if !key.kind.is_number() && !key.kind.is_unknown() {
+                    self.mismatch(
+                        index,
+                        format!("a position in a list is a number, this is {}", key.kind),
+                    );
+                }
+                let element = shape.kind.element().unwrap_or(Kind::Any);
+                return shape.part(element);
+            }
+            Kind::Map(value) => return shape.part((**value).clone()),
+            kind if kind.is_unknown() => return shape.part(Kind::Any),
+            kind => {
+                let message = format!("{kind} has no members");
+                self.mismatch(node, message);
+            }
+        }
+        Shape::of(Kind::Any)
+    }
+
+    fn contains(&mut self, node: &IdedExpr, element: &IdedExpr, container: &IdedExpr) -> Shape {
+        let shape = self.infer(container);
+        match (&shape.kind, literal_text(element)) {
+            (kind, Some(name)) if kind.is_namespace() => {
+                self.member(&shape, name, self.range(element));
+                return Shape::of(Kind::Bool);
+            }
+            (kind, None) if kind.is_namespace() => {
+                let message = format!("the name of a member of {} must be written out", shape.kind);
+                self.fault(self.range(element), Code::DynamicName, message, None);
+            }
+            (Kind::List(_) | Kind::Map(_) | Kind::Any | Kind::Nothing, _) => {}
+            (kind, _) => {
+                let message = format!("`in` takes a list or a map on its right, this is {kind}");
+                self.mismatch(node, message);
+            }
+        }
+        let wanted = self.value(element);
+        self.cost = self.cost.saturating_add(shape.length);
+        self.spend(wanted.bytes.min(shape.bytes).saturating_mul(shape.length));
+        Shape::of(Kind::Bool)
+    }
+
+    /// Adds the cost of touching so many bytes.
+    pub(super) fn spend(&mut self, bytes: u64) {
+        self.cost = self.cost.saturating_add(bytes / BYTES_PER_UNIT);
+    }
+
+    pub(super) fn mismatch(&mut self, node: &IdedExpr, message: String) {
+        self.fault(self.range(node), Code::ExpressionType, message, None);
+    }
+}
+
+const fn is_ordered(kind: &Kind) -> bool {
+    kind.is_unknown()
+        || kind.is_number()
+        || matches!(
+            kind,
+            Kind::Bool | Kind::Text | Kind::Bytes | Kind::Timestamp | Kind::Duration
+        )
+}

@@ -1,0 +1,100 @@
+//! Where a part of an expression stands in its source.
+
+use std::ops::Range;
+
+use cel_interpreter::common::ast::{CallExpr, Expr, IdedExpr, SourceInfo};
+
+use crate::expression::compile::children;
+
+/// The bytes a node and its parts cover. The library knows the place of an operator, not where a call ends.
+pub(in crate::expression) fn covered(
+    source: &str,
+    positions: &SourceInfo,
+    node: &IdedExpr,
+) -> Range<usize> {
+    let mut covered: Option<Range<usize>> = None;
+    let mut pending = vec![node];
+    while let Some(node) = pending.pop() {
+        if let Some((start, last)) = positions.offset_for(node.id) {
+            let (start, end) = (
+                start as usize,
+                (last as usize).saturating_add(1).min(source.len()),
+            );
+            covered = Some(match covered {
+                Some(all) => all.start.min(start)..all.end.max(end),
+                None => start..end.max(start),
+            });
+        }
+        let name = match &node.expr {
+            Expr::Select(select) => Some(field_range(source, positions, node, &select.field)),
+            Expr::Call(call) => function_range(source, positions, node, call),
+            _ => None,
+        };
+        covered = covered.map(|all| match name {
+            Some(name) => all.start.min(name.start)..all.end.max(name.end),
+            None => all,
+        });
+        pending.extend(children(&node.expr));
+    }
+    covered.map_or(0..source.len(), |range| closed(source, range))
+}
+
+/// The range with the brackets behind it that close what is opened in it.
+fn closed(source: &str, range: Range<usize>) -> Range<usize> {
+    let mut open = Vec::new();
+    let mut quote = None;
+    for byte in source.as_bytes().get(range.clone()).unwrap_or_default() {
+        match (quote, byte) {
+            (Some(quoted), byte) if quoted == *byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (None, b'(') => open.push(b')'),
+            (None, b'[') => open.push(b']'),
+            (None, b'{') => open.push(b'}'),
+            (None, b')' | b']' | b'}') => drop(open.pop()),
+            (None, _) => {}
+        }
+    }
+    let mut end = range.end;
+    for (at, byte) in source.bytes().enumerate().skip(range.end) {
+        match open.last() {
+            Some(wanted) if *wanted == byte => {
+                open.pop();
+                end = at + 1;
+            }
+            Some(_) if byte.is_ascii_whitespace() => {}
+            Some(_) | None => break,
+        }
+    }
+    range.start..end
+}
+
+/// The bytes of the name of a function before its parenthesis; `None` for operators and macros.
+pub(super) fn function_range(
+    source: &str,
+    positions: &SourceInfo,
+    node: &IdedExpr,
+    call: &CallExpr,
+) -> Option<Range<usize>> {
+    let (parenthesis, _) = positions.offset_for(node.id)?;
+    let before = source.get(..parenthesis as usize)?.trim_end();
+    before
+        .ends_with(&call.func_name)
+        .then(|| before.len() - call.func_name.len()..before.len())
+}
+
+/// The bytes of the field's name behind the dot of a select.
+pub(super) fn field_range(
+    source: &str,
+    positions: &SourceInfo,
+    node: &IdedExpr,
+    field: &str,
+) -> Range<usize> {
+    let dot = positions
+        .offset_for(node.id)
+        .map_or(0, |(start, _)| start as usize);
+    match source.get(dot..).and_then(|rest| rest.find(field)) {
+        Some(at) => dot + at..dot + at + field.len(),
+        None => dot..(dot + 1).min(source.len()),
+    }
+}

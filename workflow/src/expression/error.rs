@@ -1,0 +1,132 @@
+//! What can be wrong with an expression: faults found when it is loaded, errors of its evaluation.
+
+use std::fmt;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use crate::diagnostic::Code;
+
+/// One problem of an expression or template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The offending bytes of the source.
+    pub range: Range<usize>,
+    /// The kind of problem.
+    pub code: Code,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(range: Range<usize>, code: Code, message: impl Into<String>) -> Self {
+        Self {
+            range,
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The fault as seen from a text in which the source starts at byte `at`.
+    pub(crate) fn shifted(mut self, at: usize) -> Self {
+        self.range = self.range.start + at..self.range.end + at;
+        self
+    }
+}
+
+/// Why an expression or template is refused. There is at least one fault.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct ExpressionError {
+    faults: Vec<Fault>,
+}
+
+impl ExpressionError {
+    pub(crate) const fn new(faults: Vec<Fault>) -> Self {
+        Self { faults }
+    }
+
+    pub(crate) fn engine(source: &str, error: &EngineError) -> Self {
+        Self::new(vec![Fault::new(
+            0..source.len(),
+            Code::EngineUnavailable,
+            error.to_string(),
+        )])
+    }
+
+    /// All that is wrong, in the order of the source.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, fault) in self.faults.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            f.write_str(&fault.message)?;
+        }
+        Ok(())
+    }
+}
+
+/// The threads that run CEL failed. This says nothing about the expression.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EngineError {
+    /// No thread could be started.
+    #[error("cannot start a thread for expressions: {reason}")]
+    Start {
+        /// The system's answer.
+        reason: String,
+    },
+    /// The library broke while working on the expression.
+    #[error("the expression engine failed on this text")]
+    Broken,
+}
+
+/// Why an evaluation has no value.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EvaluationError {
+    /// The expression failed on these values.
+    #[error("expression `{expression}`: {message}")]
+    Failed {
+        /// The source.
+        expression: String,
+        /// What went wrong. It names types and names, not values of secrets.
+        message: String,
+    },
+    /// A condition that is neither true nor false.
+    #[error("expression `{expression}` yields {found} where a boolean is needed")]
+    NotBoolean {
+        /// The source.
+        expression: String,
+        /// What it yields.
+        found: &'static str,
+    },
+    /// A template whose expression yields what has no text.
+    #[error("expression `{expression}` yields {found}, which cannot be inserted into a text")]
+    NotText {
+        /// The source.
+        expression: String,
+        /// What it yields.
+        found: &'static str,
+    },
+    /// The engine failed.
+    #[error("expression `{expression}`")]
+    Engine {
+        /// The source.
+        expression: String,
+        /// How.
+        #[source]
+        source: EngineError,
+    },
+}

@@ -1,0 +1,80 @@
+//! Evaluation. Runs on a sandbox thread; the static check has bounded its cost.
+
+use std::sync::Arc;
+
+use cel_interpreter::common::ast::IdedExpr;
+use cel_interpreter::{Context as CelContext, ExecutionError, Value as CelValue};
+
+use super::Expression;
+use super::compile::ENVIRONMENT;
+use super::error::EvaluationError;
+use super::value::Value;
+use super::variables::Variables;
+
+/// Evaluates one node of an expression's tree.
+pub(super) fn node(
+    expression: &Expression,
+    node: &IdedExpr,
+    variables: &Variables,
+) -> Result<Value, EvaluationError> {
+    let failed = |message| EvaluationError::Failed {
+        expression: expression.source().to_owned(),
+        message,
+    };
+    let mut context = CelContext::with_env(Arc::clone(&ENVIRONMENT));
+    context.set_variable_resolver(variables);
+    let value = CelValue::resolve_val(node, &context).map_err(|error| failed(describe(&error)))?;
+    Value::from_cel(value.as_ref()).map_err(|kind| failed(format!("a {kind} is no result")))
+}
+
+/// Evaluates an expression.
+pub(super) fn value(
+    expression: &Expression,
+    variables: &Variables,
+) -> Result<Value, EvaluationError> {
+    node(expression, expression.program().expression(), variables)
+}
+
+/// Evaluates a condition.
+pub(super) fn truth(
+    expression: &Expression,
+    variables: &Variables,
+) -> Result<bool, EvaluationError> {
+    match value(expression, variables)? {
+        Value::Bool(value) => Ok(value),
+        other => Err(EvaluationError::NotBoolean {
+            expression: expression.source().to_owned(),
+            found: other.label(),
+        }),
+    }
+}
+
+/// The library's errors in words, without the values that the operands had: one of them may be a secret.
+fn describe(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(name) => format!("there is no `{name}`"),
+        ExecutionError::UndeclaredReference(name) => format!("there is no `{name}`"),
+        ExecutionError::NoSuchOverload(overload) => {
+            let types = overload.argument_types().join(", ");
+            format!(
+                "`{}` does not take {types}",
+                overload.function().trim_matches('_')
+            )
+        }
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        ExecutionError::UnexpectedType { got, want } => format!("expected {want}, found {got}"),
+        ExecutionError::IndexOutOfBounds(_) => "the list has no such position".to_owned(),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "division by zero".to_owned()
+        }
+        ExecutionError::Overflow(..) => "a number or time is out of range".to_owned(),
+        ExecutionError::ValuesNotComparable(..) => "the values cannot be compared".to_owned(),
+        ExecutionError::UnsupportedBinaryOperator(name, ..) => {
+            format!("`{name}` does not take these values")
+        }
+        ExecutionError::UnsupportedIndex(..) | ExecutionError::UnsupportedKeyType(_) => {
+            "this is no position or name".to_owned()
+        }
+        _ => "the operation is not possible on these values".to_owned(),
+    }
+}

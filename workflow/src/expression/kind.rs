@@ -1,0 +1,256 @@
+//! The types the static check knows, and the estimates of size that go with a value.
+
+use std::fmt;
+
+use crate::limits::{HISTORY_JOBS, HISTORY_SUCCESSES, INPUT_CHARS};
+
+/// What kind of value an expression yields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Known only when evaluated.
+    Any,
+    /// The element of an empty list.
+    Nothing,
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    Text,
+    Bytes,
+    Timestamp,
+    Duration,
+    List(Box<Kind>),
+    Map(Box<Kind>),
+    /// `project`, `workflow`, `revision`.
+    Identity,
+    /// The history of one scan, with its name where it is written out.
+    History(Option<String>),
+    /// A job of a history.
+    Job,
+    /// An artifact of such a job.
+    Artifact,
+    /// `scans` itself; like the three below, only members of it are values.
+    Scans,
+    Vars,
+    Secrets,
+    Inputs,
+}
+
+/// Members of a job.
+pub(super) const JOB_MEMBERS: [&str; 8] = [
+    "id",
+    "state",
+    "trigger",
+    "revision",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "artifacts",
+];
+
+impl Kind {
+    /// Whether only its members are values.
+    pub(super) const fn is_namespace(&self) -> bool {
+        matches!(
+            self,
+            Self::Scans | Self::Vars | Self::Secrets | Self::Inputs
+        )
+    }
+
+    pub(super) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Any | Self::Nothing)
+    }
+
+    pub(super) const fn is_number(&self) -> bool {
+        matches!(self, Self::Int | Self::Uint | Self::Double)
+    }
+
+    /// Whether values of the two kinds can be equal at all.
+    pub(super) fn is_comparable_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (a, b) if a.is_unknown() || b.is_unknown() => true,
+            (Self::Null, _) | (_, Self::Null) => true,
+            (a, b) if a.is_number() && b.is_number() => true,
+            (Self::List(a), Self::List(b)) | (Self::Map(a), Self::Map(b)) => {
+                a.is_comparable_with(b)
+            }
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        }
+    }
+
+    /// What a value is of which it is one or the other.
+    pub(super) fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Self::Nothing, kind) | (kind, Self::Nothing) => kind,
+            (Self::List(a), Self::List(b)) => Self::List(Box::new(a.join(*b))),
+            (Self::Map(a), Self::Map(b)) => Self::Map(Box::new(a.join(*b))),
+            (Self::History(_), Self::History(_)) => Self::History(None),
+            _ => Self::Any,
+        }
+    }
+
+    /// What iteration over it yields; `None` when it cannot be iterated over.
+    pub(super) fn element(&self) -> Option<Self> {
+        match self {
+            Self::Any | Self::Nothing => Some(Self::Any),
+            Self::List(element) => Some((**element).clone()),
+            Self::Map(_) => Some(Self::Text),
+            Self::History(_) => Some(Self::Job),
+            _ => None,
+        }
+    }
+
+    /// The kind of a member; `None` when it has none of that name, `Err` when it has no members at all.
+    pub(super) fn member(&self, name: &str) -> Result<Option<Self>, ()> {
+        Ok(match (self, name) {
+            (Self::Any | Self::Nothing, _) => Some(Self::Any),
+            (Self::Map(value), _) => Some((**value).clone()),
+            (Self::Identity, "id") => Some(Self::Text),
+            (Self::Job, "id" | "state" | "trigger" | "revision") => Some(Self::Text),
+            (Self::Job, "created_at" | "started_at" | "finished_at") => Some(Self::Timestamp),
+            (Self::Job, "artifacts") => Some(Self::Map(Box::new(Self::Artifact))),
+            (Self::Artifact, "checksum") => Some(Self::Text),
+            (Self::Artifact, "size") => Some(Self::Int),
+            (Self::Identity | Self::Job | Self::Artifact, _) => None,
+            _ => return Err(()),
+        })
+    }
+
+    /// The names [`Kind::member`] knows.
+    pub(super) const fn members(&self) -> &'static [&'static str] {
+        match self {
+            Self::Identity => &["id"],
+            Self::Job => &JOB_MEMBERS,
+            Self::Artifact => &["checksum", "size"],
+            _ => &[],
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any | Self::Nothing => "a value",
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Int | Self::Uint | Self::Double => "a number",
+            Self::Text => "a string",
+            Self::Bytes => "bytes",
+            Self::Timestamp => "a timestamp",
+            Self::Duration => "a duration",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+            Self::Identity => "an object",
+            Self::History(_) => "a scan's list of jobs",
+            Self::Job => "a job",
+            Self::Artifact => "an artifact",
+            Self::Scans => "`scans`",
+            Self::Vars => "`vars`",
+            Self::Secrets => "`secrets`",
+            Self::Inputs => "`inputs`",
+        })
+    }
+}
+
+/// A value as the static check sees it.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    pub(super) kind: Kind,
+    /// Whether free text that a dispatcher chose can be in it.
+    pub(super) is_tainted: bool,
+    /// Upper bound of its elements, where it can be iterated over.
+    pub(super) length: u64,
+    /// Upper bound of its bytes.
+    pub(super) bytes: u64,
+}
+
+/// Bytes assumed of a text from outside: the largest input.
+const FOREIGN_TEXT_BYTES: u64 = INPUT_CHARS as u64 * 4;
+/// Bytes of a text the service makes: ids, states, digests.
+const OWN_TEXT_BYTES: u64 = 64;
+/// Elements of a history that iteration goes over.
+const HISTORY_LENGTH: u64 = (HISTORY_JOBS + HISTORY_SUCCESSES) as u64;
+/// Artifacts assumed of one job.
+const ARTIFACTS: u64 = 100;
+
+impl Shape {
+    /// A value whose size follows from its kind.
+    pub(super) fn of(kind: Kind) -> Self {
+        let (length, bytes) = match &kind {
+            Kind::Null | Kind::Bool | Kind::Int | Kind::Uint | Kind::Double | Kind::Nothing => {
+                (0, 8)
+            }
+            Kind::Timestamp | Kind::Duration => (0, 16),
+            Kind::Text => (0, OWN_TEXT_BYTES),
+            Kind::Bytes => (0, FOREIGN_TEXT_BYTES),
+            Kind::Identity | Kind::Job | Kind::Artifact => (0, OWN_TEXT_BYTES),
+            Kind::History(_) => (HISTORY_LENGTH, OWN_TEXT_BYTES),
+            Kind::List(_) | Kind::Map(_) => (ARTIFACTS, ARTIFACTS * OWN_TEXT_BYTES),
+            Kind::Any | Kind::Scans | Kind::Vars | Kind::Secrets | Kind::Inputs => {
+                (HISTORY_LENGTH, FOREIGN_TEXT_BYTES)
+            }
+        };
+        Self {
+            kind,
+            is_tainted: false,
+            length,
+            bytes,
+        }
+    }
+
+    /// A text from outside.
+    pub(super) fn foreign_text() -> Self {
+        Self {
+            bytes: FOREIGN_TEXT_BYTES,
+            ..Self::of(Kind::Text)
+        }
+    }
+
+    /// Of a value in a list or map of this shape.
+    pub(super) fn part(&self, kind: Kind) -> Self {
+        let bytes = Self::of(kind.clone())
+            .bytes
+            .max(if matches!(self.kind, Kind::History(_)) {
+                0
+            } else {
+                self.bytes
+            });
+        Self {
+            is_tainted: self.is_tainted && can_carry_text(&kind),
+            bytes,
+            ..Self::of(kind)
+        }
+    }
+
+    /// One or the other.
+    pub(super) fn join(self, other: Self) -> Self {
+        Self {
+            kind: self.kind.join(other.kind),
+            is_tainted: self.is_tainted || other.is_tainted,
+            length: self.length.max(other.length),
+            bytes: self.bytes.max(other.bytes),
+        }
+    }
+
+    /// Taints the value if it can carry text.
+    pub(super) fn tainted(mut self, is_tainted: bool) -> Self {
+        self.is_tainted = is_tainted && can_carry_text(&self.kind);
+        self
+    }
+}
+
+/// Numbers, booleans and times cannot smuggle a command into a script.
+const fn can_carry_text(kind: &Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::Null
+            | Kind::Bool
+            | Kind::Int
+            | Kind::Uint
+            | Kind::Double
+            | Kind::Timestamp
+            | Kind::Duration
+    )
+}

@@ -1,0 +1,205 @@
+//! Threads with large stacks on which all CEL runs: its parser and evaluator recurse deeper than an ordinary thread's
+//! stack, and an overflow would end the process. Stacks are committed as they are used, so an idle sandbox is small.
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use super::error::{EngineError, EvaluationError};
+use super::explain::{self, Explanation};
+use super::value::Value;
+use super::variables::Variables;
+use super::{Expression, evaluate};
+use crate::context::Context;
+use crate::limits::SANDBOX_STACK_BYTES;
+use crate::template::Template;
+
+type Task = Box<dyn FnOnce() + Send>;
+
+/// Dedicated threads for expressions. Calls wait for their answer, which the static check bounds to about a tenth of a
+/// second per expression.
+pub struct Sandbox {
+    /// Absent only while the sandbox is dropped.
+    tasks: Option<Sender<Task>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Sandbox {
+    /// Starts so many threads, at least one.
+    ///
+    /// # Errors
+    /// The system's, when it gives no thread.
+    pub fn new(threads: usize) -> io::Result<Self> {
+        let (tasks, queue) = channel::<Task>();
+        let queue = Arc::new(Mutex::new(queue));
+        let mut sandbox = Self {
+            tasks: Some(tasks),
+            threads: Vec::new(),
+        };
+        for number in 0..threads.max(1) {
+            let queue = Arc::clone(&queue);
+            let thread = std::thread::Builder::new()
+                .name(format!("expressions-{number}"))
+                .stack_size(SANDBOX_STACK_BYTES)
+                .spawn(move || work(&queue))?;
+            sandbox.threads.push(thread);
+        }
+        Ok(sandbox)
+    }
+
+    /// The process's one sandbox of one thread, started at its first use. Parsing runs on it.
+    ///
+    /// # Errors
+    /// When no thread can be started; a later call tries again.
+    pub fn shared() -> Result<&'static Self, EngineError> {
+        static SHARED: OnceLock<Sandbox> = OnceLock::new();
+        if let Some(sandbox) = SHARED.get() {
+            return Ok(sandbox);
+        }
+        let sandbox = Self::new(1).map_err(|error| EngineError::Start {
+            reason: error.to_string(),
+        })?;
+        Ok(SHARED.get_or_init(|| sandbox))
+    }
+
+    /// Evaluates an expression.
+    ///
+    /// # Errors
+    /// The expression failed on these values, or the engine did.
+    pub fn evaluate(
+        &self,
+        expression: &Expression,
+        context: &Context,
+    ) -> Result<Value, EvaluationError> {
+        self.with(expression, context, evaluate::value)
+    }
+
+    /// Evaluates a condition.
+    ///
+    /// # Errors
+    /// As [`Sandbox::evaluate`], and when the result is neither true nor false.
+    pub fn holds(
+        &self,
+        expression: &Expression,
+        context: &Context,
+    ) -> Result<bool, EvaluationError> {
+        self.with(expression, context, evaluate::truth)
+    }
+
+    /// Evaluates a condition and tells which parts of it decided.
+    ///
+    /// # Errors
+    /// When the engine failed; an error of the expression is part of the explanation.
+    pub fn explain(
+        &self,
+        expression: &Expression,
+        context: &Context,
+    ) -> Result<Explanation, EvaluationError> {
+        self.with(expression, context, |expression, variables| {
+            Ok(explain::explain(expression, variables))
+        })
+    }
+
+    /// Evaluates many conditions in one message; the answers are in the order of the questions.
+    ///
+    /// # Errors
+    /// When the engine failed; each answer has its own error.
+    pub fn holds_all(
+        &self,
+        questions: Vec<(Expression, Context)>,
+    ) -> Result<Vec<Result<bool, EvaluationError>>, EngineError> {
+        self.run(move || {
+            questions
+                .into_iter()
+                .map(|(expression, context)| evaluate::truth(&expression, &Variables::new(context)))
+                .collect()
+        })
+    }
+
+    /// Fills a template. Substitution is single-pass: what is inserted is not looked at again.
+    ///
+    /// # Errors
+    /// The first expression that fails or yields what has no text.
+    pub fn render(
+        &self,
+        template: &Template,
+        context: &Context,
+    ) -> Result<String, EvaluationError> {
+        if let Some(text) = template.as_text() {
+            return Ok(text.to_owned());
+        }
+        let narrowed = context.narrowed(template.references());
+        let task = template.clone();
+        self.run(move || {
+            let variables = Variables::new(narrowed);
+            task.render_with(|expression| evaluate::value(expression, &variables))
+        })
+        .map_err(|source| engine_error(template.source(), source))?
+    }
+
+    fn with<T: Send + 'static>(
+        &self,
+        expression: &Expression,
+        context: &Context,
+        task: impl FnOnce(&Expression, &Variables) -> Result<T, EvaluationError> + Send + 'static,
+    ) -> Result<T, EvaluationError> {
+        let narrowed = context.narrowed(expression.references());
+        let moved = expression.clone();
+        self.run(move || task(&moved, &Variables::new(narrowed)))
+            .map_err(|source| engine_error(expression.source(), source))?
+    }
+
+    /// Runs a task on a thread and waits for its answer. A task must not call this: it would wait for itself.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let (answer, answered) = channel();
+        let task: Task = Box::new(move || {
+            // Nobody waiting any more is no concern of the thread.
+            let _unread = answer.send(task());
+        });
+        let tasks = self.tasks.as_ref().ok_or(EngineError::Broken)?;
+        tasks.send(task).map_err(|_| EngineError::Broken)?;
+        answered.recv().map_err(|_| EngineError::Broken)
+    }
+}
+
+fn engine_error(expression: &str, source: EngineError) -> EvaluationError {
+    EvaluationError::Engine {
+        expression: expression.to_owned(),
+        source,
+    }
+}
+
+/// Takes tasks until the sandbox is dropped. A task that panics drops its answer's sender, which its caller sees.
+fn work(queue: &Mutex<Receiver<Task>>) {
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match next {
+            Ok(task) => drop(catch_unwind(AssertUnwindSafe(task))),
+            Err(_) => return,
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        drop(self.tasks.take());
+        for thread in self.threads.drain(..) {
+            // The threads catch what their tasks throw, so there is nothing to learn from the result.
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("threads", &self.threads.len())
+            .finish()
+    }
+}

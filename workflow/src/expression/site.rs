@@ -1,0 +1,91 @@
+//! Where an expression stands, and what it may name there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::kind::Kind;
+use crate::dispatch::InputKind;
+
+/// The place of an expression in a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// `on.expr`: decides whether a scan starts.
+    Trigger,
+    /// `if` of a step.
+    Condition,
+    /// `if` of an artifact.
+    Artifact,
+    /// `${{ … }}` in `run`.
+    Script,
+    /// `${{ … }}` in a value of `env`.
+    Environment,
+}
+
+/// Every name, with what it stands for and whether `on.expr` sees it.
+const ROOTS: [(&str, Kind, bool); 11] = [
+    ("id", Kind::Text, false),
+    ("name", Kind::Text, false),
+    ("scans", Kind::Scans, true),
+    ("project", Kind::Identity, true),
+    ("workflow", Kind::Identity, true),
+    ("revision", Kind::Identity, true),
+    ("vars", Kind::Vars, true),
+    ("secrets", Kind::Secrets, false),
+    ("inputs", Kind::Inputs, false),
+    ("ok", Kind::Bool, false),
+    ("always", Kind::Bool, false),
+];
+
+impl Site {
+    /// How messages call it.
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Trigger => "`on.expr`",
+            Self::Condition => "a step's `if`",
+            Self::Artifact => "an artifact's `if`",
+            Self::Script => "`run`",
+            Self::Environment => "`env`",
+        }
+    }
+
+    /// Whether the result must be true or false; otherwise it is inserted into a text.
+    pub(super) const fn wants_boolean(self) -> bool {
+        match self {
+            Self::Trigger | Self::Condition | Self::Artifact => true,
+            Self::Script | Self::Environment => false,
+        }
+    }
+
+    /// The names it offers.
+    pub(super) fn roots(self) -> impl Iterator<Item = &'static str> {
+        ROOTS
+            .iter()
+            .filter(move |(_, _, in_trigger)| self.offers(*in_trigger))
+            .map(|(name, _, _)| *name)
+    }
+
+    /// What `name` stands for here; `Err` when it exists elsewhere only.
+    pub(super) fn root(self, name: &str) -> Option<Result<Kind, ()>> {
+        let (_, kind, in_trigger) = ROOTS.iter().find(|(root, _, _)| *root == name)?;
+        Some(if self.offers(*in_trigger) {
+            Ok(kind.clone())
+        } else {
+            Err(())
+        })
+    }
+
+    const fn offers(self, in_trigger: bool) -> bool {
+        match self {
+            Self::Trigger => in_trigger,
+            Self::Condition | Self::Artifact | Self::Script | Self::Environment => true,
+        }
+    }
+}
+
+/// What the workflow around an expression declares. An absent set is unknown, and nothing is checked against it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    /// Scans, with the names of their artifacts.
+    pub(crate) scans: Option<BTreeMap<String, BTreeSet<String>>>,
+    /// Inputs.
+    pub(crate) inputs: Option<BTreeMap<String, InputKind>>,
+}

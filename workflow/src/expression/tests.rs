@@ -1,0 +1,345 @@
+mod check;
+mod explain;
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use super::{EvaluationError, Expression, Sandbox, Site, Value, should_run};
+use crate::context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
+use crate::diagnostic::Code;
+use crate::dispatch::InputValue;
+use crate::limits::HISTORY_JOBS;
+use crate::random::Random;
+
+fn time(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap()
+}
+
+fn job(id: &str, state: &str) -> JobSummary {
+    JobSummary {
+        id: id.to_owned(),
+        state: state.to_owned(),
+        trigger: "cron".to_owned(),
+        revision: "r1".to_owned(),
+        created_at: time("2026-11-20T10:00:00Z"),
+        started_at: Some(time("2026-11-20T10:00:05Z")),
+        finished_at: None,
+        artifacts: BTreeMap::from([(
+            "hosts.zip".to_owned(),
+            ArtifactSummary {
+                checksum: "c1".to_owned(),
+                size: 7,
+            },
+        )]),
+    }
+}
+
+fn context() -> Context {
+    let hosts = ScanHistory {
+        size: 3,
+        jobs: vec![
+            job("j3", "running"),
+            job("j2", "succeeded"),
+            job("j1", "failed"),
+        ],
+        available: true,
+        successes: 1,
+        newest_successes: vec![BTreeMap::new()],
+    };
+    let long = ScanHistory {
+        size: 5_000,
+        jobs: (0..HISTORY_JOBS)
+            .map(|number| job(&format!("n{number}"), "failed"))
+            .chain([job("old", "succeeded")])
+            .collect(),
+        successes: 2,
+        newest_successes: vec![BTreeMap::new(); 2],
+        ..ScanHistory::default()
+    };
+    Context {
+        job: Some(JobIdentity {
+            id: "job-1".to_owned(),
+            name: "hosts".to_owned(),
+        }),
+        project: "p1".to_owned(),
+        workflow: "w1".to_owned(),
+        revision: "r1".to_owned(),
+        vars: BTreeMap::from([("TARGET".to_owned(), "example.org".to_owned())]),
+        secrets: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
+        inputs: BTreeMap::from([
+            ("text".to_owned(), InputValue::Text("a".to_owned())),
+            ("flag".to_owned(), InputValue::Bool(true)),
+        ]),
+        scans: BTreeMap::from([
+            ("hosts".to_owned(), hosts),
+            ("long".to_owned(), long),
+            ("1st".to_owned(), ScanHistory::default()),
+        ]),
+        ok: true,
+    }
+}
+
+fn evaluate(source: &str) -> Result<Value, String> {
+    let expression = Expression::parse(source, Site::Script).map_err(|error| error.to_string())?;
+    let sandbox = Sandbox::shared().unwrap();
+    sandbox
+        .evaluate(&expression, &context())
+        .map_err(|error| error.to_string())
+}
+
+fn text(text: &str) -> Result<Value, String> {
+    Ok(Value::Text(text.to_owned()))
+}
+
+#[test]
+fn names_stand_for_what_the_context_holds() {
+    for (source, expected) in [
+        ("id", text("job-1")),
+        ("name", text("hosts")),
+        ("project.id + workflow.id + revision.id", text("p1w1r1")),
+        ("vars.TARGET", text("example.org")),
+        ("vars['TARGET']", text("example.org")),
+        ("secrets.TOKEN", text("hunter2")),
+        ("inputs.text", text("a")),
+        ("inputs.flag", Ok(Value::Bool(true))),
+        ("ok && always", Ok(Value::Bool(true))),
+        (
+            "has(vars.TARGET) && !has(vars.OTHER)",
+            Ok(Value::Bool(true)),
+        ),
+        (
+            "'TARGET' in vars && !('OTHER' in vars)",
+            Ok(Value::Bool(true)),
+        ),
+        ("has(vars.OTHER) ? vars.OTHER : 'default'", text("default")),
+        (
+            "vars.OTHER",
+            Err("expression `vars.OTHER`: there is no `vars.OTHER`".to_owned()),
+        ),
+    ] {
+        assert_eq!(evaluate(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn scans_are_lists_of_jobs_with_answers() {
+    for (source, expected) in [
+        ("scans.hosts[0].id", text("j3")),
+        (
+            "scans.hosts.filter(j, j.state == 'succeeded')[0].id",
+            text("j2"),
+        ),
+        ("scans[name][1].id", text("j2")),
+        (
+            "size(scans.hosts) == scans.hosts.size()",
+            Ok(Value::Bool(true)),
+        ),
+        ("scans.hosts.size()", Ok(Value::Int(3))),
+        (
+            "scans.hosts.is_available() && scans.hosts.has_diff()",
+            Ok(Value::Bool(true)),
+        ),
+        ("scans['1st'].is_available()", Ok(Value::Bool(false))),
+        ("scans.long.has_diff('x.zip')", Ok(Value::Bool(false))),
+        ("scans.hosts[0].artifacts['hosts.zip'].checksum", text("c1")),
+        (
+            "scans.hosts[0].artifacts['hosts.zip'].size",
+            Ok(Value::Int(7)),
+        ),
+        (
+            "scans.hosts[0].created_at < scans.hosts[0].started_at",
+            Ok(Value::Bool(true)),
+        ),
+        ("scans.hosts[0].finished_at == null", Ok(Value::Bool(true))),
+        ("scans.hosts[0] == scans.hosts[0]", Ok(Value::Bool(true))),
+        (
+            "scans.hosts.exists_one(j, j.state == 'failed')",
+            Ok(Value::Bool(true)),
+        ),
+        ("scans.hosts.map(j, j.id).size()", Ok(Value::Int(3))),
+    ] {
+        assert_eq!(evaluate(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn long_histories_are_counted_whole_and_read_in_part() {
+    assert_eq!(evaluate("scans.long.size()"), Ok(Value::Int(5_000)));
+    assert_eq!(evaluate("scans.long[99].id"), text("n99"));
+    assert_eq!(
+        evaluate("scans.long[100].id"),
+        Err("expression `scans.long[100].id`: scans.long[100]: only the newest 100 jobs can be read".to_owned())
+    );
+    assert_eq!(
+        evaluate("scans.hosts[3].id"),
+        Err("expression `scans.hosts[3].id`: scans.hosts[3]: there are 3 jobs".to_owned())
+    );
+    assert!(evaluate("scans.hosts[-1].id").is_err());
+    assert_eq!(
+        evaluate("scans.long.filter(j, j.state == 'succeeded')[0].id"),
+        text("old")
+    );
+}
+
+#[test]
+fn a_scan_as_a_result_is_its_list_of_jobs() {
+    let expression = Expression::parse("dyn(scans.hosts)", Site::Script).unwrap();
+    let value = Sandbox::shared()
+        .unwrap()
+        .evaluate(&expression, &context())
+        .unwrap();
+    assert_eq!(value.to_json()[1]["id"], "j2");
+    assert_eq!(value.to_json()[1]["artifacts"]["hosts.zip"]["size"], 7);
+}
+
+#[test]
+fn errors_do_not_show_the_values_of_operands() {
+    let shown = evaluate("dyn(secrets.TOKEN) + 1").unwrap_err();
+    assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
+fn the_deepest_accepted_expression_is_evaluated() {
+    let deep = vec!["1"; 60].join("+");
+    assert_eq!(evaluate(&deep), Ok(Value::Int(60)));
+    let both = vec!["ok"; 64].join(" && ");
+    assert_eq!(evaluate(&both), Ok(Value::Bool(true)));
+}
+
+#[test]
+fn a_step_runs_while_nothing_failed_or_always() {
+    let sandbox = Sandbox::new(2).unwrap();
+    let condition = |source: &str| Expression::parse(source, Site::Condition).unwrap();
+    for ok in [true, false] {
+        let context = Context { ok, ..context() };
+        let runs = |condition: Option<&Expression>| should_run(condition, &context, &sandbox);
+        assert_eq!(runs(None), Ok(ok));
+        assert_eq!(runs(Some(&condition("inputs.flag"))), Ok(ok));
+        assert_eq!(runs(Some(&condition("!inputs.flag"))), Ok(false));
+        assert_eq!(runs(Some(&condition(" always "))), Ok(true));
+        assert_eq!(
+            runs(Some(&condition("always && inputs.flag"))),
+            Ok(ok),
+            "only the bare word is special"
+        );
+    }
+}
+
+#[test]
+fn a_condition_that_is_neither_true_nor_false_is_an_error() {
+    let condition = Expression::parse("dyn(vars.TARGET)", Site::Condition).unwrap();
+    let error = Sandbox::shared()
+        .unwrap()
+        .holds(&condition, &context())
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            EvaluationError::NotBoolean {
+                found: "a string",
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn one_message_answers_many_questions() {
+    let condition = |source: &str| Expression::parse(source, Site::Trigger).unwrap();
+    let questions = vec![
+        (condition("scans.hosts.is_available()"), context()),
+        (condition("vars.NONE == ''"), context()),
+        (condition("!scans.hosts.has_diff()"), context()),
+    ];
+    let answers = Sandbox::shared().unwrap().holds_all(questions).unwrap();
+    assert_eq!(answers[0], Ok(true));
+    assert!(answers[1].is_err());
+    assert_eq!(answers[2], Ok(false));
+}
+
+#[test]
+fn a_task_that_panics_leaves_the_thread_alive() {
+    let sandbox = Sandbox::new(1).unwrap();
+    assert!(
+        sandbox
+            .run(|| std::panic::resume_unwind(Box::new("on purpose")))
+            .map(|()| 0)
+            .is_err()
+    );
+    assert_eq!(sandbox.run(|| 7), Ok(7));
+}
+
+#[test]
+fn no_text_panics_or_hangs() {
+    let mut random = Random::new(1);
+    let words = [
+        "scans",
+        ".",
+        "hosts",
+        "[",
+        "]",
+        "(",
+        ")",
+        "'a'",
+        "\"",
+        "&&",
+        "||",
+        "!",
+        "1",
+        "0u",
+        "1.5",
+        "x",
+        ",",
+        "filter",
+        "map",
+        "all",
+        "has",
+        "size",
+        "vars",
+        "ok",
+        "==",
+        "<",
+        "?",
+        ":",
+        "{",
+        "}",
+        "in",
+        "\\",
+        "r'",
+        "b'",
+        "'''",
+        "matches",
+        "ä",
+        "\u{202e}",
+        "\0",
+        "-",
+        "+",
+        "is_available",
+        "timestamp",
+        "9223372036854775807",
+        " ",
+        "\n",
+        "//",
+        "`",
+    ];
+    let sandbox = Sandbox::shared().unwrap();
+    for _ in 0..1_500 {
+        let length = random.below(14);
+        let source: String = (0..length).map(|_| random.pick(&words)).collect();
+        match Expression::parse(&source, Site::Script) {
+            Ok(expression) => drop(sandbox.explain(&expression, &context()).unwrap()),
+            Err(error) => {
+                assert!(!error.faults().is_empty());
+                for fault in error.faults() {
+                    assert!(
+                        source.get(fault.range.clone()).is_some(),
+                        "{source:?} {fault:?}"
+                    );
+                    assert_ne!(fault.code, Code::EngineUnavailable, "{source:?}");
+                }
+            }
+        }
+    }
+}

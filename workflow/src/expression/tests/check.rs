@@ -1,0 +1,142 @@
+//! What is refused when an expression is loaded, and what is learnt about it.
+
+use crate::diagnostic::Code;
+use crate::expression::{Expression, Site};
+use crate::limits::EXPRESSION_BYTES;
+
+/// The codes and places of an expression's faults.
+fn faults(source: &str, site: Site) -> Vec<(Code, String)> {
+    match Expression::parse(source, site) {
+        Ok(_) => Vec::new(),
+        Err(error) => error
+            .faults()
+            .iter()
+            .map(|fault| {
+                (
+                    fault.code,
+                    source.get(fault.range.clone()).unwrap().to_owned(),
+                )
+            })
+            .collect(),
+    }
+}
+
+#[test]
+fn faults_are_found_with_their_place() {
+    for (source, code, place) in [
+        ("", Code::ExpressionSyntax, ""),
+        ("1 +", Code::ExpressionSyntax, ""),
+        ("ok &&& ok", Code::ExpressionSyntax, "&"),
+        ("nope && ok", Code::UnknownReference, "nope"),
+        ("scans.a[0].staet == ''", Code::UnknownReference, "staet"),
+        ("scans.a.state == ''", Code::UnknownReference, "state"),
+        ("project.name == ''", Code::UnknownReference, "name"),
+        ("scans.a.hasdiff()", Code::UnknownReference, "hasdiff"),
+        ("type(ok) == bool(ok)", Code::UnknownReference, "type"),
+        ("Thing{a: 1} == null", Code::UnknownReference, "{a: 1}"),
+        ("vars.A.size == 1", Code::UnknownReference, "size"),
+        ("vars == null", Code::DynamicName, "vars"),
+        ("secrets[name] == ''", Code::DynamicName, "name"),
+        (
+            "vars.A.matches(vars.B)",
+            Code::ExpressionTooCostly,
+            "vars.B",
+        ),
+        ("vars.A.matches('[')", Code::InvalidValue, "'['"),
+        ("ok == 'true'", Code::ExpressionType, "ok == 'true'"),
+        ("1 && ok", Code::ExpressionType, "1"),
+        ("size(1) == 1", Code::ExpressionType, "size(1)"),
+        ("vars.A.all(x, ok)", Code::ExpressionType, "vars.A"),
+        ("id", Code::ExpressionType, "id"),
+        ("scans.a", Code::ExpressionType, "scans.a"),
+        (
+            "scans.a.map(x, x.id)",
+            Code::ExpressionType,
+            "scans.a.map(x, x.id)",
+        ),
+    ] {
+        assert_eq!(
+            faults(source, Site::Condition),
+            [(code, place.to_owned())],
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn each_place_offers_its_names() {
+    for name in [
+        "id",
+        "name",
+        "secrets.A",
+        "inputs.a",
+        "string(ok)",
+        "string(always)",
+    ] {
+        let source = format!("{name} != ''");
+        assert_eq!(faults(&source, Site::Condition), [], "{source}");
+        assert_eq!(faults(&source, Site::Trigger).len(), 1, "{source}");
+    }
+    for name in [
+        "project.id",
+        "workflow.id",
+        "revision.id",
+        "vars.A",
+        "scans.a[0].id",
+    ] {
+        let source = format!("{name} != ''");
+        assert_eq!(faults(&source, Site::Trigger), [], "{source}");
+    }
+}
+
+#[test]
+fn what_could_take_long_is_refused() {
+    let nested = "scans.a.all(a, scans.a.all(b, scans.a.all(c, a.id == b.id)))";
+    assert_eq!(
+        faults(nested, Site::Trigger)[0].0,
+        Code::ExpressionTooCostly
+    );
+    let patterns = "scans.a.all(a, scans.a.all(b, a.id.matches('x')))";
+    assert_eq!(
+        faults(patterns, Site::Trigger)[0].0,
+        Code::ExpressionTooCostly
+    );
+    let large = "size(scans.a.map(x, vars.A + vars.A)) > 1";
+    assert_eq!(faults(large, Site::Trigger)[0].0, Code::ExpressionTooCostly);
+    let long = format!("{}1 == 1", " ".repeat(EXPRESSION_BYTES));
+    assert_eq!(faults(&long, Site::Trigger)[0].0, Code::ExpressionTooLarge);
+    for deep in [
+        vec!["1"; 100].join("+") + " == 1",
+        format!("dyn(vars.A){}", "[0]".repeat(200)),
+        format!("dyn(vars.A){}", ".a".repeat(400)),
+        "ok ? ok : ".repeat(80) + "ok",
+        format!("{}1{}", "[".repeat(300), "]".repeat(300)),
+    ] {
+        assert_eq!(
+            faults(&deep, Site::Script)[0].0,
+            Code::ExpressionTooLarge,
+            "{deep}"
+        );
+    }
+    let two =
+        "scans.a.exists(a, scans.b.exists(b, a.revision == b.revision && b.state == 'succeeded'))";
+    assert_eq!(faults(two, Site::Trigger), [], "two levels are affordable");
+}
+
+#[test]
+fn references_are_what_is_named() {
+    let source = "scans.a.has_diff() && scans['b'][0].id == vars.V && secrets.S != inputs['i'] && scans.a.all(x, x.id != '')";
+    let expression = Expression::parse(source, Site::Condition).unwrap();
+    let references = expression.references();
+    let names = |names: &std::collections::BTreeSet<String>| {
+        names.iter().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&references.scans), "a b");
+    assert_eq!(names(&references.vars), "V");
+    assert_eq!(names(&references.secrets), "S");
+    assert_eq!(names(&references.inputs), "i");
+    assert!(!references.any_scan && !references.any_input);
+    assert!(references.woken_by("a") && !references.woken_by("c"));
+    let any = Expression::parse("scans[vars.V].is_available()", Site::Trigger).unwrap();
+    assert!(any.references().any_scan && any.references().woken_by("c"));
+}

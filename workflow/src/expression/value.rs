@@ -1,0 +1,203 @@
+//! The result of an evaluation as plain data.
+
+use std::collections::BTreeMap;
+
+use cel_interpreter::common::types::{
+    CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelList, CelMap, CelNull, CelString,
+    CelTimestamp, CelUInt,
+};
+use cel_interpreter::common::value::Val;
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+
+use super::history::{History, Job};
+use crate::context::JobSummary;
+
+/// What an expression yields.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// A number with a fraction.
+    Double(f64),
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A moment.
+    Timestamp(DateTime<Utc>),
+    /// A stretch of time.
+    Duration(TimeDelta),
+    /// Values in order. A scan is the list of its jobs.
+    List(Vec<Value>),
+    /// Values by name. A job is the map of its members.
+    Map(BTreeMap<String, Value>),
+}
+
+impl Value {
+    /// How messages call it.
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Int(_) | Self::Uint(_) | Self::Double(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::Bytes(_) => "bytes",
+            Self::Timestamp(_) => "a timestamp",
+            Self::Duration(_) => "a duration",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+        }
+    }
+
+    /// The text a template inserts; `None` for bytes, lists and maps. Null is empty.
+    pub fn to_text(&self) -> Option<String> {
+        Some(match self {
+            Self::Null => String::new(),
+            Self::Bool(value) => value.to_string(),
+            Self::Int(value) => value.to_string(),
+            Self::Uint(value) => value.to_string(),
+            Self::Double(value) => value.to_string(),
+            Self::Text(text) => text.clone(),
+            Self::Timestamp(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true),
+            Self::Duration(duration) => seconds(*duration),
+            Self::Bytes(_) | Self::List(_) | Self::Map(_) => return None,
+        })
+    }
+
+    /// The value as JSON, for people and programs that look at it.
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Bool(value) => (*value).into(),
+            Self::Int(value) => (*value).into(),
+            Self::Uint(value) => (*value).into(),
+            Self::Double(value) => (*value).into(),
+            Self::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
+            Self::Text(_) | Self::Timestamp(_) | Self::Duration(_) => self.to_text().into(),
+            Self::List(values) => values.iter().map(Self::to_json).collect(),
+            Self::Map(values) => values
+                .iter()
+                .map(|(name, value)| (name.clone(), value.to_json()))
+                .collect(),
+        }
+    }
+
+    /// Takes a value out of CEL; `Err` names a type that has no counterpart.
+    pub(super) fn from_cel(value: &dyn Val) -> Result<Self, String> {
+        if let Some(value) = value.downcast_ref::<CelBool>() {
+            return Ok(Self::Bool(*value.inner()));
+        }
+        if let Some(value) = value.downcast_ref::<CelInt>() {
+            return Ok(Self::Int(*value.inner()));
+        }
+        if let Some(value) = value.downcast_ref::<CelUInt>() {
+            return Ok(Self::Uint(*value.inner()));
+        }
+        if let Some(value) = value.downcast_ref::<CelDouble>() {
+            return Ok(Self::Double(*value.inner()));
+        }
+        if let Some(text) = value.downcast_ref::<CelString<'_>>() {
+            return Ok(Self::Text(text.inner().to_owned()));
+        }
+        if let Some(bytes) = value.downcast_ref::<CelBytes<'_>>() {
+            return Ok(Self::Bytes(bytes.inner().to_vec()));
+        }
+        if let Some(time) = value.downcast_ref::<CelTimestamp>() {
+            return Ok(Self::Timestamp(time.inner().with_timezone(&Utc)));
+        }
+        if let Some(duration) = value.downcast_ref::<CelDuration>() {
+            return Ok(Self::Duration(*duration.inner()));
+        }
+        if value.downcast_ref::<CelNull>().is_some() {
+            return Ok(Self::Null);
+        }
+        if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+            return list
+                .inner()
+                .iter()
+                .map(|value| Self::from_cel(value.as_ref()))
+                .collect::<Result<_, _>>()
+                .map(Self::List);
+        }
+        if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+            let mut values = BTreeMap::new();
+            for (key, value) in map.inner() {
+                values.insert(key_text(key)?, Self::from_cel(value.as_ref())?);
+            }
+            return Ok(Self::Map(values));
+        }
+        if let Some(history) = value.downcast_ref::<History>() {
+            return Ok(Self::List(
+                history
+                    .jobs()
+                    .iter()
+                    .map(|job| job_value(job.summary()))
+                    .collect(),
+            ));
+        }
+        if let Some(job) = value.downcast_ref::<Job>() {
+            return Ok(job_value(job.summary()));
+        }
+        Err(value.get_type().name().to_owned())
+    }
+}
+
+fn key_text(key: &cel_interpreter::common::types::CelMapKey<'_>) -> Result<String, String> {
+    let value = Value::from_cel(key.inner())?;
+    value.to_text().ok_or_else(|| value.label().to_owned())
+}
+
+fn job_value(job: &JobSummary) -> Value {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let time = |time: Option<DateTime<Utc>>| time.map_or(Value::Null, Value::Timestamp);
+    let artifacts = job.artifacts.iter().map(|(name, artifact)| {
+        let size = i64::try_from(artifact.size).unwrap_or(i64::MAX);
+        let members = [
+            ("checksum".to_owned(), text(&artifact.checksum)),
+            ("size".to_owned(), Value::Int(size)),
+        ];
+        (name.clone(), Value::Map(members.into()))
+    });
+    let members = [
+        ("id", text(&job.id)),
+        ("state", text(&job.state)),
+        ("trigger", text(&job.trigger)),
+        ("revision", text(&job.revision)),
+        ("created_at", Value::Timestamp(job.created_at)),
+        ("started_at", time(job.started_at)),
+        ("finished_at", time(job.finished_at)),
+        ("artifacts", Value::Map(artifacts.collect())),
+    ];
+    Value::Map(
+        members
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
+}
+
+/// Seconds with their fraction, as CEL writes durations: `90s`, `0.5s`.
+fn seconds(duration: TimeDelta) -> String {
+    let sign = if duration < TimeDelta::zero() {
+        "-"
+    } else {
+        ""
+    };
+    let positive = duration.abs();
+    let nanos = positive.subsec_nanos();
+    if nanos == 0 {
+        return format!("{sign}{}s", positive.num_seconds());
+    }
+    let fraction = format!("{nanos:09}");
+    format!(
+        "{sign}{}.{}s",
+        positive.num_seconds(),
+        fraction.trim_end_matches('0')
+    )
+}

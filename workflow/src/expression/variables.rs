@@ -1,0 +1,167 @@
+//! A context as the variables of CEL.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use cel_interpreter::ExecutionError;
+use cel_interpreter::common::traits::{Container, Indexer};
+use cel_interpreter::common::types::{CelBool, CelString, Type};
+use cel_interpreter::common::value::{CowVal, StaticVal, Val};
+use cel_interpreter::context::VariableResolver;
+
+use super::history::{Scans, name_of};
+use crate::context::Context;
+use crate::dispatch::InputValue;
+
+static TABLE_TYPE: Type = Type::new_unspecified_type("table");
+
+/// What the names of an expression stand for.
+pub(super) struct Variables {
+    id: Option<CelString<'static>>,
+    name: Option<CelString<'static>>,
+    project: Table,
+    workflow: Table,
+    revision: Table,
+    vars: Table,
+    secrets: Table,
+    inputs: Table,
+    scans: Scans,
+    ok: CelBool,
+    always: CelBool,
+}
+
+impl Variables {
+    pub(super) fn new(context: Context) -> Self {
+        let texts = |label: &'static str, values: BTreeMap<String, String>| {
+            let entries = values
+                .into_iter()
+                .map(|(name, value)| (name, Entry::Text(CelString::from(value))))
+                .collect();
+            Table { label, entries }
+        };
+        let identity =
+            |label: &'static str, id: String| texts(label, BTreeMap::from([("id".to_owned(), id)]));
+        let inputs = context
+            .inputs
+            .into_iter()
+            .map(|(name, value)| match value {
+                InputValue::Text(text) => (name, Entry::Text(CelString::from(text))),
+                InputValue::Bool(value) => (name, Entry::Bool(CelBool::from(value))),
+            })
+            .collect();
+        let (id, name) = context
+            .job
+            .map(|job| (CelString::from(job.id), CelString::from(job.name)))
+            .unzip();
+        Self {
+            id,
+            name,
+            project: identity("project", context.project),
+            workflow: identity("workflow", context.workflow),
+            revision: identity("revision", context.revision),
+            vars: texts("vars", context.vars),
+            secrets: texts("secrets", context.secrets),
+            inputs: Table {
+                label: "inputs",
+                entries: inputs,
+            },
+            scans: Scans::new(context.scans),
+            ok: CelBool::from(context.ok),
+            always: CelBool::from(true),
+        }
+    }
+}
+
+impl VariableResolver for Variables {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let value: &dyn Val = match variable {
+            "id" => self.id.as_ref()?,
+            "name" => self.name.as_ref()?,
+            "project" => &self.project,
+            "workflow" => &self.workflow,
+            "revision" => &self.revision,
+            "vars" => &self.vars,
+            "secrets" => &self.secrets,
+            "inputs" => &self.inputs,
+            "scans" => &self.scans,
+            "ok" => &self.ok,
+            "always" => &self.always,
+            _ => return None,
+        };
+        Some(CowVal::Borrowed(value))
+    }
+}
+
+/// Values by name, which know what they are called when one is missing.
+#[derive(Debug, Clone)]
+struct Table {
+    label: &'static str,
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Clone)]
+enum Entry {
+    Text(CelString<'static>),
+    Bool(CelBool),
+}
+
+impl Val for Table {
+    fn get_type(&self) -> &Type {
+        &TABLE_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &TABLE_TYPE
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Table {}
+
+impl Indexer for Table {
+    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let name = name_of(index, self.label)?;
+        match self.entries.get(name) {
+            Some(Entry::Text(text)) => Ok(CowVal::Borrowed(text)),
+            Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
+            None => Err(ExecutionError::no_such_key(&format!(
+                "{}.{name}",
+                self.label
+            ))),
+        }
+    }
+
+    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        Ok(self.get(index)?.into_owned())
+    }
+}
+
+impl Container for Table {
+    fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
+        Ok(self.entries.contains_key(name_of(value, self.label)?))
+    }
+}

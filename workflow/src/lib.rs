@@ -1,0 +1,40 @@
+//! The language: what a workflow file may say, what is wrong with one, and what its expressions mean.
+//!
+//! Pure: text and values come in, the model and diagnostics go out. The package knows no file, no clock, no network
+//! and no async runtime; daemon, runner and command use it alike, so that all of them give the same answer.
+
+mod context;
+pub mod cron;
+mod definition;
+mod diagnostic;
+mod digest;
+mod dispatch;
+mod duration;
+pub mod expression;
+pub mod limits;
+mod names;
+mod parse;
+mod position;
+#[cfg(test)]
+mod random;
+mod report;
+mod schema;
+mod template;
+mod yaml;
+
+pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
+pub use cron::Cron;
+pub use definition::{
+    Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, Variable, Workflow,
+};
+pub use diagnostic::{Code, Diagnostic, Severity, render};
+pub use digest::ScanDigest;
+pub use dispatch::{Dispatch, Input, InputError, InputKind, InputProblem, InputValue};
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use expression::{
+    EvaluationError, Expression, ExpressionError, References, Sandbox, Site, should_run,
+};
+pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
+pub use parse::{Parsed, TemplatePolicy, parse};
+pub use schema::json_schema;
+pub use template::Template;

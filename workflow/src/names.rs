@@ -1,0 +1,332 @@
+//! The names of the language and their rules. A name that exists has passed its rule; nobody checks again.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, VARIABLE_NAME_BYTES};
+
+/// Words that CEL keeps for itself: a member of such a name cannot be written with a dot.
+const CEL_KEYWORDS: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// The name of a scan: letters, digits and `_`, unique in its workflow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ScanName(String);
+
+/// Why a text is no name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// Nothing is no name.
+    #[error("{what} must not be empty")]
+    Empty {
+        /// What was to be named, with its article.
+        what: &'static str,
+    },
+    /// Too long.
+    #[error("{what} has at most {limit} characters")]
+    TooLong {
+        /// What was to be named, with its article.
+        what: &'static str,
+        /// The bound.
+        limit: usize,
+    },
+    /// A character the rule does not allow.
+    #[error("{what} consists of {allowed}, `{character}` is none of them")]
+    Character {
+        /// What was to be named, with its article.
+        what: &'static str,
+        /// The rule.
+        allowed: &'static str,
+        /// The first offending character.
+        character: char,
+    },
+    /// A digit at the start.
+    #[error("{what} must not start with a digit")]
+    LeadingDigit {
+        /// What was to be named, with its article.
+        what: &'static str,
+    },
+    /// A word of the expression language.
+    #[error("`{word}` is a word of the expression language and cannot be {what}")]
+    Keyword {
+        /// What was to be named, with its article.
+        what: &'static str,
+        /// The word.
+        word: String,
+    },
+    /// A name that file systems give a meaning.
+    #[error("`{word}` cannot be {what}")]
+    Reserved {
+        /// What was to be named, with its article.
+        what: &'static str,
+        /// The name.
+        word: String,
+    },
+}
+
+impl ScanName {
+    /// Takes a scan name.
+    ///
+    /// # Errors
+    /// Says which rule the text breaks.
+    pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
+        let name = name.into();
+        const WHAT: &str = "a scan name";
+        check(
+            &name,
+            WHAT,
+            SCAN_NAME_BYTES,
+            "letters, digits and `_`",
+            |c| c.is_ascii_alphanumeric() || c == '_',
+        )?;
+        Ok(Self(name))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether expressions can write `scans.NAME`; otherwise `scans["NAME"]` is needed.
+    pub fn is_dotted(&self) -> bool {
+        !self.0.starts_with(|c: char| c.is_ascii_digit()) && !is_keyword(&self.0)
+    }
+}
+
+impl fmt::Display for ScanName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Borrow<str> for ScanName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for ScanName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for ScanName {
+    type Err = NameError;
+
+    fn from_str(name: &str) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
+
+impl TryFrom<String> for ScanName {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
+
+impl From<ScanName> for String {
+    fn from(name: ScanName) -> Self {
+        name.0
+    }
+}
+
+/// Checks the name of a project variable, secret or dispatch input. `what` is how messages call it, with its article:
+/// `a variable name`.
+///
+/// # Errors
+/// Says which rule the text breaks.
+pub fn check_variable_name(what: &'static str, name: &str) -> Result<(), NameError> {
+    check(
+        name,
+        what,
+        VARIABLE_NAME_BYTES,
+        "letters, digits and `_`",
+        |c| c.is_ascii_alphanumeric() || c == '_',
+    )?;
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(NameError::LeadingDigit { what });
+    }
+    if is_keyword(name) {
+        return Err(NameError::Keyword {
+            what,
+            word: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Checks the name of an environment variable.
+///
+/// # Errors
+/// Says which rule the text breaks.
+pub(crate) fn check_environment_name(name: &str) -> Result<(), NameError> {
+    const WHAT: &str = "an environment name";
+    check(
+        name,
+        WHAT,
+        SCAN_NAME_BYTES,
+        "letters, digits and `_`",
+        |c| c.is_ascii_alphanumeric() || c == '_',
+    )?;
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(NameError::LeadingDigit { what: WHAT });
+    }
+    Ok(())
+}
+
+/// Checks the name of an artifact.
+///
+/// # Errors
+/// Says which rule the text breaks.
+pub fn check_artifact_name(name: &str) -> Result<(), NameError> {
+    const WHAT: &str = "an artifact name";
+    check(
+        name,
+        WHAT,
+        ARTIFACT_NAME_BYTES,
+        "ASCII letters, digits, `-`, `_` and `.`",
+        |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'),
+    )?;
+    if matches!(name, "." | "..") {
+        return Err(NameError::Reserved {
+            what: WHAT,
+            word: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn check(
+    name: &str,
+    what: &'static str,
+    limit: usize,
+    allowed: &'static str,
+    is_allowed: impl Fn(char) -> bool,
+) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty { what });
+    }
+    if let Some(character) = name.chars().find(|c| !is_allowed(*c)) {
+        return Err(NameError::Character {
+            what,
+            allowed,
+            character,
+        });
+    }
+    if name.len() > limit {
+        return Err(NameError::TooLong { what, limit });
+    }
+    Ok(())
+}
+
+fn is_keyword(name: &str) -> bool {
+    CEL_KEYWORDS.contains(&name)
+}
+
+/// The known name that `given` most likely means, if any is close enough to be worth suggesting.
+pub(crate) fn closest<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    const CLOSE_ENOUGH: f64 = 0.75;
+    // The comparison is quadratic in the length; nobody mistypes a name this long.
+    if given.len() > VARIABLE_NAME_BYTES {
+        return None;
+    }
+    let given = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&given, &name.to_lowercase()), name))
+        .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scan_names_follow_the_specification() {
+        for good in ["a", "A_9", "1st", "for", "_"] {
+            assert!(ScanName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a-b", "a.b", "ä", "a b", "a/b"] {
+            assert!(ScanName::new(bad).is_err(), "{bad}");
+        }
+        assert!(ScanName::new("x".repeat(SCAN_NAME_BYTES + 1)).is_err());
+        assert!(!ScanName::new("1st").unwrap().is_dotted());
+        assert!(!ScanName::new("for").unwrap().is_dotted());
+        assert!(ScanName::new("first").unwrap().is_dotted());
+    }
+
+    #[test]
+    fn a_stored_scan_name_is_checked_when_read() {
+        assert!(serde_json::from_str::<ScanName>("\"a-b\"").is_err());
+        assert_eq!(
+            serde_json::from_str::<ScanName>("\"ab\"").unwrap().as_str(),
+            "ab"
+        );
+    }
+
+    #[test]
+    fn variable_names_are_no_keywords_and_start_with_no_digit() {
+        for good in ["A", "_x", "TARGET_2"] {
+            assert!(check_variable_name("an input name", good).is_ok(), "{good}");
+        }
+        for bad in ["", "2x", "in", "true", "a-b"] {
+            assert!(check_variable_name("an input name", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn artifact_names_cannot_leave_their_folder() {
+        for good in ["report.zip", "a-b_c", "..."] {
+            assert!(check_artifact_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", "a/b", "ä.zip", "a b"] {
+            assert!(check_artifact_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_typing_error_finds_its_name() {
+        assert_eq!(
+            closest("artefacts", ["artifacts", "steps", "on"]),
+            Some("artifacts")
+        );
+        assert_eq!(
+            closest("Steps", ["artifacts", "steps", "on"]),
+            Some("steps")
+        );
+        assert_eq!(closest("zzz", ["artifacts", "steps", "on"]), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! From a file's text to the model. Reads the YAML tree by hand, so that every error of a file is told at once and each
+//! at its place.
+
+mod artifact;
+pub(crate) mod keys;
+mod object;
+mod scan;
+mod step;
+#[cfg(test)]
+mod tests;
+mod text;
+mod triggers;
+mod variables;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::definition::{Scan, Variable, Workflow};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::dispatch::InputKind;
+use crate::expression::{Names, Sandbox, Site};
+use crate::limits::{FILE_BYTES, TITLE_CHARS};
+use crate::names::ScanName;
+use crate::position::Span;
+use crate::report::Report;
+use crate::yaml::{self, Content, Entry, Node};
+
+use object::Object;
+
+/// A valid file.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    /// What it says.
+    pub workflow: Workflow,
+    /// What is worth a second look.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// What becomes of free text that is pasted into a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TemplatePolicy {
+    /// A warning.
+    #[default]
+    Warn,
+    /// An error.
+    Deny,
+}
+
+/// Parses one workflow file; `file` is the name that messages show. The whole work runs as one task on the sandbox's
+/// thread.
+///
+/// # Errors
+/// All errors of the file at once, with its warnings, in the order of the file.
+pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut report = Report::new(file, "");
+    if text.len() > FILE_BYTES {
+        let message = format!(
+            "the file has {} bytes; at most {FILE_BYTES} are allowed",
+            text.len()
+        );
+        report.error(Span::default(), Code::FileTooLarge, message);
+        return Err(report.finish());
+    }
+    let (owned_file, owned_text) = (file.to_owned(), text.to_owned());
+    let parsed = Sandbox::shared()
+        .and_then(|sandbox| sandbox.run(move || parse_here(&owned_file, &owned_text, policy)));
+    parsed.unwrap_or_else(|error| {
+        report.error(Span::default(), Code::EngineUnavailable, error.to_string());
+        Err(report.finish())
+    })
+}
+
+fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut reader = Reader {
+        report: Report::new(file, text),
+        policy,
+    };
+    let workflow = yaml::build(text, &mut reader.report).and_then(|root| reader.workflow(&root));
+    match workflow {
+        Some(workflow) if !reader.report.has_errors() => Ok(Parsed {
+            workflow,
+            warnings: reader.report.finish(),
+        }),
+        Some(_) | None => {
+            if !reader.report.has_errors() {
+                reader
+                    .report
+                    .error(Span::default(), Code::Empty, "the file is empty")
+                    .hint("a workflow has at least `scans:` with one scan");
+            }
+            Err(reader.report.finish())
+        }
+    }
+}
+
+/// Reads the tree. Its functions give what could be read and report what could not.
+struct Reader<'t> {
+    report: Report<'t>,
+    policy: TemplatePolicy,
+}
+
+impl Reader<'_> {
+    fn workflow(&mut self, root: &Rc<Node>) -> Option<Workflow> {
+        if root.is_null() {
+            return None;
+        }
+        let object = Object::of(root, "a workflow", &mut self.report)?;
+        object.check_keys(&keys::WORKFLOW, &mut self.report);
+        let name = object.get("name").and_then(|entry| self.title(entry));
+        let description = object
+            .get("description")
+            .and_then(|entry| self.text(&entry.value, "`description`"));
+        if let Some(entry) = object.get("$schema") {
+            self.text(&entry.value, "`$schema`");
+        }
+        let Some(scans) = object.get("scans") else {
+            self.report
+                .error(object.head(), Code::MissingKey, "a workflow needs `scans`")
+                .hint("write `scans:` with one scan below it");
+            return None;
+        };
+        let scans = self.scans(scans, object.get("env"))?;
+        let env = scans.1;
+        Some(Workflow::new(
+            name,
+            description.map(str::to_owned),
+            env,
+            scans.0,
+        ))
+    }
+
+    fn scans(
+        &mut self,
+        entry: &Entry,
+        env: Option<&Entry>,
+    ) -> Option<(Vec<Scan>, Arc<[Variable]>)> {
+        let Content::Map(entries) = &entry.value.content else {
+            self.wrong_type(entry, "`scans`", "an object of scans");
+            return None;
+        };
+        if entries.is_empty() {
+            self.report
+                .error(entry.value.span, Code::Empty, "`scans` is empty")
+                .hint("a workflow has at least one scan");
+        }
+        let scans = declared_scans(entries);
+        let triggers: Vec<_> = entries
+            .iter()
+            .map(|entry| self.triggers_of(entry, &scans))
+            .collect();
+        let inputs: Vec<BTreeMap<String, InputKind>> = triggers
+            .iter()
+            .map(|triggers| {
+                triggers
+                    .as_ref()
+                    .map(triggers::input_kinds)
+                    .unwrap_or_default()
+            })
+            .collect();
+        let shared = Names {
+            scans: Some(scans.clone()),
+            inputs: Some(common(&inputs)),
+        };
+        let env: Arc<[Variable]> = env
+            .map(|env| self.variables(env, Site::Environment, &shared))
+            .unwrap_or_default()
+            .into();
+        let mut read = Vec::new();
+        for ((entry, triggers), inputs) in entries.iter().zip(triggers).zip(inputs) {
+            let names = Names {
+                scans: Some(scans.clone()),
+                inputs: Some(inputs),
+            };
+            read.extend(self.scan(entry, triggers, Arc::clone(&env), &names));
+        }
+        Some((read, env))
+    }
+
+    fn title(&mut self, entry: &Entry) -> Option<String> {
+        let text = self.text(&entry.value, "`name`")?;
+        if text.trim().is_empty()
+            || text.chars().count() > TITLE_CHARS
+            || text.contains(char::is_control)
+        {
+            let message = format!("`name` is one line of 1 to {TITLE_CHARS} characters");
+            self.report
+                .error(entry.value.span, Code::InvalidValue, message);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn scan_name(&mut self, entry: &Entry) -> Option<ScanName> {
+        match ScanName::new(&*entry.key) {
+            Ok(name) => {
+                if !name.is_dotted() {
+                    self.report
+                        .warning(
+                            entry.key_span,
+                            Code::AwkwardName,
+                            format!("expressions cannot write `scans.{name}`"),
+                        )
+                        .hint(format!("they reach it as `scans[\"{name}\"]`"));
+                }
+                Some(name)
+            }
+            Err(error) => {
+                let suggestion: String = entry
+                    .key
+                    .chars()
+                    .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+                    .collect();
+                let reported =
+                    self.report
+                        .error(entry.key_span, Code::InvalidName, error.to_string());
+                if ScanName::new(suggestion.as_str()).is_ok() {
+                    reported.hint(format!("write `{suggestion}`"));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The names that expressions may use, read before anything is checked: scans with their artifacts.
+fn declared_scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
+    fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+        match &node.content {
+            Content::Map(entries) => entries
+                .iter()
+                .find(|entry| &*entry.key == key)
+                .map(|entry| entry.value.as_ref()),
+            Content::Scalar(_) | Content::List(_) | Content::Invalid => None,
+        }
+    }
+    let artifacts = |scan: &Node| {
+        let items = match member(scan, "artifacts").map(|node| &node.content) {
+            Some(Content::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let names = items.iter().filter_map(|item| member(item, "name"));
+        names
+            .filter_map(|name| match &name.content {
+                Content::Scalar(scalar) => Some(scalar.text.clone()),
+                Content::List(_) | Content::Map(_) | Content::Invalid => None,
+            })
+            .collect()
+    };
+    entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), artifacts(&entry.value)))
+        .collect()
+}
+
+/// The inputs that every scan declares alike: what the workflow's own `env` may read.
+fn common(inputs: &[BTreeMap<String, InputKind>]) -> BTreeMap<String, InputKind> {
+    let Some((first, rest)) = inputs.split_first() else {
+        return BTreeMap::new();
+    };
+    let everywhere = |(key, kind): &(&String, &InputKind)| {
+        rest.iter().all(|other| other.get(*key) == Some(kind))
+    };
+    first
+        .iter()
+        .filter(everywhere)
+        .map(|(key, kind)| (key.clone(), *kind))
+        .collect()
+}

@@ -1,0 +1,144 @@
+//! `artifacts`.
+
+use std::collections::BTreeSet;
+
+use super::Reader;
+use super::keys;
+use super::object::Object;
+use crate::definition::{Artifact, NotifyOn};
+use crate::diagnostic::Code;
+use crate::expression::{Names, Site};
+use crate::limits::ARTIFACTS;
+use crate::names::check_artifact_name;
+use crate::yaml::{Content, Entry, Node};
+
+const NOTIFY_ON: [(&str, NotifyOn); 3] = [
+    ("diff", NotifyOn::Diff),
+    ("always", NotifyOn::Always),
+    ("never", NotifyOn::Never),
+];
+
+impl Reader<'_> {
+    pub(super) fn artifacts(&mut self, entry: &Entry, names: &Names) -> Vec<Artifact> {
+        let mut used = BTreeSet::new();
+        let items = self.items(entry, "`artifacts`", ARTIFACTS);
+        items
+            .iter()
+            .filter_map(|item| self.artifact(item, &mut used, names))
+            .collect()
+    }
+
+    fn artifact(
+        &mut self,
+        node: &Node,
+        used: &mut BTreeSet<String>,
+        names: &Names,
+    ) -> Option<Artifact> {
+        let object = Object::of(node, "an artifact", &mut self.report)?;
+        object.check_keys(&keys::ARTIFACT, &mut self.report);
+        let name = match object.get("name") {
+            Some(entry) => self.artifact_name(entry, used),
+            None => {
+                self.report
+                    .error(object.head(), Code::MissingKey, "an artifact needs `name`");
+                None
+            }
+        };
+        let paths = match object.get("paths") {
+            Some(entry) => self.paths(entry),
+            None => {
+                self.report
+                    .error(object.head(), Code::MissingKey, "an artifact needs `paths`")
+                    .hint("list files and folders, relative to the job's folder");
+                Vec::new()
+            }
+        };
+        let condition = object
+            .get("if")
+            .and_then(|entry| self.expression(entry, "`if`", Site::Artifact, names));
+        let expires_in = object
+            .get("expires_in")
+            .and_then(|entry| self.duration(entry, "`expires_in`", None));
+        let notify_on = object
+            .get("notify_on")
+            .and_then(|entry| self.choice(entry, "`notify_on`", &NOTIFY_ON))
+            .unwrap_or_default();
+        Some(Artifact {
+            name: name?,
+            paths,
+            condition,
+            expires_in,
+            notify_on,
+        })
+    }
+
+    fn artifact_name(&mut self, entry: &Entry, used: &mut BTreeSet<String>) -> Option<String> {
+        let text = self.text(&entry.value, "`name`")?;
+        if let Err(error) = check_artifact_name(text) {
+            self.report
+                .error(entry.value.span, Code::InvalidName, error.to_string());
+            return None;
+        }
+        if !used.insert(text.to_owned()) {
+            let message = format!("the scan has two artifacts named `{text}`");
+            self.report
+                .error(entry.value.span, Code::DuplicateName, message)
+                .hint("an artifact can have several `paths`");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn paths(&mut self, entry: &Entry) -> Vec<String> {
+        if let Content::List(items) = &entry.value.content
+            && items.is_empty()
+        {
+            self.report
+                .error(entry.value.span, Code::Empty, "`paths` is empty");
+        }
+        let mut paths = Vec::new();
+        for item in self.items(entry, "`paths`", usize::MAX) {
+            let Some(text) = self.text(item, "an entry of `paths`") else {
+                continue;
+            };
+            match path_problem(text) {
+                None => paths.push(text.to_owned()),
+                Some((message, hint)) => {
+                    self.report
+                        .error(item.span, Code::InvalidPath, message)
+                        .hint(hint);
+                }
+            }
+        }
+        paths
+    }
+}
+
+/// What is wrong with a path. Patterns are not supported: `*` would be a file of that name, which nobody means.
+fn path_problem(path: &str) -> Option<(&'static str, &'static str)> {
+    if path.is_empty() || path.contains(char::is_control) {
+        return Some((
+            "a path is one line and not empty",
+            "name a file or folder of the job",
+        ));
+    }
+    if path.starts_with(['/', '~']) {
+        return Some((
+            "a path is relative to the job's folder",
+            "write the file into the job's folder first",
+        ));
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Some((
+            "a path cannot leave the job's folder",
+            "write the file into the job's folder first",
+        ));
+    }
+    if path.contains(['*', '?']) {
+        return Some((
+            "patterns are not supported in a path",
+            "name the folder instead",
+        ));
+    }
+    None
+}

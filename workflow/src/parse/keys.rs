@@ -1,0 +1,20 @@
+//! The keys of each object of a workflow file: what the reader takes and what the schema offers.
+
+pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
+pub(crate) const SCAN: [&str; 9] = [
+    "on",
+    "artifacts",
+    "env",
+    "steps",
+    "timeout",
+    "retry",
+    "runs_on",
+    "overlap",
+    "pass_env",
+];
+pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
+pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
+pub(crate) const INPUT: [&str; 3] = ["type", "required", "default"];
+pub(crate) const ARTIFACT: [&str; 5] = ["name", "paths", "if", "expires_in", "notify_on"];
+pub(crate) const STEP: [&str; 5] = ["run", "shell", "if", "allow_failure", "timeout"];
+pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];

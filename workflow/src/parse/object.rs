@@ -1,0 +1,82 @@
+//! An object of the file, read key by key.
+
+use crate::diagnostic::Code;
+use crate::names::closest;
+use crate::position::Span;
+use crate::report::Report;
+use crate::yaml::{Content, Entry, Node};
+
+/// An object.
+pub(super) struct Object<'n> {
+    /// How messages call it.
+    what: &'n str,
+    span: Span,
+    entries: &'n [Entry],
+}
+
+impl<'n> Object<'n> {
+    /// The node as an object; reports when it is none.
+    pub(super) fn of(node: &'n Node, what: &'n str, report: &mut Report<'_>) -> Option<Self> {
+        match &node.content {
+            Content::Map(entries) => Some(Self {
+                what,
+                span: node.span,
+                entries,
+            }),
+            Content::Scalar(_) | Content::List(_) => {
+                let message = format!("{what} must be an object, found {}", node.label());
+                report.error(node.span, Code::WrongType, message);
+                None
+            }
+            Content::Invalid => None,
+        }
+    }
+
+    /// Reports keys that have no meaning here.
+    pub(super) fn check_keys(&self, known: &[&str], report: &mut Report<'_>) {
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| !known.contains(&&*entry.key))
+        {
+            let message = format!(
+                "{} has no key `{}`",
+                self.what,
+                entry.key.chars().take(80).collect::<String>()
+            );
+            let hint = match closest(&entry.key, known.iter().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("known keys are {}", listed(known)),
+            };
+            report
+                .error(entry.key_span, Code::UnknownKey, message)
+                .hint(hint);
+        }
+    }
+
+    /// The entry of that key.
+    pub(super) fn get(&self, key: &str) -> Option<&'n Entry> {
+        self.entries.iter().find(|entry| &*entry.key == key)
+    }
+
+    /// All entries in file order.
+    pub(super) const fn entries(&self) -> &'n [Entry] {
+        self.entries
+    }
+
+    /// Its first key, where messages about the whole point to.
+    pub(super) fn head(&self) -> Span {
+        self.entries
+            .first()
+            .map_or(self.span, |entry| entry.key_span)
+    }
+}
+
+/// Names in backticks, for a message.
+pub(super) fn listed(names: &[&str]) -> String {
+    names
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,142 @@
+//! `scans.NAME`.
+
+use std::sync::Arc;
+
+use super::Reader;
+use super::keys;
+use super::object::Object;
+use crate::definition::{Overlap, Retry, Scan, Triggers, Variable};
+use crate::diagnostic::Code;
+use crate::expression::{Names, Site};
+use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF};
+use crate::names::check_environment_name;
+use crate::yaml::Entry;
+
+const OVERLAPS: [(&str, Overlap); 3] = [
+    ("skip", Overlap::Skip),
+    ("queue", Overlap::Queue),
+    ("replace", Overlap::Replace),
+];
+
+impl Reader<'_> {
+    /// `triggers` were read before, because they declare names that other parts use.
+    pub(super) fn scan(
+        &mut self,
+        entry: &Entry,
+        triggers: Option<Triggers>,
+        inherited_env: Arc<[Variable]>,
+        names: &Names,
+    ) -> Option<Scan> {
+        let name = self.scan_name(entry);
+        let what = format!("scan `{}`", entry.key);
+        if entry.value.is_null() {
+            self.wrong_type(entry, &what, "an object with `on` and `steps`");
+            return None;
+        }
+        let object = Object::of(&entry.value, &what, &mut self.report)?;
+        if let Some(uploads) = object.get("uploads") {
+            self.report
+                .error(
+                    uploads.key_span,
+                    Code::ReplacedKey,
+                    "`uploads` was replaced by `artifacts`",
+                )
+                .hint("write `artifacts:` with a list of `name` and `paths`");
+        }
+        let known: Vec<&str> = keys::SCAN.into_iter().chain(["uploads"]).collect();
+        object.check_keys(
+            if object.get("uploads").is_some() {
+                &known
+            } else {
+                &keys::SCAN
+            },
+            &mut self.report,
+        );
+
+        let env = object
+            .get("env")
+            .map(|env| self.variables(env, Site::Environment, names))
+            .unwrap_or_default();
+        let steps = match object.get("steps") {
+            Some(steps) => self.steps(steps, names),
+            None => {
+                self.report
+                    .error(
+                        entry.key_span,
+                        Code::MissingKey,
+                        format!("{what} has no `steps`"),
+                    )
+                    .hint("a scan has at least one step with `run`");
+                Vec::new()
+            }
+        };
+        let artifacts = object
+            .get("artifacts")
+            .map(|artifacts| self.artifacts(artifacts, names))
+            .unwrap_or_default();
+        let timeout = object
+            .get("timeout")
+            .and_then(|entry| self.duration(entry, "`timeout`", Some(JOB_TIMEOUT)));
+        let retry = object.get("retry").and_then(|entry| self.retry(entry));
+        let runs_on = object
+            .get("runs_on")
+            .map(|entry| self.words(entry, "`runs_on`", LABELS))
+            .unwrap_or_default();
+        let overlap = object
+            .get("overlap")
+            .and_then(|entry| self.choice(entry, "`overlap`", &OVERLAPS))
+            .unwrap_or_default();
+        let pass_env = object
+            .get("pass_env")
+            .map(|entry| self.pass_env(entry))
+            .unwrap_or_default();
+        Some(Scan {
+            name: name?,
+            on: triggers?,
+            artifacts,
+            env,
+            inherited_env,
+            steps,
+            timeout,
+            retry,
+            runs_on,
+            overlap,
+            pass_env,
+        })
+    }
+
+    fn retry(&mut self, entry: &Entry) -> Option<Retry> {
+        if entry.value.is_null() {
+            self.wrong_type(entry, "`retry`", "an object with `attempts`");
+            return None;
+        }
+        let object = Object::of(&entry.value, "`retry`", &mut self.report)?;
+        object.check_keys(&keys::RETRY, &mut self.report);
+        let backoff = match object.get("backoff") {
+            Some(entry) => self.duration(entry, "`backoff`", Some(JOB_TIMEOUT)),
+            None => Some(RETRY_BACKOFF),
+        };
+        let Some(attempts) = object.get("attempts") else {
+            self.report
+                .error(entry.key_span, Code::MissingKey, "`retry` needs `attempts`")
+                .hint("`attempts: 2` makes up to two further jobs");
+            return None;
+        };
+        let attempts = self.number(attempts, "`attempts`", 1, RETRY_ATTEMPTS);
+        Some(Retry {
+            attempts: attempts?,
+            backoff: backoff?,
+        })
+    }
+
+    fn pass_env(&mut self, entry: &Entry) -> Vec<String> {
+        let names = self.words(entry, "`pass_env`", LABELS);
+        for name in &names {
+            if let Err(error) = check_environment_name(name) {
+                self.report
+                    .error(entry.value.span, Code::InvalidName, error.to_string());
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,247 @@
+use super::{TemplatePolicy, parse};
+use crate::diagnostic::{Code, Severity};
+use crate::limits::{DIAGNOSTICS, FILE_BYTES};
+use crate::random::Random;
+
+const MINIMAL: &str = "scans:\n  a:\n    on: { dispatch: {} }\n    steps:\n      - run: echo\n";
+
+/// The codes of a file's problems.
+fn codes(text: &str, policy: TemplatePolicy) -> Vec<Code> {
+    let diagnostics = match parse("file.yaml", text, policy) {
+        Ok(parsed) => parsed.warnings,
+        Err(diagnostics) => diagnostics,
+    };
+    diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.code)
+        .collect()
+}
+
+#[test]
+fn a_tainted_script_is_a_warning_or_an_error_by_policy() {
+    let text = "scans:\n  a:\n    on: { dispatch: { inputs: { t: {} } } }\n    steps:\n      - run: echo ${{ inputs.t }}\n";
+    let parsed = parse("file.yaml", text, TemplatePolicy::Warn).unwrap();
+    assert_eq!(parsed.warnings[0].code, Code::TaintedScript);
+    assert_eq!(parsed.warnings[0].severity, Severity::Warning);
+    let errors = parse("file.yaml", text, TemplatePolicy::Deny).unwrap_err();
+    assert_eq!(
+        (errors[0].code, errors[0].severity),
+        (Code::TaintedScript, Severity::Error)
+    );
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_looked_at() {
+    let text = format!("{MINIMAL}#{}", "x".repeat(FILE_BYTES));
+    assert_eq!(codes(&text, TemplatePolicy::Warn), [Code::FileTooLarge]);
+}
+
+#[test]
+fn many_scans_are_no_problem() {
+    let scan = |number: usize| {
+        format!("  s{number}:\n    on: {{ cron: \"* * * * *\" }}\n    steps:\n      - run: echo\n")
+    };
+    let text: String = std::iter::once("scans:\n".to_owned())
+        .chain((0..2_000).map(scan))
+        .collect();
+    let parsed = parse("file.yaml", &text, TemplatePolicy::Warn).unwrap();
+    assert_eq!(parsed.workflow.scans().len(), 2_000);
+    assert_eq!(
+        parsed.workflow.scan("s1999").unwrap().name.as_str(),
+        "s1999"
+    );
+    assert!(parsed.workflow.scan("s2000").is_none());
+}
+
+#[test]
+fn a_flood_of_problems_is_cut_and_counted() {
+    let text: String = (0..DIAGNOSTICS + 50)
+        .map(|number| format!("k{number}: 1\n"))
+        .collect();
+    let diagnostics = parse("file.yaml", &text, TemplatePolicy::Warn).unwrap_err();
+    assert_eq!(diagnostics.len(), DIAGNOSTICS + 1);
+    let last = diagnostics.last().unwrap();
+    assert_eq!(
+        (last.code, last.message.as_str()),
+        (Code::MoreProblems, "51 more problems are not shown")
+    );
+}
+
+#[test]
+fn windows_line_ends_and_byte_order_marks_are_read() {
+    let text = format!("\u{feff}{}", MINIMAL.replace('\n', "\r\n"));
+    assert_eq!(codes(&text, TemplatePolicy::Warn), []);
+}
+
+/// The digest of the first scan.
+fn digest(text: &str) -> String {
+    let parsed = parse("file.yaml", text, TemplatePolicy::Warn)
+        .unwrap_or_else(|diagnostics| panic!("{}", crate::render(&diagnostics, text, false)));
+    parsed.workflow.scans().next().unwrap().digest().to_string()
+}
+
+const FULL: &str = r#"
+env: { W: one }
+scans:
+  a:
+    on:
+      cron: "0 3 * * *"
+      dispatch: { inputs: { x: {}, y: { type: bool } } }
+    env: { A: one, B: two }
+    steps:
+      - run: "echo one"
+        timeout: 1h
+"#;
+
+#[test]
+fn writing_the_same_otherwise_keeps_the_digest() {
+    let same = r#"
+# A comment.
+scans:
+  a:
+    steps:
+      - timeout: 60m
+        run: echo one   # another
+        allow_failure: false
+    env:
+      B: 'two'
+      A: >-
+        one
+    overlap: skip
+    on:
+      timezone: UTC
+      catch_up: latest
+      dispatch:
+        inputs:
+          y: { default: "false", type: bool }
+          x: { type: string, required: false }
+      cron: 0  3 * * *
+env:
+  W: "one"
+name: A title
+"#;
+    assert_eq!(digest(FULL), digest(same));
+}
+
+#[test]
+fn meaning_something_else_changes_the_digest() {
+    for (from, to) in [
+        ("echo one", "echo two"),
+        ("0 3 * * *", "1 3 * * *"),
+        ("A: one", "A: other"),
+        ("A: one", "C: one"),
+        ("W: one", "W: two"),
+        ("x: {}", "x: { default: z }"),
+        ("timeout: 1h", "timeout: 2h"),
+        ("timeout: 1h", "if: ok"),
+        ("  a:\n", "  b:\n"),
+    ] {
+        assert_ne!(
+            digest(FULL),
+            digest(&FULL.replace(from, to)),
+            "{from} -> {to}"
+        );
+    }
+}
+
+#[test]
+fn references_come_from_everywhere_in_a_scan() {
+    let text = r#"
+env: { W: "${{ vars.W }}" }
+scans:
+  a:
+    on: { expr: scans.b.is_available() && vars.E == 'x' }
+    env: { S: "${{ secrets.S }}" }
+    steps:
+      - run: echo ${{ vars.R }}
+        if: vars.I == ''
+    artifacts:
+      - { name: x, paths: [x], if: scans.c.is_available() }
+  b: { on: { dispatch: {} }, steps: [ { run: echo } ] }
+  c: { on: { dispatch: {} }, steps: [ { run: echo } ] }
+"#;
+    let parsed = parse("file.yaml", text, TemplatePolicy::Warn).unwrap();
+    let references = parsed.workflow.scan("a").unwrap().references();
+    assert_eq!(Vec::from_iter(references.scans), ["b", "c"]);
+    assert_eq!(Vec::from_iter(references.vars), ["E", "I", "R", "W"]);
+    assert_eq!(Vec::from_iter(references.secrets), ["S"]);
+}
+
+#[test]
+fn no_text_panics() {
+    let mut random = Random::new(9);
+    let words = [
+        "scans", ":", " ", "\n", "  ", "a", "on", "- ", "run", "{", "}", "[", "]", "'", "\"",
+        "|\n", ">\n", "&x ", "*x", "<<: ", "? ", "---\n", "cron", "expr", "dispatch", "inputs",
+        "steps", "env", "${{", "}}", "!t ", "#", "\t", "\0", "ä", "%", "@", "if", "~",
+    ];
+    for _ in 0..3_000 {
+        let length = random.below(40);
+        let text: String = (0..length).map(|_| random.pick(&words)).collect();
+        if let Err(diagnostics) = parse("file.yaml", &text, TemplatePolicy::Warn) {
+            assert!(!diagnostics.is_empty(), "{text:?}");
+            assert!(
+                diagnostics
+                    .iter()
+                    .all(|diagnostic| diagnostic.code != Code::EngineUnavailable),
+                "{text:?}"
+            );
+            assert!(!crate::render(&diagnostics, &text, true).is_empty());
+        }
+    }
+}
+
+/// Valid files with one change at a random place, so that the deeper readers are reached too.
+#[test]
+fn no_damaged_file_panics() {
+    let mut random = Random::new(10);
+    let source: Vec<char> = FULL.chars().collect();
+    for _ in 0..1_000 {
+        let mut text = source.clone();
+        for _ in 0..=random.below(3) {
+            let at = usize::try_from(random.below(text.len().max(1) as u64)).unwrap();
+            match random.below(3) {
+                0 if at < text.len() => drop(text.remove(at)),
+                0 | 1 => text.insert(
+                    at,
+                    random
+                        .pick(&["{", "}", ":", "\n", " ", "*", "'", "\""])
+                        .chars()
+                        .next()
+                        .unwrap(),
+                ),
+                _ => text.truncate(at),
+            }
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(diagnostics) = parse("file.yaml", &text, TemplatePolicy::Warn) {
+            assert!(
+                diagnostics
+                    .iter()
+                    .all(|diagnostic| diagnostic.code != Code::EngineUnavailable),
+                "{text:?}"
+            );
+        }
+    }
+}
+
+/// A job's record holds all of its steps and artifacts and must fit one commit.
+#[test]
+fn steps_and_artifacts_of_a_scan_are_bounded() {
+    let scan = |steps: usize, artifacts: usize| {
+        let steps = "      - run: ls\n".repeat(steps);
+        let artifacts: String = (0..artifacts)
+            .map(|n| format!("      - {{name: a{n}, paths: [a]}}\n"))
+            .collect();
+        format!(
+            "scans:\n  a:\n    on: {{dispatch: {{}}}}\n    steps:\n{steps}    artifacts:\n{artifacts}"
+        )
+    };
+    let codes = |text: &str| match parse("file.yaml", text, TemplatePolicy::Warn) {
+        Ok(_) => Vec::new(),
+        Err(diagnostics) => diagnostics.iter().map(|one| (one.code, one.line)).collect(),
+    };
+    assert_eq!(codes(&scan(1_000, 100)), []);
+    assert_eq!(codes(&scan(1_001, 100)), [(Code::TooMany, 4)]);
+    assert_eq!(codes(&scan(1, 101)), [(Code::TooMany, 6)]);
+}

@@ -1,0 +1,289 @@
+//! Readers of single values: texts, booleans, choices, durations, lists, expressions, templates. Each reports what does
+//! not fit and then gives nothing.
+
+use chrono::TimeDelta;
+
+use super::object::listed;
+use super::{Reader, TemplatePolicy};
+use crate::diagnostic::Code;
+use crate::duration::parse_duration;
+use crate::expression::{Expression, Names, Site, compile};
+use crate::limits::LABEL_CHARS;
+use crate::template::{Template, compile_template};
+use crate::yaml::{Content, Entry, Meaning, Node};
+
+impl Reader<'_> {
+    /// A value of the wrong type, with the hint that helps most.
+    pub(super) fn wrong_type(&mut self, entry: &Entry, what: &str, wanted: &str) {
+        let node = &entry.value;
+        match &node.content {
+            Content::Invalid => {}
+            _ if node.is_null() => {
+                self.report
+                    .error(
+                        entry.key_span,
+                        Code::NullValue,
+                        format!("{what} has no value"),
+                    )
+                    .hint(format!("give it {wanted}, or remove the key"));
+            }
+            Content::Scalar(_) | Content::List(_) | Content::Map(_) => {
+                let message = format!("{what} must be {wanted}, found {}", node.label());
+                self.report.error(node.span, Code::WrongType, message);
+            }
+        }
+    }
+
+    /// A text. Other scalars are refused with the hint to quote.
+    pub(super) fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
+        match &node.content {
+            Content::Scalar(scalar) => match scalar.meaning() {
+                Meaning::Text => return Some(&scalar.text),
+                Meaning::Null => {
+                    let message = format!("{what} has no value");
+                    self.report
+                        .error(node.span, Code::NullValue, message)
+                        .hint("give it a string; an empty one is `\"\"`");
+                }
+                Meaning::Bool(_) | Meaning::Number => {
+                    let message = format!("{what} must be a string, found {}", node.label());
+                    self.report
+                        .error(node.span, Code::WrongType, message)
+                        .hint(format!("quote it: `\"{}\"`", scalar.text));
+                }
+            },
+            Content::List(_) | Content::Map(_) => {
+                let message = format!("{what} must be a string, found {}", node.label());
+                self.report.error(node.span, Code::WrongType, message);
+            }
+            Content::Invalid => {}
+        }
+        None
+    }
+
+    pub(super) fn boolean(&mut self, entry: &Entry, what: &str) -> Option<bool> {
+        if let Content::Scalar(scalar) = &entry.value.content
+            && let Meaning::Bool(value) = scalar.meaning()
+        {
+            return Some(value);
+        }
+        self.wrong_type(entry, what, "`true` or `false`");
+        None
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn number(&mut self, entry: &Entry, what: &str, min: u8, max: u8) -> Option<u8> {
+        let Content::Scalar(scalar) = &entry.value.content else {
+            self.wrong_type(entry, what, "a number");
+            return None;
+        };
+        if scalar.meaning() != Meaning::Number {
+            self.wrong_type(entry, what, "a number");
+            return None;
+        }
+        let number = scalar
+            .text
+            .parse()
+            .ok()
+            .filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            let message = format!("{what} must be a whole number from {min} to {max}");
+            self.report
+                .error(entry.value.span, Code::InvalidValue, message);
+        }
+        number
+    }
+
+    /// One of a few words.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        entry: &Entry,
+        what: &str,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
+        let text = self.text(&entry.value, what)?;
+        let found = choices
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, value)| *value);
+        if found.is_none() {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            let message = format!("{what} must be one of {}", listed(&names));
+            let reported = self
+                .report
+                .error(entry.value.span, Code::InvalidValue, message);
+            if let Some(name) = crate::names::closest(text, names) {
+                reported.hint(format!("did you mean `{name}`?"));
+            }
+        }
+        found
+    }
+
+    /// A duration up to `max`.
+    pub(super) fn duration(
+        &mut self,
+        entry: &Entry,
+        what: &str,
+        max: Option<TimeDelta>,
+    ) -> Option<TimeDelta> {
+        let node = &entry.value;
+        if let Content::Scalar(scalar) = &node.content
+            && scalar.meaning() == Meaning::Number
+        {
+            let message = format!("{what} is a number without a unit");
+            self.report
+                .error(node.span, Code::InvalidDuration, message)
+                .hint(format!("add the unit, such as `{}s`", scalar.text));
+            return None;
+        }
+        let text = self.text(node, what)?;
+        match parse_duration(text) {
+            Ok(duration) => {
+                if let Some(max) = max.filter(|max| duration > *max) {
+                    let message = format!(
+                        "{what} is longer than {}",
+                        crate::duration::format_duration(max)
+                    );
+                    self.report.error(node.span, Code::InvalidValue, message);
+                    return None;
+                }
+                Some(duration)
+            }
+            Err(error) => {
+                self.report
+                    .error(node.span, Code::InvalidDuration, format!("{what}: {error}"))
+                    .hint(error.hint());
+                None
+            }
+        }
+    }
+
+    /// The items of a list of at most `max`.
+    pub(super) fn items<'n>(
+        &mut self,
+        entry: &'n Entry,
+        what: &str,
+        max: usize,
+    ) -> &'n [std::rc::Rc<Node>] {
+        let Content::List(items) = &entry.value.content else {
+            self.wrong_type(entry, what, "a list");
+            return &[];
+        };
+        if items.len() > max {
+            let message = format!(
+                "{what} has {} entries; at most {max} are allowed",
+                items.len()
+            );
+            self.report.error(entry.key_span, Code::TooMany, message);
+            return &[];
+        }
+        items
+    }
+
+    /// A list of short texts without control characters.
+    pub(super) fn words(&mut self, entry: &Entry, what: &str, max: usize) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        for item in self.items(entry, what, max) {
+            let Some(text) = self.text(item, &format!("an entry of {what}")) else {
+                continue;
+            };
+            if text.trim() != text
+                || text.is_empty()
+                || text.chars().count() > LABEL_CHARS
+                || text.contains(char::is_control)
+            {
+                let message =
+                    format!("an entry of {what} is a word of 1 to {LABEL_CHARS} characters");
+                self.report.error(item.span, Code::InvalidValue, message);
+            } else if words.iter().any(|known| known == text) {
+                self.report.error(
+                    item.span,
+                    Code::DuplicateName,
+                    format!("{what} names `{text}` twice"),
+                );
+            } else {
+                words.push(text.to_owned());
+            }
+        }
+        words
+    }
+
+    pub(super) fn expression(
+        &mut self,
+        entry: &Entry,
+        what: &str,
+        site: Site,
+        names: &Names,
+    ) -> Option<Expression> {
+        // `if: true` is a legal condition and no text.
+        let literal = match &entry.value.content {
+            Content::Scalar(scalar) if matches!(scalar.meaning(), Meaning::Bool(_)) => {
+                Some(scalar.text.to_lowercase())
+            }
+            _ => None,
+        };
+        let text = match &literal {
+            Some(text) => text.as_str(),
+            None => self.text(&entry.value, what)?,
+        };
+        // YAML leaves a line break at the end of a block.
+        let trimmed = text.trim_end();
+        if trimmed.trim_start().starts_with("${{") {
+            self.report
+                .error(
+                    entry.value.span,
+                    Code::ExpressionSyntax,
+                    format!("{what} is an expression, not a template"),
+                )
+                .hint("leave `${{` and `}}` out");
+            return None;
+        }
+        match compile(trimmed, site, names) {
+            Ok(compiled) => Some(compiled.expression),
+            Err(faults) => {
+                faults
+                    .into_iter()
+                    .for_each(|fault| self.report.fault(&entry.value, fault));
+                None
+            }
+        }
+    }
+
+    pub(super) fn template(
+        &mut self,
+        node: &Node,
+        what: &str,
+        site: Site,
+        names: &Names,
+    ) -> Option<Template> {
+        let text = self.text(node, what)?;
+        match compile_template(text, site, names) {
+            Ok(compiled) => {
+                if site == Site::Script {
+                    compiled
+                        .tainted
+                        .into_iter()
+                        .for_each(|range| self.tainted(node, range));
+                }
+                Some(compiled.template)
+            }
+            Err(faults) => {
+                faults
+                    .into_iter()
+                    .for_each(|fault| self.report.fault(node, fault));
+                None
+            }
+        }
+    }
+
+    fn tainted(&mut self, node: &Node, range: std::ops::Range<usize>) {
+        let span = self.report.within(node, range);
+        let message =
+            "a free text that a dispatcher chooses becomes part of the script and can run anything";
+        let reported = match self.policy {
+            TemplatePolicy::Warn => self.report.warning(span, Code::TaintedScript, message),
+            TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),
+        };
+        reported.hint("bind it to a name in `env` and write `\"$NAME\"` in the script");
+    }
+}

@@ -1,0 +1,261 @@
+//! `on` and the inputs of a dispatch. Read before the rest of a scan, because expressions everywhere use what is
+//! declared here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono_tz::Tz;
+
+use super::Reader;
+use super::keys;
+use super::object::Object;
+use crate::cron::Cron;
+use crate::definition::{CatchUp, Triggers};
+use crate::diagnostic::Code;
+use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
+use crate::expression::{Names, Site};
+use crate::limits::{INPUT_CHARS, INPUTS};
+use crate::names::{check_variable_name, closest};
+use crate::yaml::{Content, Entry, Meaning};
+
+const CATCH_UPS: [(&str, CatchUp); 3] = [
+    ("latest", CatchUp::Latest),
+    ("none", CatchUp::None),
+    ("all", CatchUp::All),
+];
+const INPUT_KINDS: [(&str, InputKind); 2] =
+    [("string", InputKind::Text), ("bool", InputKind::Bool)];
+
+/// The inputs a scan declares, for expressions.
+pub(super) fn input_kinds(triggers: &Triggers) -> BTreeMap<String, InputKind> {
+    let inputs = triggers
+        .dispatch
+        .iter()
+        .flat_map(|dispatch| &dispatch.inputs);
+    inputs
+        .map(|input| (input.key.clone(), input.kind))
+        .collect()
+}
+
+impl Reader<'_> {
+    /// The triggers of a scan, given its entry.
+    pub(super) fn triggers_of(
+        &mut self,
+        scan: &Entry,
+        scans: &BTreeMap<String, BTreeSet<String>>,
+    ) -> Option<Triggers> {
+        let Content::Map(members) = &scan.value.content else {
+            return None;
+        };
+        let no_trigger = "a scan needs `on` with `cron`, `expr` or `dispatch`";
+        let Some(on) = members.iter().find(|entry| &*entry.key == "on") else {
+            let message = format!("nothing starts scan `{}`", scan.key);
+            self.report
+                .error(scan.key_span, Code::NoTrigger, message)
+                .hint(no_trigger);
+            return None;
+        };
+        if on.value.is_null() {
+            self.report
+                .error(on.key_span, Code::NoTrigger, "`on` has no value")
+                .hint(no_trigger);
+            return None;
+        }
+        let object = Object::of(&on.value, "`on`", &mut self.report)?;
+        object.check_keys(&keys::ON, &mut self.report);
+        let [cron_entry, expr_entry, dispatch_entry] =
+            ["cron", "expr", "dispatch"].map(|key| object.get(key));
+        if cron_entry.or(expr_entry).or(dispatch_entry).is_none() {
+            let message = format!("nothing starts scan `{}`", scan.key);
+            self.report
+                .error(on.key_span, Code::NoTrigger, message)
+                .hint(no_trigger);
+        }
+        let names = Names {
+            scans: Some(scans.clone()),
+            inputs: None,
+        };
+        let cron = cron_entry.and_then(|entry| self.cron(entry));
+        let expr =
+            expr_entry.and_then(|entry| self.expression(entry, "`expr`", Site::Trigger, &names));
+        let starts_itself = cron_entry.or(expr_entry).is_some();
+        let dispatch = dispatch_entry.and_then(|entry| self.dispatch(entry, starts_itself));
+        let timezone = object
+            .get("timezone")
+            .and_then(|entry| self.timezone(entry));
+        let catch_up = object
+            .get("catch_up")
+            .and_then(|entry| self.choice(entry, "`catch_up`", &CATCH_UPS));
+        for key in ["timezone", "catch_up"] {
+            if let Some(entry) = object.get(key).filter(|_| cron_entry.is_none()) {
+                self.report
+                    .error(
+                        entry.key_span,
+                        Code::InvalidValue,
+                        format!("`{key}` needs `cron`"),
+                    )
+                    .hint("remove the key, or add a schedule");
+            }
+        }
+        Some(Triggers {
+            cron,
+            timezone: timezone.unwrap_or(Tz::UTC),
+            catch_up: catch_up.unwrap_or_default(),
+            expr,
+            dispatch,
+        })
+    }
+
+    fn cron(&mut self, entry: &Entry) -> Option<Cron> {
+        let text = self.text(&entry.value, "`cron`")?;
+        match Cron::parse(text) {
+            Ok(cron) => Some(cron),
+            Err(errors) => {
+                for error in errors {
+                    let span = self.report.within(&entry.value, error.range.clone());
+                    let code = match error.problem {
+                        crate::cron::CronProblem::NeverFires => Code::CronNeverFires,
+                        _ => Code::InvalidCron,
+                    };
+                    let reported = self.report.error(span, code, error.to_string());
+                    if let Some(hint) = error.problem.hint() {
+                        reported.hint(hint);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    fn timezone(&mut self, entry: &Entry) -> Option<Tz> {
+        let text = self.text(&entry.value, "`timezone`")?;
+        let zone = text.parse().ok();
+        if zone.is_none() {
+            let message = format!(
+                "there is no time zone `{}`",
+                text.chars().take(60).collect::<String>()
+            );
+            let reported = self
+                .report
+                .error(entry.value.span, Code::UnknownTimezone, message);
+            match closest(text, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())) {
+                Some(name) => reported.hint(format!("did you mean `{name}`?")),
+                None => reported.hint("write a name of the IANA database, such as `Europe/Berlin`"),
+            }
+        }
+        zone
+    }
+
+    fn dispatch(&mut self, entry: &Entry, starts_itself: bool) -> Option<Dispatch> {
+        if entry.value.is_null() {
+            self.report
+                .error(entry.key_span, Code::NullValue, "`dispatch` has no value")
+                .hint("write `dispatch: {}`");
+            return None;
+        }
+        let object = Object::of(&entry.value, "`dispatch`", &mut self.report)?;
+        object.check_keys(&keys::DISPATCH, &mut self.report);
+        let Some(inputs) = object.get("inputs") else {
+            return Some(Dispatch::default());
+        };
+        if inputs.value.is_null() {
+            self.wrong_type(inputs, "`inputs`", "an object of inputs");
+            return None;
+        }
+        let object = Object::of(&inputs.value, "`inputs`", &mut self.report)?;
+        if object.entries().len() > INPUTS {
+            let message = format!(
+                "a dispatch has at most {INPUTS} inputs, found {}",
+                object.entries().len()
+            );
+            self.report.error(inputs.key_span, Code::TooMany, message);
+        }
+        let inputs = object
+            .entries()
+            .iter()
+            .filter_map(|entry| self.input(entry, starts_itself))
+            .collect();
+        Some(Dispatch { inputs })
+    }
+
+    fn input(&mut self, entry: &Entry, starts_itself: bool) -> Option<Input> {
+        if let Err(error) = check_variable_name("an input name", &entry.key) {
+            self.report
+                .error(entry.key_span, Code::InvalidName, error.to_string());
+        }
+        let what = format!("input `{}`", entry.key);
+        if entry.value.is_null() {
+            self.report
+                .error(
+                    entry.key_span,
+                    Code::NullValue,
+                    format!("{what} has no value"),
+                )
+                .hint("write `{}` for a string that may be left out");
+            return None;
+        }
+        let object = Object::of(&entry.value, &what, &mut self.report)?;
+        object.check_keys(&keys::INPUT, &mut self.report);
+        let kind = match object.get("type") {
+            Some(entry) => self.choice(entry, "`type`", &INPUT_KINDS),
+            None => Some(InputKind::Text),
+        };
+        let required = match object.get("required") {
+            Some(required) => {
+                let value = self.boolean(required, "`required`")?;
+                if value && starts_itself {
+                    let message =
+                        format!("{what} is required, but the scan also starts without a dispatch");
+                    self.report
+                        .error(required.key_span, Code::RequiredInput, message)
+                        .hint("give it a `default` instead, which such jobs use");
+                }
+                value
+            }
+            None => false,
+        };
+        let kind = kind?;
+        let default = match object.get("default") {
+            Some(entry) => self.default(entry, kind)?,
+            None => kind.default_value(),
+        };
+        Some(Input {
+            key: entry.key.to_string(),
+            kind,
+            required,
+            default,
+        })
+    }
+
+    fn default(&mut self, entry: &Entry, kind: InputKind) -> Option<InputValue> {
+        match kind {
+            InputKind::Text => {
+                let text = self.text(&entry.value, "`default`")?;
+                if text.chars().count() > INPUT_CHARS {
+                    let message = format!("`default` has more than {INPUT_CHARS} characters");
+                    self.report
+                        .error(entry.value.span, Code::InvalidValue, message);
+                    return None;
+                }
+                Some(InputValue::Text(text.to_owned()))
+            }
+            InputKind::Bool => {
+                let value = match &entry.value.content {
+                    Content::Scalar(scalar) => match (scalar.meaning(), scalar.text.as_str()) {
+                        (Meaning::Bool(value), _) => Some(value),
+                        (Meaning::Text, "true") => Some(true),
+                        (Meaning::Text, "false") => Some(false),
+                        (Meaning::Null | Meaning::Number | Meaning::Text, _) => None,
+                    },
+                    Content::List(_) | Content::Map(_) => None,
+                    Content::Invalid => return None,
+                };
+                if value.is_none() {
+                    let message = "the default of a `bool` is `\"true\"` or `\"false\"`";
+                    self.report
+                        .error(entry.value.span, Code::InvalidValue, message);
+                }
+                value.map(InputValue::Bool)
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Collects the problems of one file while it is read.
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::expression::Fault;
+use crate::limits::DIAGNOSTICS;
+use crate::position::{Lines, Span};
+use crate::yaml::{Content, Node};
+
+/// The problems found so far, and what is needed to say where they are.
+pub(crate) struct Report<'t> {
+    file: &'t str,
+    text: &'t str,
+    lines: Lines,
+    found: Vec<Diagnostic>,
+    errors: usize,
+    left_out: usize,
+}
+
+/// A problem that was just reported, to be given a hint.
+pub(crate) struct Reported<'r>(Option<&'r mut Diagnostic>);
+
+impl Reported<'_> {
+    pub(crate) fn hint(self, hint: impl Into<String>) {
+        if let Some(diagnostic) = self.0 {
+            diagnostic.hint = Some(hint.into());
+        }
+    }
+}
+
+impl<'t> Report<'t> {
+    pub(crate) fn new(file: &'t str, text: &'t str) -> Self {
+        Self {
+            file,
+            text,
+            lines: Lines::of(text),
+            found: Vec::new(),
+            errors: 0,
+            left_out: 0,
+        }
+    }
+
+    pub(crate) fn error(
+        &mut self,
+        span: Span,
+        code: Code,
+        message: impl Into<String>,
+    ) -> Reported<'_> {
+        self.add(span, Severity::Error, code, message.into())
+    }
+
+    pub(crate) fn warning(
+        &mut self,
+        span: Span,
+        code: Code,
+        message: impl Into<String>,
+    ) -> Reported<'_> {
+        self.add(span, Severity::Warning, code, message.into())
+    }
+
+    /// A fault of an expression or template that is the value of `node`.
+    pub(crate) fn fault(&mut self, node: &Node, fault: Fault) {
+        let span = self.within(node, fault.range);
+        let reported = self.error(span, fault.code, fault.message);
+        if let Some(hint) = fault.hint {
+            reported.hint(hint);
+        }
+    }
+
+    /// Where a part of the text that `node` holds stands in the file.
+    pub(crate) fn within(&self, node: &Node, part: std::ops::Range<usize>) -> Span {
+        match &node.content {
+            Content::Scalar(scalar) => scalar.locate(self.text, node.span, part),
+            Content::List(_) | Content::Map(_) | Content::Invalid => node.span,
+        }
+    }
+
+    /// The number of the line a span starts in, from 1.
+    pub(crate) fn line(&self, span: Span) -> u32 {
+        self.lines.position(self.text, span.start).0
+    }
+
+    pub(crate) const fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// All problems, in the order of the file.
+    pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        self.found
+            .sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        if self.left_out > 0 {
+            let end = Span::new(self.text.len(), self.text.len());
+            let severity = if self.errors > 0 {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            let message = format!("{} more problems are not shown", self.left_out);
+            let more = self.diagnostic(end, severity, Code::MoreProblems, message);
+            self.found.push(more);
+        }
+        self.found
+    }
+
+    fn add(&mut self, span: Span, severity: Severity, code: Code, message: String) -> Reported<'_> {
+        if severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.found.len() >= DIAGNOSTICS {
+            self.left_out += 1;
+            return Reported(None);
+        }
+        let diagnostic = self.diagnostic(span, severity, code, message);
+        // An alias makes the same text be read twice; its problem is one.
+        if let Some(at) = self
+            .found
+            .iter()
+            .position(|known| is_same(known, &diagnostic))
+        {
+            return Reported(self.found.get_mut(at));
+        }
+        self.found.push(diagnostic);
+        Reported(self.found.last_mut())
+    }
+
+    fn diagnostic(
+        &self,
+        span: Span,
+        severity: Severity,
+        code: Code,
+        message: String,
+    ) -> Diagnostic {
+        let (line, column) = self.lines.position(self.text, span.start);
+        let (end_line, end_column) = self.lines.position(self.text, span.end.max(span.start));
+        Diagnostic {
+            file: self.file.to_owned(),
+            line,
+            column,
+            end_line,
+            end_column,
+            severity,
+            code,
+            message,
+            hint: None,
+        }
+    }
+}
+
+fn is_same(one: &Diagnostic, other: &Diagnostic) -> bool {
+    (one.line, one.column, one.code) == (other.line, other.column, other.code)
+        && one.message == other.message
+}

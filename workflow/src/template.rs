@@ -1,0 +1,189 @@
+//! Templates: text with `${{ expression }}` in it, in `run` and in values of `env`. Substitution is single-pass; `}}`
+//! inside a string of the expression does not end it.
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diagnostic::Code;
+use crate::expression::{
+    EvaluationError, Expression, ExpressionError, Fault, Names, References, Sandbox, Site, Value,
+    compile,
+};
+use crate::limits::{EXPRESSION_COST, TEMPLATE_EXPRESSIONS};
+
+/// A checked template. Cheap to clone; equal when the source is.
+#[derive(Clone)]
+pub struct Template(Arc<Parts>);
+
+struct Parts {
+    source: String,
+    pieces: Vec<Piece>,
+    references: References,
+}
+
+enum Piece {
+    Text(String),
+    Expression(Expression),
+}
+
+/// A checked template with what is of interest only while its file is loaded.
+pub(crate) struct CompiledTemplate {
+    pub(crate) template: Template,
+    /// Bytes of the expressions whose result can hold free text that a dispatcher chose.
+    pub(crate) tainted: Vec<Range<usize>>,
+}
+
+impl Template {
+    /// Parses and checks a template on its own, without the workflow around it: names of scans and inputs are taken as
+    /// they are.
+    ///
+    /// # Errors
+    /// Every problem at once, with its place in `source`.
+    pub fn parse(source: &str, site: Site) -> Result<Self, ExpressionError> {
+        let text = source.to_owned();
+        let compiled = Sandbox::shared()
+            .and_then(|sandbox| {
+                sandbox.run(move || compile_template(&text, site, &Names::default()))
+            })
+            .map_err(|error| ExpressionError::engine(source, &error))?;
+        compiled
+            .map(|compiled| compiled.template)
+            .map_err(ExpressionError::new)
+    }
+
+    /// The text as written.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// What its expressions name.
+    pub fn references(&self) -> &References {
+        &self.0.references
+    }
+
+    /// The text, when there is no expression in it.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self.0.pieces.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Fills the template, asking `evaluate` for each value.
+    pub(crate) fn render_with(
+        &self,
+        evaluate: impl Fn(&Expression) -> Result<Value, EvaluationError>,
+    ) -> Result<String, EvaluationError> {
+        let mut text = String::new();
+        for piece in &self.0.pieces {
+            match piece {
+                Piece::Text(piece) => text.push_str(piece),
+                Piece::Expression(expression) => {
+                    let value = evaluate(expression)?;
+                    let shown = value.to_text().ok_or_else(|| EvaluationError::NotText {
+                        expression: expression.source().to_owned(),
+                        found: value.label(),
+                    })?;
+                    text.push_str(&shown);
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// Compiles and checks a template. Runs on a sandbox thread.
+pub(crate) fn compile_template(
+    source: &str,
+    site: Site,
+    names: &Names,
+) -> Result<CompiledTemplate, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut pieces = Vec::new();
+    let mut tainted = Vec::new();
+    let mut references = References::default();
+    let mut cost: u64 = 0;
+    let mut expressions = 0;
+    for piece in scan::pieces(source) {
+        match piece {
+            scan::Piece::Text(range) => pieces.push(Piece::Text(
+                source.get(range).unwrap_or_default().to_owned(),
+            )),
+            scan::Piece::Unclosed(range) => faults.push(
+                Fault::new(range, Code::UnclosedTemplate, "this `${{` is not closed")
+                    .hint("end the expression with `}}`"),
+            ),
+            scan::Piece::Expression { whole, inner } => {
+                expressions += 1;
+                if expressions > TEMPLATE_EXPRESSIONS {
+                    let message =
+                        format!("more than {TEMPLATE_EXPRESSIONS} expressions in one text");
+                    faults.push(Fault::new(whole, Code::TooMany, message));
+                    break;
+                }
+                let raw = source.get(inner.clone()).unwrap_or_default();
+                let start = inner.start + (raw.len() - raw.trim_start().len());
+                if raw.trim().is_empty() {
+                    faults.push(Fault::new(
+                        whole,
+                        Code::ExpressionSyntax,
+                        "the expression is empty",
+                    ));
+                    continue;
+                }
+                match compile(raw.trim(), site, names) {
+                    Ok(compiled) => {
+                        references.add(compiled.expression.references());
+                        cost = cost.saturating_add(compiled.expression.cost());
+                        if compiled.is_tainted {
+                            tainted.push(whole);
+                        }
+                        pieces.push(Piece::Expression(compiled.expression));
+                    }
+                    Err(found) => {
+                        faults.extend(found.into_iter().map(|fault| fault.shifted(start)))
+                    }
+                }
+            }
+        }
+    }
+    if faults.is_empty() && cost > EXPRESSION_COST {
+        let message = format!(
+            "evaluating the expressions could cost {cost} units; at most {EXPRESSION_COST} are allowed"
+        );
+        faults.push(Fault::new(
+            0..source.len(),
+            Code::ExpressionTooCostly,
+            message,
+        ));
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let template = Template(Arc::new(Parts {
+        source: source.to_owned(),
+        pieces,
+        references,
+    }));
+    Ok(CompiledTemplate { template, tainted })
+}
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.source() == other.source()
+    }
+}
+
+impl Eq for Template {}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template").field(&self.source()).finish()
+    }
+}

@@ -1,0 +1,102 @@
+//! Finds the expressions of a template without understanding them: it knows CEL's strings and braces, no more.
+
+use std::ops::Range;
+
+const OPEN: &str = "${{";
+
+/// A part of a template, in bytes of its source.
+pub(super) enum Piece {
+    Text(Range<usize>),
+    Expression {
+        whole: Range<usize>,
+        inner: Range<usize>,
+    },
+    /// An opening that nothing closes; the rest of the source is lost to it.
+    Unclosed(Range<usize>),
+}
+
+/// The parts of `source`, in order.
+pub(super) fn pieces(source: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while let Some(found) = source.get(at..).and_then(|rest| rest.find(OPEN)) {
+        let start = at + found;
+        if start > at {
+            pieces.push(Piece::Text(at..start));
+        }
+        let inner = start + OPEN.len();
+        let Some(end) = closing(source, inner) else {
+            pieces.push(Piece::Unclosed(start..inner));
+            return pieces;
+        };
+        pieces.push(Piece::Expression {
+            whole: start..end + 2,
+            inner: inner..end,
+        });
+        at = end + 2;
+    }
+    if at < source.len() {
+        pieces.push(Piece::Text(at..source.len()));
+    }
+    pieces
+}
+
+/// Where the `}}` that ends the expression starting at `from` is.
+fn closing(source: &str, from: usize) -> Option<usize> {
+    let bytes = source.as_bytes();
+    let mut depth = 0_usize;
+    let mut at = from;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' | b'\'' => at = string_end(bytes, at, is_raw(bytes, from, at))?,
+            b'{' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' if depth > 0 => {
+                depth -= 1;
+                at += 1;
+            }
+            b'}' if bytes.get(at + 1) == Some(&b'}') => return Some(at),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Whether the string whose quote is at `quote` has a prefix with `r`, so that backslashes mean themselves.
+fn is_raw(bytes: &[u8], from: usize, quote: usize) -> bool {
+    let before = bytes.get(from..quote).unwrap_or_default();
+    let prefix = before
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+        .count();
+    let prefix = &before[before.len() - prefix..];
+    matches!(
+        prefix,
+        [b'r' | b'R'] | [b'b' | b'B', b'r' | b'R'] | [b'r' | b'R', b'b' | b'B']
+    )
+}
+
+/// The place behind the string whose quote is at `start`. Triple quotes end with triple quotes.
+fn string_end(bytes: &[u8], start: usize, is_raw: bool) -> Option<usize> {
+    let quote = *bytes.get(start)?;
+    let width = if bytes.get(start..start + 3) == Some(&[quote; 3]) {
+        3
+    } else {
+        1
+    };
+    let mut at = start + width;
+    loop {
+        match *bytes.get(at)? {
+            b'\\' if !is_raw => at += 2,
+            byte if byte == quote
+                && bytes.get(at..at + width)?.iter().all(|byte| *byte == quote) =>
+            {
+                return Some(at + width);
+            }
+            _ => at += 1,
+        }
+    }
+}

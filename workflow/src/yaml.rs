@@ -1,0 +1,69 @@
+//! YAML as a tree whose every node knows where it stands. It knows nothing of workflows. Depth, aliases and size are
+//! bounded while the tree is built; duplicate keys are found here, because a tree cannot hold them.
+
+mod build;
+mod scalar;
+
+use std::rc::Rc;
+
+pub(crate) use build::build;
+pub(crate) use scalar::{Meaning, Scalar, Style};
+
+use crate::position::Span;
+
+/// A value in the file.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) content: Content,
+    weight: Weight,
+}
+
+/// What a value is.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Scalar(Scalar),
+    List(Vec<Rc<Node>>),
+    Map(Vec<Entry>),
+    /// Something that has been reported already.
+    Invalid,
+}
+
+/// One key of an object with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: Rc<str>,
+    pub(crate) key_span: Span,
+    pub(crate) value: Rc<Node>,
+}
+
+/// What a node and all below it would cost if an alias repeated it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Weight {
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Weight {
+    fn add(&mut self, other: Self) {
+        self.nodes = self.nodes.saturating_add(other.nodes);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+impl Node {
+    /// How messages call what is here.
+    pub(crate) fn label(&self) -> &'static str {
+        match &self.content {
+            Content::Scalar(scalar) => scalar.meaning().label(),
+            Content::List(_) => "a list",
+            Content::Map(_) => "an object",
+            Content::Invalid => "something invalid",
+        }
+    }
+
+    /// Whether it is there without a value.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(&self.content, Content::Scalar(scalar) if scalar.meaning() == Meaning::Null)
+    }
+}

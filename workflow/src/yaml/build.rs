@@ -1,0 +1,382 @@
+//! From the parser's events to the tree, with an explicit stack.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use serde_yaml::granit_parser::{self, ErrorKind, Event, Options, Parser, ScalarStyle, ScanError};
+
+use super::{Content, Entry, Node, Scalar, Style, Weight};
+use crate::diagnostic::Code;
+use crate::limits::{ALIAS_BYTES, ALIAS_NODES, YAML_DEPTH};
+use crate::position::Span;
+use crate::report::Report;
+
+/// Builds the tree of the file's one document. Problems go to `report`; `None` when there is no tree to look at.
+pub(crate) fn build(text: &str, report: &mut Report<'_>) -> Option<Rc<Node>> {
+    let mut options = Options::default();
+    options.emit_comments = false;
+    options.emit_unresolved_aliases = true;
+    options.flow_nesting_limit = YAML_DEPTH;
+    options.block_nesting_limit = YAML_DEPTH;
+    let mut builder = Builder {
+        report,
+        stack: Vec::new(),
+        anchors: HashMap::new(),
+        aliased: Weight::default(),
+        documents: 0,
+        root: None,
+    };
+    for event in Parser::new_from_str_with_options(text, options) {
+        let taken = match event {
+            Ok((event, span)) => builder.take(event, span_of(&span)),
+            Err(error) => Err(builder.syntax_error(text, &error)),
+        };
+        if matches!(taken, Err(Stop)) {
+            return None;
+        }
+    }
+    builder.root
+}
+
+/// The rest of the file cannot be understood.
+struct Stop;
+
+struct Builder<'r, 't> {
+    report: &'r mut Report<'t>,
+    stack: Vec<Frame>,
+    anchors: HashMap<usize, Rc<Node>>,
+    aliased: Weight,
+    documents: usize,
+    root: Option<Rc<Node>>,
+}
+
+/// An object or list that is not complete yet.
+struct Frame {
+    start: usize,
+    anchor: usize,
+    open: Open,
+}
+
+enum Open {
+    List(Vec<Rc<Node>>),
+    Map {
+        entries: Vec<Entry>,
+        key: Option<(Option<Rc<str>>, Span)>,
+        merged: Vec<Rc<Node>>,
+    },
+}
+
+impl Builder<'_, '_> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
+        match event {
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+            Event::Comment(..) | Event::Anchor(..) => {}
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.report
+                        .error(span, Code::UnsupportedYaml, "a file holds one document")
+                        .hint("put the second workflow into its own file");
+                    return Err(Stop);
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.refuse_tag(tag.is_some(), span);
+                let style = match style {
+                    ScalarStyle::Plain => Style::Plain,
+                    ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
+                    ScalarStyle::Literal => Style::Literal,
+                    ScalarStyle::Folded => Style::Folded,
+                };
+                let weight = Weight {
+                    nodes: 1,
+                    bytes: text.len(),
+                };
+                let content = Content::Scalar(Scalar {
+                    text: text.into_owned(),
+                    style,
+                });
+                self.complete(
+                    Rc::new(Node {
+                        span,
+                        content,
+                        weight,
+                    }),
+                    anchor,
+                );
+            }
+            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+                Some(node) => {
+                    self.aliased.add(node.weight);
+                    if self.aliased.nodes > ALIAS_NODES || self.aliased.bytes > ALIAS_BYTES {
+                        let message = "the aliases of this file expand to too much".to_owned();
+                        self.report.error(span, Code::AliasBudget, message);
+                        return Err(Stop);
+                    }
+                    self.complete(node, 0);
+                }
+                None => {
+                    self.report.error(
+                        span,
+                        Code::Syntax,
+                        "an alias cannot stand inside what it repeats",
+                    );
+                    self.complete(invalid(span), 0);
+                }
+            },
+            Event::UnresolvedAlias(name) => {
+                self.report
+                    .error(
+                        span,
+                        Code::Syntax,
+                        format!("there is no anchor `&{name}` before this alias"),
+                    )
+                    .hint("a text that starts with `*` must be quoted");
+                self.complete(invalid(span), 0);
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.refuse_tag(tag.is_some(), span);
+                self.open(span, anchor, Open::List(Vec::new()))?;
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.refuse_tag(tag.is_some(), span);
+                self.open(
+                    span,
+                    anchor,
+                    Open::Map {
+                        entries: Vec::new(),
+                        key: None,
+                        merged: Vec::new(),
+                    },
+                )?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            // The parser may learn new events; none of today's options makes it emit one.
+            _ => {
+                self.report
+                    .error(span, Code::UnsupportedYaml, "this has no meaning here");
+                return Err(Stop);
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, span: Span, anchor: usize, open: Open) -> Result<(), Stop> {
+        if self.stack.len() >= YAML_DEPTH {
+            self.report.error(
+                span,
+                Code::TooDeep,
+                format!("nested more than {YAML_DEPTH} deep"),
+            );
+            return Err(Stop);
+        }
+        self.stack.push(Frame {
+            start: span.start,
+            anchor,
+            open,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, end: Span) {
+        let Some(frame) = self.stack.pop() else {
+            return;
+        };
+        let span = Span::new(frame.start, end.start.max(frame.start));
+        let mut weight = Weight { nodes: 1, bytes: 0 };
+        let content = match frame.open {
+            Open::List(items) => {
+                items.iter().for_each(|item| weight.add(item.weight));
+                Content::List(items)
+            }
+            Open::Map {
+                mut entries,
+                key: _,
+                merged,
+            } => {
+                self.merge(&mut entries, &merged);
+                for entry in &entries {
+                    weight.add(Weight {
+                        nodes: 1,
+                        bytes: entry.key.len(),
+                    });
+                    weight.add(entry.value.weight);
+                }
+                Content::Map(self.without_duplicates(entries))
+            }
+        };
+        self.complete(
+            Rc::new(Node {
+                span,
+                content,
+                weight,
+            }),
+            frame.anchor,
+        );
+    }
+
+    /// A whole node: a key, a value, an item or the document.
+    fn complete(&mut self, node: Rc<Node>, anchor: usize) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        match self.stack.last_mut().map(|frame| &mut frame.open) {
+            None => self.root = Some(node),
+            Some(Open::List(items)) => items.push(node),
+            Some(Open::Map {
+                entries,
+                key,
+                merged,
+            }) => match key.take() {
+                None => {
+                    let name = match &node.content {
+                        Content::Scalar(scalar) => Some(Rc::from(scalar.text.as_str())),
+                        Content::List(_) | Content::Map(_) => {
+                            self.report.error(
+                                node.span,
+                                Code::UnsupportedYaml,
+                                "a key must be a text",
+                            );
+                            None
+                        }
+                        Content::Invalid => None,
+                    };
+                    *key = Some((name, node.span));
+                }
+                Some((Some(name), _)) if &*name == "<<" => merged.push(node),
+                Some((Some(name), key_span)) => entries.push(Entry {
+                    key: name,
+                    key_span,
+                    value: node,
+                }),
+                Some((None, _)) => {}
+            },
+        }
+    }
+
+    /// `<<`: adds the keys of other objects that are not written out. Earlier ones win.
+    fn merge(&mut self, entries: &mut Vec<Entry>, merged: &[Rc<Node>]) {
+        let mut sources: Vec<&Rc<Node>> = Vec::new();
+        for node in merged {
+            match &node.content {
+                Content::List(items) => sources.extend(items),
+                Content::Scalar(_) | Content::Map(_) | Content::Invalid => sources.push(node),
+            }
+        }
+        let mut present: HashSet<Rc<str>> =
+            entries.iter().map(|entry| Rc::clone(&entry.key)).collect();
+        for source in sources {
+            match &source.content {
+                Content::Map(others) => {
+                    entries.extend(
+                        others
+                            .iter()
+                            .filter(|other| present.insert(Rc::clone(&other.key)))
+                            .cloned(),
+                    );
+                }
+                Content::Scalar(_) | Content::List(_) => {
+                    self.report.error(
+                        source.span,
+                        Code::WrongType,
+                        "`<<` takes an object or a list of objects",
+                    );
+                }
+                Content::Invalid => {}
+            }
+        }
+    }
+
+    fn without_duplicates(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut first: HashMap<Rc<str>, Span> = HashMap::with_capacity(entries.len());
+        let mut unique = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match first.get(&entry.key) {
+                Some(before) => {
+                    let line = self.report.line(*before);
+                    self.report
+                        .error(
+                            entry.key_span,
+                            Code::DuplicateKey,
+                            format!("the key `{}` is here twice", entry.key),
+                        )
+                        .hint(format!("its first place is line {line}"));
+                }
+                None => {
+                    first.insert(Rc::clone(&entry.key), entry.key_span);
+                    unique.push(entry);
+                }
+            }
+        }
+        unique
+    }
+
+    fn refuse_tag(&mut self, has_tag: bool, span: Span) {
+        if has_tag {
+            self.report
+                .error(span, Code::UnsupportedYaml, "tags have no meaning here")
+                .hint("quote a value that is to be a string");
+        }
+    }
+
+    fn syntax_error(&mut self, text: &str, error: &ScanError) -> Stop {
+        let at = error
+            .marker()
+            .byte_offset()
+            .unwrap_or(text.len())
+            .min(text.len());
+        let span = Span::new(at, at);
+        let (code, message, hint) = match error.kind() {
+            ErrorKind::RecursionLimitExceeded => (
+                Code::TooDeep,
+                format!("nested more than {YAML_DEPTH} deep"),
+                None,
+            ),
+            ErrorKind::MappingValueNotAllowed => (
+                Code::Syntax,
+                "a second `: ` makes no sense in this line".to_owned(),
+                Some("quote a text that contains `: `, or write it as a block after `|`"),
+            ),
+            ErrorKind::MissingAnchorOrAliasName => (
+                Code::Syntax,
+                "`*` and `&` stand before a name".to_owned(),
+                Some("a text that starts with such a character must be quoted"),
+            ),
+            ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabNotAllowed => (
+                Code::Syntax,
+                "a tab cannot indent".to_owned(),
+                Some("indent with spaces"),
+            ),
+            ErrorKind::UnexpectedCharacter { character } => (
+                Code::Syntax,
+                format!("a text cannot start with `{character}`"),
+                Some("quote it"),
+            ),
+            _ => (
+                Code::Syntax,
+                error.info().trim_end_matches('.').to_owned(),
+                None,
+            ),
+        };
+        let reported = self.report.error(span, code, message);
+        if let Some(hint) = hint {
+            reported.hint(hint);
+        }
+        Stop
+    }
+}
+
+fn invalid(span: Span) -> Rc<Node> {
+    Rc::new(Node {
+        span,
+        content: Content::Invalid,
+        weight: Weight { nodes: 1, bytes: 0 },
+    })
+}
+
+fn span_of(span: &granit_parser::Span) -> Span {
+    span.byte_range()
+        .map_or_else(Span::default, |range| Span::new(range.start, range.end))
+}

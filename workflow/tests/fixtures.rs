@@ -1,0 +1,156 @@
+//! Every workflow file below `fixtures/` is parsed, and what a person would see is compared with the text beside it.
+//! `UPDATE_FIXTURES=1` writes the texts anew; read the difference before you commit it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests lay out files and start the programs they are about"
+)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may end where it finds what it does not expect"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use workflow::{Expression, Parsed, Scan, TemplatePolicy, parse, render};
+
+/// The files of a folder, in order of name.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "yaml")
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// Compares each file's text with what `show` makes of the file.
+fn check(folder: &str, show: impl Fn(&str, &str) -> String) {
+    let is_update = std::env::var_os("UPDATE_FIXTURES").is_some();
+    let mut differing = Vec::new();
+    let files = files(folder);
+    assert!(!files.is_empty());
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let shown = show(&name, &fs::read_to_string(&file).unwrap());
+        let expected = file.with_extension("txt");
+        if is_update {
+            fs::write(&expected, &shown).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != shown {
+            differing.push(format!("{name}:\n{shown}"));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+#[test]
+fn invalid_files_tell_all_their_errors() {
+    check("invalid", |name, text| {
+        match parse(name, text, TemplatePolicy::Warn) {
+            Ok(_) => panic!("{name} is valid"),
+            Err(diagnostics) => render(&diagnostics, text, false),
+        }
+    });
+}
+
+#[test]
+fn valid_files_say_what_is_meant() {
+    check("valid", |name, text| {
+        match parse(name, text, TemplatePolicy::Warn) {
+            Ok(parsed) => summary(&parsed, text),
+            Err(diagnostics) => panic!("{}", render(&diagnostics, text, false)),
+        }
+    });
+}
+
+fn summary(parsed: &Parsed, text: &str) -> String {
+    let mut shown = String::new();
+    writeln!(
+        shown,
+        "workflow {:?} {:?}",
+        parsed.workflow.name, parsed.workflow.description
+    )
+    .unwrap();
+    for scan in parsed.workflow.scans() {
+        describe(&mut shown, scan).unwrap();
+    }
+    shown + &render(&parsed.warnings, text, false)
+}
+
+fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
+    let source =
+        |expression: &Option<Expression>| expression.as_ref().map(|it| it.source().to_owned());
+    writeln!(shown, "\nscan {}", scan.name)?;
+    if let Some(cron) = &scan.on.cron {
+        writeln!(
+            shown,
+            "  cron {cron} ({}) in {}, catch up {:?}",
+            cron.describe(),
+            scan.on.timezone,
+            scan.on.catch_up
+        )?;
+    }
+    if let Some(expr) = &scan.on.expr {
+        writeln!(shown, "  expr {expr}, cost {}", expr.cost())?;
+    }
+    if let Some(dispatch) = &scan.on.dispatch {
+        writeln!(shown, "  dispatch")?;
+        for input in &dispatch.inputs {
+            writeln!(
+                shown,
+                "    {} {:?} required {} default {:?}",
+                input.key, input.kind, input.required, input.default
+            )?;
+        }
+    }
+    for variable in scan.inherited_env.iter().chain(&scan.env) {
+        writeln!(
+            shown,
+            "  env {}={:?}",
+            variable.name,
+            variable.value.source()
+        )?;
+    }
+    for step in &scan.steps {
+        writeln!(
+            shown,
+            "  step run {:?} shell {:?} if {:?} allow_failure {} timeout {:?}",
+            step.run.source(),
+            step.shell,
+            source(&step.condition),
+            step.allow_failure,
+            step.timeout,
+        )?;
+    }
+    for artifact in &scan.artifacts {
+        writeln!(
+            shown,
+            "  artifact {} {:?} if {:?} expires_in {:?} notify_on {:?}",
+            artifact.name,
+            artifact.paths,
+            source(&artifact.condition),
+            artifact.expires_in,
+            artifact.notify_on,
+        )?;
+    }
+    writeln!(
+        shown,
+        "  timeout {:?} retry {:?} overlap {:?}",
+        scan.timeout, scan.retry, scan.overlap
+    )?;
+    writeln!(
+        shown,
+        "  runs_on {:?} pass_env {:?}",
+        scan.runs_on, scan.pass_env
+    )?;
+    writeln!(shown, "  {:?}", scan.references())
+}

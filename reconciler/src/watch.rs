@@ -17,7 +17,7 @@ use crate::git::{Scene, Verdict};
 /// Pause before a lost watch is set up again: the poll has taken over, so there is no hurry.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Set-ups in a row that folders vanishing meanwhile may spoil.
+/// Set-ups in a row that somebody making or removing folders meanwhile may spoil.
 const ATTEMPTS: usize = 5;
 
 /// Calls a closure when the references of a repository may have changed. Dropping it stops that.
@@ -225,13 +225,27 @@ struct Armed {
 
 impl Armed {
     fn new(path: &Path, news: &Arc<News>) -> Result<Armed, WatchError> {
-        let mut scene = Scene::at(path);
+        Armed::over(path, news, || Scene::at(path))
+    }
+
+    /// Sets the watch up over what `look` sees, again while that changes under its hands.
+    fn over(
+        path: &Path,
+        news: &Arc<News>,
+        mut look: impl FnMut() -> Scene,
+    ) -> Result<Armed, WatchError> {
+        let mut scene = look();
         let mut attempt = 1;
         loop {
             match watcher(&scene, Arc::clone(news)) {
                 Ok(watcher) => {
-                    let now = Scene::at(path);
-                    if now == scene || attempt == ATTEMPTS {
+                    let now = look();
+                    let is_current = now == scene;
+                    if is_current || attempt == ATTEMPTS {
+                        // The step that came in between was not seen by this watch.
+                        if !is_current {
+                            news.add(|pending| pending.rearm = true);
+                        }
                         return Ok(Armed {
                             scene,
                             _watcher: watcher,
@@ -243,7 +257,7 @@ impl Armed {
                     let path = path.to_owned();
                     return Err(WatchError::Watch { path, source });
                 }
-                Err(_) => scene = Scene::at(path),
+                Err(_) => scene = look(),
             }
             attempt += 1;
         }
@@ -419,6 +433,30 @@ mod tests {
             fs::remove_dir_all(parent.join("not")).unwrap();
             watched.sees("its loss", || !made());
         }
+    }
+
+    #[test]
+    fn a_watch_that_could_not_keep_up_is_set_up_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let steps = ATTEMPTS + 1;
+        let folders: Vec<PathBuf> = (0..steps)
+            .map(|step| folder.path().join(step.to_string()))
+            .collect();
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+        }
+        let news = Arc::new(News::default());
+        let mut step = 0;
+        let armed = Armed::over(folder.path(), &news, || {
+            let seen = Scene::Waiting {
+                path: folder.path().join("flows"),
+                folders: vec![folders[step.min(steps - 1)].clone()],
+            };
+            step += 1;
+            seen
+        });
+        assert!(armed.is_ok());
+        assert!(matches!(news.next(), Next::Rearm));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::InputValue;
-use crate::expression::References;
+use crate::expression::{Reach, References};
 
 /// The values behind an expression's names.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +138,15 @@ impl Context {
             scans: if references.any_scan {
                 self.scans.clone()
             } else {
-                named(&self.scans, &references.scans)
+                let mut scans = named(&self.scans, &references.scans);
+                for (name, scan) in &mut scans {
+                    match references.jobs.get(name) {
+                        None => scan.jobs.clear(),
+                        Some(Reach::Newest(count)) => scan.jobs.truncate(*count),
+                        Some(Reach::All) => {}
+                    }
+                }
+                scans
             },
             ok: self.ok,
         }

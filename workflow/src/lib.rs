@@ -32,7 +32,8 @@ pub use digest::ScanDigest;
 pub use dispatch::{Dispatch, Input, InputError, InputKind, InputProblem, InputValue};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use expression::{
-    EvaluationError, Expression, ExpressionError, References, Sandbox, Site, should_run,
+    EvaluationError, Explanation, Expression, ExpressionError, Reach, References, Sandbox, Site,
+    Value, should_run,
 };
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use parse::{Parsed, TemplatePolicy, parse};

@@ -17,6 +17,7 @@ use place::{field_range, function_range};
 
 use super::error::Fault;
 use super::kind::{Kind, Shape};
+use super::reach;
 use super::references::References;
 use super::site::{Names, Site};
 use crate::diagnostic::Code;
@@ -47,6 +48,7 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
     };
     let root = program.expression();
     let shape = analysis.value(root);
+    reach::note(root, &mut analysis.references);
     analysis.check_result(root, &shape);
     analysis.faults.sort_by_key(|fault| fault.range.start);
     Findings {
@@ -421,7 +423,7 @@ fn literal_shape(literal: &LiteralValue) -> Shape {
 }
 
 /// The text of a string literal.
-fn literal_text(node: &IdedExpr) -> Option<&str> {
+pub(super) fn literal_text(node: &IdedExpr) -> Option<&str> {
     match &node.expr {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
         _ => None,

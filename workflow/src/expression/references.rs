@@ -1,12 +1,23 @@
 //! What an expression names: the edges of the graph of scans, and what has to be at hand when it is evaluated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many jobs of a scan's history have to be at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// So many newest ones.
+    Newest(usize),
+    /// All that expressions can read.
+    All,
+}
 
 /// The names in an expression or template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
     /// Scans named as `scans.X` or `scans["X"]`.
     pub scans: BTreeSet<String>,
+    /// Scans whose jobs it reads, and how far into their history.
+    pub jobs: BTreeMap<String, Reach>,
     /// Whether it indexes `scans` by a computed name, and so may read any of them.
     pub any_scan: bool,
     /// Variables.
@@ -23,11 +34,25 @@ impl References {
     /// Adds all that `other` names.
     pub fn add(&mut self, other: &Self) {
         self.scans.extend(other.scans.iter().cloned());
+        for (scan, reach) in &other.jobs {
+            self.reach(scan, *reach);
+        }
         self.any_scan |= other.any_scan;
         self.vars.extend(other.vars.iter().cloned());
         self.secrets.extend(other.secrets.iter().cloned());
         self.inputs.extend(other.inputs.iter().cloned());
         self.any_input |= other.any_input;
+    }
+
+    /// Notes that jobs of `scan` are read.
+    pub(super) fn reach(&mut self, scan: &str, reach: Reach) {
+        let known = self.jobs.entry(scan.to_owned()).or_insert(reach);
+        *known = reach.max(*known);
+    }
+
+    /// Whether any job of `scan` may be read.
+    pub fn reads_jobs_of(&self, scan: &str) -> bool {
+        self.any_scan || self.jobs.contains_key(scan)
     }
 
     /// Whether a success of `scan` is a reason to look at an `on.expr` with these references again: it names the scan,

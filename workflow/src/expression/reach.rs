@@ -1,0 +1,139 @@
+//! How far into the history of scans an expression can reach, told by its form alone. `is_available`, `has_diff` and
+//! `size` read no job, `scans.X[3]` reads the four newest; everything else may read all that can be read.
+
+use cel_interpreter::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::references::{Reach, References};
+
+/// Methods that read what is known of a scan without its jobs.
+const SUMMARIES: [&str; 3] = ["has_diff", "is_available", "size"];
+
+/// Notes the reach of a whole expression. The tree's size is bounded before; the walk recurses.
+pub(super) fn note(node: &IdedExpr, references: &mut References) {
+    if let Some(scan) = scan_of(node) {
+        return references.reach(scan, Reach::All);
+    }
+    match &node.expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
+        Expr::Select(select) => note(&select.operand, references),
+        Expr::Call(call) => {
+            let name = call.func_name.as_str();
+            let arguments = call.target.iter().map(AsRef::as_ref).chain(&call.args);
+            let is_summary = SUMMARIES.contains(&name);
+            match (name, call.args.as_slice()) {
+                (operators::INDEX, [history, position]) if scan_of(history).is_some() => {
+                    let reach = constant(position).map_or(Reach::All, |at| Reach::Newest(at + 1));
+                    if let Some(scan) = scan_of(history) {
+                        references.reach(scan, reach);
+                    }
+                    note(position, references);
+                }
+                _ => arguments
+                    .filter(|argument| !(is_summary && scan_of(argument).is_some()))
+                    .for_each(|argument| note(argument, references)),
+            }
+        }
+        Expr::Comprehension(comprehension) => {
+            for part in [
+                &comprehension.iter_range,
+                &comprehension.accu_init,
+                &comprehension.loop_cond,
+                &comprehension.loop_step,
+                &comprehension.result,
+            ] {
+                note(part, references);
+            }
+        }
+        Expr::List(list) => list
+            .elements
+            .iter()
+            .for_each(|element| note(element, references)),
+        Expr::Map(map) => map
+            .entries
+            .iter()
+            .for_each(|entry| entry_of(&entry.expr, references)),
+        Expr::Struct(object) => object
+            .entries
+            .iter()
+            .for_each(|entry| entry_of(&entry.expr, references)),
+    }
+}
+
+fn entry_of(entry: &EntryExpr, references: &mut References) {
+    match entry {
+        EntryExpr::MapEntry(entry) => {
+            note(&entry.key, references);
+            note(&entry.value, references);
+        }
+        EntryExpr::StructField(field) => note(&field.value, references),
+    }
+}
+
+/// The scan that `scans.X` or `scans["X"]` names.
+fn scan_of(node: &IdedExpr) -> Option<&str> {
+    let is_scans = |node: &IdedExpr| match &node.expr {
+        Expr::Ident(name) => name.strip_prefix('.').unwrap_or(name) == "scans",
+        _ => false,
+    };
+    match &node.expr {
+        Expr::Select(select) => is_scans(&select.operand).then_some(select.field.as_str()),
+        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::INDEX, [scans, name]) if is_scans(scans) => {
+                super::analysis::literal_text(name)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn constant(node: &IdedExpr) -> Option<usize> {
+    match &node.expr {
+        Expr::Literal(LiteralValue::Int(position)) => usize::try_from(*position.inner()).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::{Expression, Site};
+
+    #[test]
+    fn only_what_reads_jobs_reaches_into_a_history() {
+        for (source, expected) in [
+            ("scans.a.is_available() && scans.b.has_diff('x')", vec![]),
+            ("size(scans.a) > 3 || scans['a'].size() == 0", vec![]),
+            (
+                "scans.a[0].state == 'failed'",
+                vec![("a", Reach::Newest(1))],
+            ),
+            (
+                "scans.a[0].id == '' || scans.a[4].id == ''",
+                vec![("a", Reach::Newest(5))],
+            ),
+            (
+                "scans.a.size() > 0 && scans['b'].filter(j, j.state == 'failed').size() > 1",
+                vec![("b", Reach::All)],
+            ),
+            (
+                "scans.a.exists(j, j.id == scans.b[0].id) || scans.b[0].id == 'x'",
+                vec![("a", Reach::All), ("b", Reach::Newest(1))],
+            ),
+            (
+                "scans.a[size(scans.a) - 1].id == 'x'",
+                vec![("a", Reach::All)],
+            ),
+            ("[scans.a][0][0].id == 'x'", vec![("a", Reach::All)]),
+        ] {
+            let expression = Expression::parse(source, Site::Trigger).unwrap();
+            let found: Vec<(&str, Reach)> = expression
+                .references()
+                .jobs
+                .iter()
+                .map(|(scan, reach)| (scan.as_str(), *reach))
+                .collect();
+            assert_eq!(found, expected, "{source}");
+        }
+    }
+}

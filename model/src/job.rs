@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, ScanName};
 
 use crate::revision::RevisionRef;
+use crate::world::ScanKey;
 use crate::{
     Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, SourceName, Timestamp, TokenHash,
     WorkflowId,
@@ -36,6 +37,16 @@ pub struct Job {
     pub created_at: Timestamp,
     /// Where it stands.
     pub state: JobState,
+}
+
+impl Job {
+    /// The scan it belongs to.
+    pub fn scan_key(&self) -> ScanKey {
+        ScanKey {
+            workflow: self.workflow.id,
+            scan: self.scan.clone(),
+        }
+    }
 }
 
 /// Names a workflow with what people call it.

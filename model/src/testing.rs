@@ -250,6 +250,7 @@ pub(crate) fn ended(changes: &[Change]) -> Option<(&'static str, &Reason)> {
 
 /// Everything in a world, for comparing two.
 pub(crate) fn snapshot(world: &World) -> Value {
+    let labels = ["gpu", "linux"].map(str::to_owned);
     let mut heads: Vec<_> = world.heads().collect();
     heads.sort_by_key(|head| (head.workflow, head.scan.clone()));
     json!({
@@ -263,7 +264,9 @@ pub(crate) fn snapshot(world: &World) -> Value {
             .jobs()
             .map(|job| json!([**job, world.revision(job.revision.id).map(|revision| &revision.record)]))
             .collect::<Vec<_>>(),
-        "scheduled": world.scheduled().map(|waiting| json!(waiting)).collect::<Vec<_>>(),
+        "waiting": world.waiting_workflows().collect::<Vec<_>>(),
+        "offerable": world.offerable(&labels).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
+        "orphans": world.orphans().collect::<Vec<_>>(),
         "running": world
             .runners()
             .map(|runner| world.running_on(runner.id).map(|job| job.id).collect::<Vec<_>>())

@@ -4,14 +4,19 @@
 //! Finished jobs and old revisions are settled: they are on disk and no decision reads them. Records are shared, so a
 //! second copy of the world costs its pointers.
 
+mod jobs;
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
+use self::jobs::Jobs;
+use self::queue::Place;
 use crate::idempotency::Idempotency;
-use crate::job::{Job, JobState};
+use crate::job::{Job, JobState, Trigger};
 use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
@@ -85,9 +90,7 @@ pub struct World {
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
     heads: HashMap<ScanKey, Arc<ScanHead>>,
-    jobs: BTreeMap<JobId, Arc<Job>>,
-    scheduled: BTreeMap<WorkflowId, BTreeSet<JobId>>,
-    running: HashMap<RunnerId, BTreeSet<JobId>>,
+    jobs: Jobs,
     latest_job: Option<JobId>,
     latest_order: Order,
     runners: BTreeMap<RunnerId, Arc<Runner>>,
@@ -107,6 +110,7 @@ impl World {
             }
             Change::Workflow(workflow) => {
                 let before = self.workflows.insert(workflow.id, workflow.clone());
+                self.refile(workflow.id);
                 if let Some(before) =
                     before.filter(|before| before.revision.id != workflow.revision.id)
                 {
@@ -164,32 +168,49 @@ impl World {
     }
 
     fn apply_job(&mut self, job: &Arc<Job>) {
-        let workflow = job.workflow.id;
         self.latest_job = self.latest_job.max(Some(job.id));
-        if matches!(job.state, JobState::Scheduled) {
-            self.scheduled.entry(workflow).or_default().insert(job.id);
-        } else if let Some(waiting) = self.scheduled.get_mut(&workflow) {
-            waiting.remove(&job.id);
-            if waiting.is_empty() {
-                self.scheduled.remove(&workflow);
-            }
-        }
-        if let Some(run) = job.state.run() {
-            let running = self.running.entry(run.runner.id).or_default();
-            if job.state.is_terminal() {
-                running.remove(&job.id);
-            } else {
-                running.insert(job.id);
-            }
-            if running.is_empty() {
-                self.running.remove(&run.runner.id);
-            }
-        }
+        let place = self.place(job);
+        self.jobs.apply(job, place);
         if job.state.is_terminal() {
-            self.jobs.remove(&job.id);
             self.forget_unused(job.revision.id);
-        } else {
-            self.jobs.insert(job.id, job.clone());
+        }
+    }
+
+    /// Files the waiting jobs of a workflow anew: its newest revision may have lost or changed their scans.
+    fn refile(&mut self, workflow: WorkflowId) {
+        let waiting: Vec<JobId> = self.jobs.queue().of_workflow(workflow).collect();
+        for id in waiting {
+            if let Some(job) = self.jobs.get(id) {
+                let place = self.place(job);
+                self.jobs.refile(workflow, id, place);
+            }
+        }
+    }
+
+    /// What a job waits for, or would.
+    fn place(&self, job: &Job) -> Place {
+        if self.is_orphan(job) {
+            return Place::Orphan;
+        }
+        let scan = self
+            .revision(self.revision_to_run(job))
+            .and_then(|revision| revision.definition.scan(job.scan.as_str()));
+        scan.map_or(Place::Unknown, |scan| {
+            let mut labels = scan.runs_on.clone();
+            labels.sort();
+            Place::Offerable(labels.into())
+        })
+    }
+
+    /// The revision a job runs, or will: one that was dispatched keeps its own, for the inputs were checked against
+    /// it; others take the newest one until they are claimed (design section 4).
+    pub fn revision_to_run(&self, job: &Job) -> RevisionId {
+        let newest = self.workflows.get(&job.workflow.id);
+        match (&job.state, job.trigger, newest) {
+            (JobState::Scheduled, Trigger::Cron | Trigger::Expr, Some(newest)) => {
+                newest.revision.id
+            }
+            _ => job.revision.id,
         }
     }
 
@@ -208,7 +229,7 @@ impl World {
             self.workflows
                 .get(&workflow)
                 .is_some_and(|record| record.revision.id == id)
-                || self.jobs.values().any(|job| job.revision.id == id)
+                || self.jobs.uses(id)
         });
         if !needed {
             self.revisions.remove(&id);
@@ -287,25 +308,40 @@ impl World {
 
     /// An unfinished job.
     pub fn job(&self, id: JobId) -> Option<&Arc<Job>> {
-        self.jobs.get(&id)
+        self.jobs.get(id)
     }
 
     /// Every unfinished job, oldest first.
     pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
-        self.jobs.values()
+        self.jobs.iter()
     }
 
-    /// Jobs that wait for a runner: by workflow, oldest first.
-    pub fn scheduled(&self) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
-        self.scheduled
-            .iter()
-            .map(|(workflow, jobs)| (*workflow, jobs))
+    /// The unfinished jobs of a scan, oldest first.
+    pub fn jobs_of(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
+        self.jobs.of_scan(scan)
+    }
+
+    /// Jobs that wait for a runner with these labels: by workflow, oldest first. A workflow may come several times.
+    pub fn offerable(
+        &self,
+        labels: &[String],
+    ) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
+        self.jobs.queue().offerable(labels)
+    }
+
+    /// Workflows that have a job waiting for a runner.
+    pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
+        self.jobs.queue().workflows()
+    }
+
+    /// Waiting jobs whose scan is gone.
+    pub fn orphans(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.queue().orphans()
     }
 
     /// The jobs a runner executes, oldest first.
     pub fn running_on(&self, runner: RunnerId) -> impl Iterator<Item = &Arc<Job>> {
-        let ids = self.running.get(&runner).into_iter().flatten();
-        ids.filter_map(|id| self.jobs.get(id))
+        self.jobs.running_on(runner)
     }
 
     /// Whether the job's scan is gone: its workflow is retired, or the newest revision has no such scan. A record or
@@ -324,8 +360,7 @@ impl World {
 
     /// Every job that is executed, by runner.
     pub fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
-        let ids = self.running.values().flatten();
-        ids.filter_map(|id| self.jobs.get(id))
+        self.jobs.running()
     }
 
     /// The newest job's id, or [`JobId::FIRST`] before any.

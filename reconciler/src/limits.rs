@@ -19,6 +19,10 @@ pub(crate) const REPEAT: Duration = Duration::from_secs(1);
 /// Deadlines are looked at again at least this often, so that a wall clock that was set forward is noticed.
 pub(crate) const DEADLINE_LOOK: Duration = Duration::from_secs(30);
 
+/// Commands a task submits at once: several commits' worth, so that they share syncs, and few enough to leave room in
+/// the committer's queue for everybody else.
+pub(crate) const AT_ONCE: usize = 128;
+
 /// The first retry after a failed look; doubles up to the source's interval.
 pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
 

@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use model::decide::{InitialToken, Loss};
-use model::{Clock, Entropy};
+use model::{Clock, Entropy, JobId};
 use state::{State, SubmitError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::deadlines::due;
 use crate::handle::Handle;
-use crate::limits::DEADLINE_LOOK;
+use crate::limits::{AT_ONCE, DEADLINE_LOOK};
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 
@@ -119,6 +120,7 @@ impl Handle {
 
     /// Ends what time ends, and what waits for a scan that is gone.
     async fn keep_time(self) {
+        let this = &self;
         let mut changes = self.state().subscribe();
         loop {
             let due = self.state().read(|world| {
@@ -126,15 +128,17 @@ impl Handle {
                 presence.keep(|runner| world.runner(runner).is_some());
                 due(world, &presence, self.now(), Instant::now())
             });
-            let orphans = self.state().read(source::orphans);
+            let orphans: Vec<JobId> = self.state().read(|world| world.orphans().collect());
             let orphans = orphans.into_iter().map(|job| (job, Loss::Retired));
-            for (job, loss) in due.jobs.into_iter().chain(orphans) {
-                if let Err(error) = self.end(job, loss).await {
-                    // A full disk is tried again at the next look; a failed one ends the process.
-                    tracing::warn!(%job, %error, "a job cannot be ended");
-                    break;
-                }
-            }
+            // Together, so that they share their commits.
+            stream::iter(due.jobs.into_iter().chain(orphans))
+                .for_each_concurrent(AT_ONCE, |(job, loss)| async move {
+                    if let Err(error) = this.end(job, loss).await {
+                        // A full disk is tried again at the next look; a failed one ends the process.
+                        tracing::warn!(%job, %error, "a job cannot be ended");
+                    }
+                })
+                .await;
             let pause = due
                 .next
                 .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));

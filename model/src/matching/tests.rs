@@ -51,6 +51,23 @@ fn a_runner_needs_every_label_of_the_scan() {
 }
 
 #[test]
+fn jobs_that_ask_for_other_labels_are_not_even_looked_at() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    for _ in 0..20 {
+        house
+            .dispatch(workflow, "strict", json!({"target": "x"}))
+            .unwrap();
+    }
+    let looked_at = std::cell::Cell::new(0);
+    let none = next_job(&house.world, &[], &Turns::default(), |_| {
+        looked_at.set(looked_at.get() + 1);
+        false
+    });
+    assert_eq!((none, looked_at.get()), (None, 0));
+}
+
+#[test]
 fn what_runs_or_is_about_to_be_cancelled_is_not_offered() {
     let mut house = House::new();
     let (running, _) = house.running();

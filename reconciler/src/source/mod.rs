@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use model::decide::{ConfigureSource, DropSource, Retire};
-use model::{Clock, JobId, SourceName, Timestamp, WorkflowId, WorkflowStatus, World};
+use model::{Clock, SourceName, Timestamp, WorkflowId, WorkflowStatus};
 use state::{Layout, State, SubmitError};
 use tokio::sync::watch;
 
@@ -91,13 +91,6 @@ async fn configure_one(state: &State, config: &SourceConfig) -> Result<(), Submi
     } else {
         state.submit(command).await
     }
-}
-
-/// Scheduled jobs whose scan is gone.
-pub(crate) fn orphans(world: &World) -> Vec<JobId> {
-    let scheduled = world.scheduled().flat_map(|(_, jobs)| jobs);
-    let is_orphan = |id: &&JobId| world.job(**id).is_some_and(|job| world.is_orphan(job));
-    scheduled.filter(is_orphan).copied().collect()
 }
 
 /// Asks a source to look, and tells how far it has come.

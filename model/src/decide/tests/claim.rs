@@ -33,7 +33,7 @@ fn a_claim_starts_the_job_and_marks_the_head() {
         (job, Some(house.order))
     );
     assert_eq!(house.world.running_on(runner).count(), 1);
-    assert_eq!(house.world.scheduled().count(), 0);
+    assert_eq!(house.world.waiting_workflows().len(), 0);
 }
 
 #[test]

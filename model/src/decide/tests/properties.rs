@@ -304,8 +304,14 @@ impl Story {
             .filter(|job| job.state.run().is_none())
             .map(|job| job.id)
             .collect();
-        let scheduled = world.scheduled().flat_map(|(_, jobs)| jobs.clone());
-        assert_eq!(scheduled.collect::<BTreeSet<_>>(), waiting);
+        let labels = ["gpu", "linux"].map(str::to_owned);
+        let offerable = world.offerable(&labels).flat_map(|(_, jobs)| jobs.clone());
+        let filed: Vec<JobId> = offerable.chain(world.orphans()).collect();
+        assert_eq!(filed.len(), waiting.len(), "none stands twice");
+        assert_eq!(filed.into_iter().collect::<BTreeSet<_>>(), waiting);
+        for job in unfinished.clone().filter(|job| waiting.contains(&job.id)) {
+            assert_eq!(world.is_orphan(job), world.orphans().any(|id| id == job.id));
+        }
         for job in unfinished {
             assert!(
                 world.revision(job.revision.id).is_some(),

@@ -1,0 +1,129 @@
+//! The unfinished jobs, with the indices that keep decisions from walking them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::ScanKey;
+use super::queue::{Place, Queue};
+use crate::job::{Job, JobState};
+use crate::{JobId, RevisionId, RunnerId, WorkflowId};
+
+/// The unfinished jobs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Jobs {
+    by_id: BTreeMap<JobId, Arc<Job>>,
+    queue: Queue,
+    running: HashMap<RunnerId, BTreeSet<JobId>>,
+    by_scan: HashMap<ScanKey, BTreeSet<JobId>>,
+    by_revision: HashMap<RevisionId, usize>,
+}
+
+impl Jobs {
+    /// Takes the job as it is now; one that is over leaves.
+    pub(super) fn apply(&mut self, job: &Arc<Job>, place: Place) {
+        let before = if job.state.is_terminal() {
+            self.by_id.remove(&job.id)
+        } else {
+            self.by_id.insert(job.id, job.clone())
+        };
+        if let Some(before) = before {
+            self.forget(&before);
+        }
+        match &job.state {
+            JobState::Scheduled => self.queue.file(job.workflow.id, job.id, place),
+            JobState::Running { run } => {
+                self.running
+                    .entry(run.runner.id)
+                    .or_default()
+                    .insert(job.id);
+            }
+            JobState::Succeeded { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. }
+            | JobState::Skipped { .. } => return,
+        }
+        self.by_scan
+            .entry(job.scan_key())
+            .or_default()
+            .insert(job.id);
+        *self.by_revision.entry(job.revision.id).or_default() += 1;
+    }
+
+    /// Takes a job out of every index.
+    fn forget(&mut self, job: &Job) {
+        self.queue.remove(job.workflow.id, job.id);
+        if let Some(run) = job.state.run() {
+            leave(&mut self.running, &run.runner.id, job.id);
+        }
+        leave(&mut self.by_scan, &job.scan_key(), job.id);
+        if let Some(count) = self.by_revision.get_mut(&job.revision.id) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_revision.remove(&job.revision.id);
+            }
+        }
+    }
+
+    /// Files a waiting job anew, after what it waits for has changed.
+    pub(super) fn refile(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
+        self.queue.file(workflow, job, place);
+    }
+
+    pub(super) fn get(&self, id: JobId) -> Option<&Arc<Job>> {
+        self.by_id.get(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
+        self.by_id.values()
+    }
+
+    pub(super) const fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// The jobs a runner executes, oldest first.
+    pub(super) fn running_on(&self, runner: RunnerId) -> impl Iterator<Item = &Arc<Job>> {
+        self.named(self.running.get(&runner).into_iter().flatten())
+    }
+
+    /// Every job that is executed, by runner.
+    pub(super) fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.named(self.running.values().flatten())
+    }
+
+    /// The unfinished jobs of a scan, oldest first.
+    pub(super) fn of_scan(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
+        let ids = self.by_scan.get(scan).into_iter().flatten();
+        ids.filter_map(|id| self.by_id.get(id))
+    }
+
+    /// Whether an unfinished job runs that revision.
+    pub(super) fn uses(&self, revision: RevisionId) -> bool {
+        self.by_revision.contains_key(&revision)
+    }
+
+    fn named<'a>(
+        &'a self,
+        ids: impl Iterator<Item = &'a JobId> + 'a,
+    ) -> impl Iterator<Item = &'a Arc<Job>> + 'a {
+        ids.filter_map(|id| self.by_id.get(id))
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+            && self.queue.is_empty()
+            && self.running.is_empty()
+            && self.by_scan.is_empty()
+            && self.by_revision.is_empty()
+    }
+}
+
+fn leave<K: std::hash::Hash + Eq>(index: &mut HashMap<K, BTreeSet<JobId>>, key: &K, job: JobId) {
+    if let Some(jobs) = index.get_mut(key) {
+        jobs.remove(&job);
+        if jobs.is_empty() {
+            index.remove(key);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use workflow::{ArtifactSummary, JobSummary};
 
 use crate::job::{Job, Trigger};
 use crate::{JobId, RevisionId, Timestamp};
@@ -31,6 +32,30 @@ pub struct HistoryLine {
 }
 
 impl HistoryLine {
+    /// The job as expressions see it.
+    pub fn summary(&self) -> JobSummary {
+        JobSummary {
+            id: self.id.to_string(),
+            state: self.state.clone(),
+            trigger: self.trigger.name().to_owned(),
+            revision: self.revision.to_string(),
+            created_at: self.created_at,
+            started_at: self.started_at,
+            finished_at: Some(self.finished_at),
+            artifacts: self
+                .artifacts
+                .iter()
+                .map(|(name, (checksum, size))| {
+                    let summary = ArtifactSummary {
+                        checksum: checksum.clone(),
+                        size: *size,
+                    };
+                    (name.clone(), summary)
+                })
+                .collect(),
+        }
+    }
+
     /// The line of a job, once it has ended.
     pub fn of(job: &Job) -> Option<Self> {
         let end = job.state.end()?;

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use workflow::{Context, InputValue, ScanName};
+use sha2::{Digest, Sha256};
+use workflow::{Context, InputValue, Scan, ScanName};
+
+use crate::limits::INLINE_PAYLOAD_BYTES;
 
 use crate::revision::RevisionRef;
 use crate::world::ScanKey;
@@ -135,16 +138,43 @@ pub enum JobState {
     },
 }
 
+impl Inputs {
+    /// What a job has that nobody dispatched. Defaults too large for a record were stored when their revision became
+    /// active.
+    pub fn defaults_of(scan: &Scan) -> Self {
+        let inputs = scan.default_inputs();
+        match large_payload(&inputs) {
+            Some((sha256, _)) => Self::Object { sha256 },
+            None => Self::Inline(inputs),
+        }
+    }
+}
+
+/// Inputs that are too large for a record, as an object and its digest.
+pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<(String, Vec<u8>)> {
+    let bytes = serde_json::to_vec(inputs).unwrap_or_default();
+    (bytes.len() > INLINE_PAYLOAD_BYTES).then(|| {
+        let digest = crate::token::hex(&Sha256::digest(&bytes));
+        (digest, bytes)
+    })
+}
+
 impl JobState {
+    /// The name of the state of jobs that succeeded.
+    pub const SUCCEEDED: &'static str = "succeeded";
+
+    /// The name of the state of jobs that never ran, because they were no longer wanted.
+    pub const SKIPPED: &'static str = "skipped";
+
     /// The name expressions and files use.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
             Self::Running { .. } => "running",
-            Self::Succeeded { .. } => "succeeded",
+            Self::Succeeded { .. } => Self::SUCCEEDED,
             Self::Failed { .. } => "failed",
             Self::Cancelled { .. } => "cancelled",
-            Self::Skipped { .. } => "skipped",
+            Self::Skipped { .. } => Self::SKIPPED,
         }
     }
 

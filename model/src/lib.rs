@@ -5,17 +5,21 @@
 //! HTTP, no clock and no source of randomness; all of them come in as values.
 
 mod actor;
+mod armed;
 pub mod decide;
 mod history;
 mod id;
 mod idempotency;
 mod job;
+mod ledger;
 mod life_cycle;
 pub mod limits;
 mod matching;
 mod moment;
+mod past;
 pub mod plan;
 mod reason;
+mod recent;
 mod revision;
 mod runner;
 mod scan_head;
@@ -27,6 +31,7 @@ mod token;
 mod world;
 
 pub use actor::Actor;
+pub use armed::{Armed, ArmedCron};
 pub use history::HistoryLine;
 pub use id::{
     ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName,
@@ -35,12 +40,14 @@ pub use id::{
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
     Artifact, End, Inputs, Job, JobState, Run, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
-    WorkflowRef,
+    WorkflowRef, large_payload,
 };
+pub use ledger::{Cause, Clause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use reason::Reason;
+pub use recent::Recent;
 pub use revision::{
     ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
 };
@@ -52,7 +59,7 @@ pub use source::{
     TipRef,
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
-pub use world::{Change, HistoryEntry, ScanKey, World};
+pub use world::{Change, HistoryEntry, LedgerEntry, ScanKey, World};
 
 /// A moment in UTC.
 pub type Timestamp = chrono::DateTime<chrono::Utc>;

@@ -74,6 +74,35 @@ pub const CONTENT_DIGEST_BYTES: usize = 160;
 /// A page of a scan's history is closed at this size: a reader never loads more than this for one look.
 pub const HISTORY_PAGE_BYTES: u64 = 1024 * 1024;
 
+/// A page of a scan's ledger is closed at this size.
+pub const LEDGER_PAGE_BYTES: u64 = 256 * 1024;
+
+/// Pages of a scan's ledger that are kept beside the one that is written: together they hold more than the newest 1,000
+/// records of ordinary expressions (design section 4).
+pub const LEDGER_PAGES: u64 = 4;
+
+/// Clauses of one expression in a ledger record: what decided is among the first, and a record must stay small.
+pub const CLAUSES: usize = 40;
+
+/// Characters of a text or value in a ledger record.
+pub const CLAUSE_CHARS: usize = 200;
+
+/// Jobs that the end of another starts in the same commit: a commit holds 100 operations, and each takes up to four.
+pub const FOLLOWERS: usize = 20;
+
+/// Slots of a schedule that one look makes jobs of with `catch_up: all` (design section 3).
+pub const CATCH_UP: usize = 10;
+
+/// Missed slots that are counted one by one: beyond it the number tells nothing more, and the committer has others to
+/// serve.
+pub const SLOTS_COUNTED: u64 = 1_000;
+
+/// A slot that comes to be looked at later than this was missed: the daemon did not run, or the clock was set.
+pub const SLOT_LATE: TimeDelta = TimeDelta::minutes(1);
+
+/// The frozen context of a job in its record, as JSON (design section 4).
+pub const CONTEXT_BYTES: usize = 64 * 1024;
+
 /// How long a repeated request finds the answer of the first (design section 7).
 pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
 

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
+
+use crate::{JobId, Timestamp};
 
 /// Why a job or a source is as it is. The serialised `code` is stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,6 +13,32 @@ use serde::{Deserialize, Serialize};
 pub enum Reason {
     /// Somebody asked for the job.
     Dispatched,
+    /// A slot of the schedule came due.
+    SlotDue {
+        /// The slot.
+        slot: Timestamp,
+    },
+    /// The expression became true.
+    ExpressionTrue,
+    /// The expression is false.
+    ExpressionFalse,
+    /// The expression could not be evaluated.
+    ExpressionFailed {
+        /// What happened.
+        message: String,
+    },
+    /// A job of the scan was not over.
+    Overlap {
+        /// The job.
+        job: JobId,
+    },
+    /// Slots passed while nothing could start.
+    SlotsMissed,
+    /// A newer job took its place.
+    Replaced {
+        /// The newer job.
+        by: JobId,
+    },
     /// A runner claimed the job.
     Claimed,
     /// Every step ended without failing the job.
@@ -78,6 +107,15 @@ pub enum Reason {
     },
     /// What the tip asks for is what runs.
     TipActive,
+    /// What the tip asks for could not be stored.
+    ApplyFailed {
+        /// The first workflow file it happened to.
+        file: String,
+        /// What happened.
+        message: String,
+        /// How many files it happened to.
+        files: u64,
+    },
     /// Part of what the tip asks for runs; the rest stays at its last good version.
     TipPartlyActive {
         /// Workflows that run as the tip says.
@@ -92,6 +130,13 @@ impl Reason {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Dispatched => "dispatched",
+            Self::SlotDue { .. } => "slot_due",
+            Self::ExpressionTrue => "expression_true",
+            Self::ExpressionFalse => "expression_false",
+            Self::ExpressionFailed { .. } => "expression_failed",
+            Self::Overlap { .. } => "overlap",
+            Self::SlotsMissed => "slots_missed",
+            Self::Replaced { .. } => "replaced",
             Self::Claimed => "claimed",
             Self::StepsSucceeded => "steps_succeeded",
             Self::StepFailed { .. } => "step_failed",
@@ -112,6 +157,7 @@ impl Reason {
             Self::FilesValid => "files_valid",
             Self::FilesInvalid { .. } => "files_invalid",
             Self::TipActive => "tip_active",
+            Self::ApplyFailed { .. } => "apply_failed",
             Self::TipPartlyActive { .. } => "tip_partly_active",
         }
     }
@@ -121,6 +167,18 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dispatched => f.write_str("dispatched"),
+            Self::SlotDue { slot } => {
+                let slot = slot.to_rfc3339_opts(SecondsFormat::Secs, true);
+                write!(f, "its schedule was due at {slot}")
+            }
+            Self::ExpressionTrue => f.write_str("its expression became true"),
+            Self::ExpressionFalse => f.write_str("its expression is false"),
+            Self::ExpressionFailed { message } => {
+                write!(f, "its expression failed: {message}")
+            }
+            Self::Overlap { job } => write!(f, "job {job} of the scan was not over"),
+            Self::SlotsMissed => f.write_str("the time had passed while nothing could start"),
+            Self::Replaced { by } => write!(f, "job {by} took its place"),
             Self::Claimed => f.write_str("claimed by a runner"),
             Self::StepsSucceeded => f.write_str("all steps succeeded"),
             Self::StepFailed {
@@ -158,6 +216,19 @@ impl fmt::Display for Reason {
                 )
             }
             Self::TipActive => f.write_str("the tip is active"),
+            Self::ApplyFailed {
+                file,
+                message,
+                files: 1,
+            } => write!(f, "{file} could not be made active: {message}"),
+            Self::ApplyFailed {
+                file,
+                message,
+                files,
+            } => write!(
+                f,
+                "{files} workflow files could not be made active, the first {file}: {message}"
+            ),
             Self::TipPartlyActive { active, files } => {
                 write!(f, "{active} of {files} workflow files active")
             }

@@ -1,10 +1,12 @@
 //! Workflows and their revisions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use workflow::{Scan, ScanName, Workflow};
 
+use crate::armed::Armed;
 use crate::job::WorkflowRef;
 use crate::{ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
@@ -25,6 +27,9 @@ pub struct WorkflowRecord {
     pub status: WorkflowStatus,
     /// The newest revision.
     pub revision: RevisionRef,
+    /// Since when the triggers of its scans count.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub armed: BTreeMap<ScanName, Armed>,
 }
 
 impl WorkflowRecord {

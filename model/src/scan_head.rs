@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
+use crate::history::HistoryLine;
+use crate::ledger::{LedgerRecord, Outcome, Repeats};
+use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
+use crate::world::{Change, HistoryEntry, LedgerEntry, ScanKey};
 use crate::{JobId, Order, Timestamp, WorkflowId};
 
 /// What is remembered of a scan. Written with every claim and end of its jobs, in the same commit.
@@ -24,6 +28,18 @@ pub struct ScanHead {
     pub successes: Vec<Success>,
     /// Where the next history line goes.
     pub history: Tail,
+    /// Up to where the slots of its schedule have been looked at, once one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cron_cursor: Option<Timestamp>,
+    /// Up to where its expression has considered successes, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub considered: Option<Order>,
+    /// Where the next ledger record goes.
+    #[serde(default)]
+    pub ledger: Tail,
+    /// The run of looks that made no job and have the newest ledger record's outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
 }
 
 impl ScanHead {
@@ -42,8 +58,89 @@ impl ScanHead {
             },
             successes: Vec::new(),
             history: Tail { page: 0, bytes: 0 },
+            cron_cursor: None,
+            considered: None,
+            ledger: Tail { page: 0, bytes: 0 },
+            repeats: None,
         }
     }
+
+    /// The scan.
+    pub fn key(&self) -> ScanKey {
+        ScanKey {
+            workflow: self.workflow,
+            scan: self.scan.clone(),
+        }
+    }
+
+    /// Places a line behind the others of the history.
+    pub(crate) fn append_to_history(&mut self, line: HistoryLine) -> HistoryEntry {
+        let text = json_line(&line);
+        let at = self.history.advance(text.len() as u64, HISTORY_PAGE_BYTES);
+        HistoryEntry {
+            scan: self.key(),
+            page: at.page,
+            at: at.bytes,
+            line,
+            text,
+        }
+    }
+
+    /// Takes a look into the ledger. One that made no job for the same reason as the one before is counted here; the
+    /// count becomes a record when something else happens.
+    pub(crate) fn note(&mut self, record: LedgerRecord) -> Vec<Change> {
+        if let Outcome::NotMade { reason } = &record.outcome
+            && let Some(repeats) = self
+                .repeats
+                .as_mut()
+                .filter(|known| known.reason == *reason)
+        {
+            if repeats.count == 0 {
+                repeats.first = record.at;
+            }
+            repeats.last = record.at;
+            repeats.count += 1;
+            return Vec::new();
+        }
+        let run = self.repeats.take().and_then(Repeats::into_record);
+        if let Outcome::NotMade { reason } = &record.outcome {
+            self.repeats = Some(Repeats {
+                reason: reason.clone(),
+                first: record.at,
+                last: record.at,
+                count: 0,
+            });
+        }
+        run.into_iter()
+            .chain([record])
+            .flat_map(|record| self.append_to_ledger(&record))
+            .collect()
+    }
+
+    fn append_to_ledger(&mut self, record: &LedgerRecord) -> Vec<Change> {
+        let text = json_line(record);
+        let before = self.ledger.page;
+        let at = self.ledger.advance(text.len() as u64, LEDGER_PAGE_BYTES);
+        let entry = LedgerEntry {
+            scan: self.key(),
+            page: at.page,
+            at: at.bytes,
+            text,
+        };
+        let full = (self.ledger.page > before)
+            .then(|| self.ledger.page.checked_sub(LEDGER_PAGES))
+            .flatten();
+        let removed = full.map(|page| Change::LedgerPageRemoved(self.key(), page));
+        std::iter::once(Change::Ledger(entry))
+            .chain(removed)
+            .collect()
+    }
+}
+
+fn json_line(value: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    line
 }
 
 /// Lifetime counters.
@@ -79,6 +176,23 @@ pub struct Tail {
     pub page: u64,
     /// Its length.
     pub bytes: u64,
+}
+
+impl Tail {
+    /// Makes room for so many bytes and tells where they go. A page that has reached `full` is closed.
+    fn advance(&mut self, length: u64, full: u64) -> Self {
+        let at = *self;
+        let bytes = self.bytes + length;
+        *self = if bytes >= full {
+            Self {
+                page: self.page + 1,
+                bytes: 0,
+            }
+        } else {
+            Self { bytes, ..at }
+        };
+        at
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod jobs;
 mod queue;
+mod triggers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,8 +16,11 @@ use workflow::ScanName;
 
 use self::jobs::Jobs;
 use self::queue::Place;
+use self::triggers::Triggers;
+use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::{Job, JobState, Trigger};
+use crate::recent::Recent;
 use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
@@ -43,6 +47,12 @@ pub enum Change {
     Job(Arc<Job>),
     /// A finished job's line goes to its scan's history.
     History(HistoryEntry),
+    /// A record goes to a scan's ledger.
+    Ledger(LedgerEntry),
+    /// A page of a scan's ledger is too old to be kept.
+    LedgerPageRemoved(ScanKey, u64),
+    /// The newest finished jobs of a scan were read from its history. Nothing is stored.
+    Recent(ScanKey, Arc<Recent>),
     /// A runner is as given.
     Runner(Arc<Runner>),
     /// A runner is gone.
@@ -70,8 +80,23 @@ pub struct HistoryEntry {
     pub page: u64,
     /// The offset in the page, in bytes.
     pub at: u64,
-    /// The line, as JSON with its line end.
-    pub line: String,
+    /// The line.
+    pub line: HistoryLine,
+    /// The same as JSON with its line end.
+    pub text: String,
+}
+
+/// A record for a scan's ledger and the place it goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// The scan.
+    pub scan: ScanKey,
+    /// The page, from 0.
+    pub page: u64,
+    /// The offset in the page, in bytes.
+    pub at: u64,
+    /// The record, as JSON with its line end.
+    pub text: String,
 }
 
 /// Names a scan of a workflow.
@@ -90,6 +115,8 @@ pub struct World {
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
     heads: HashMap<ScanKey, Arc<ScanHead>>,
+    recent: HashMap<ScanKey, Arc<Recent>>,
+    triggers: Triggers,
     jobs: Jobs,
     latest_job: Option<JobId>,
     latest_order: Order,
@@ -111,6 +138,7 @@ impl World {
             Change::Workflow(workflow) => {
                 let before = self.workflows.insert(workflow.id, workflow.clone());
                 self.refile(workflow.id);
+                self.rearm(workflow);
                 if let Some(before) =
                     before.filter(|before| before.revision.id != workflow.revision.id)
                 {
@@ -127,13 +155,8 @@ impl World {
                 self.latest_order = successes
                     .chain(head.latest_claim)
                     .fold(self.latest_order, Order::max);
-                self.heads.insert(
-                    ScanKey {
-                        workflow: head.workflow,
-                        scan: head.scan.clone(),
-                    },
-                    head.clone(),
-                );
+                self.heads.insert(head.key(), head.clone());
+                self.look_at_triggers(&head.key());
             }
             Change::Job(job) => self.apply_job(job),
             Change::Runner(runner) => {
@@ -163,7 +186,18 @@ impl World {
                     .insert(request.key.clone(), request.clone());
             }
             Change::IdempotencyRemoved(key) => self.forget_request(key),
-            Change::Tip(_) | Change::History(_) | Change::InitialAdminToken(_) => {}
+            Change::History(entry) => {
+                if let Some(recent) = self.recent.get_mut(&entry.scan) {
+                    Arc::make_mut(recent).add(entry.line.clone());
+                }
+            }
+            Change::Recent(scan, recent) => {
+                self.recent.insert(scan.clone(), recent.clone());
+            }
+            Change::Tip(_)
+            | Change::Ledger(_)
+            | Change::LedgerPageRemoved(..)
+            | Change::InitialAdminToken(_) => {}
         }
     }
 
@@ -304,6 +338,11 @@ impl World {
     /// Every scan head.
     pub fn heads(&self) -> impl Iterator<Item = &Arc<ScanHead>> {
         self.heads.values()
+    }
+
+    /// The newest finished jobs of a scan, once they have been read.
+    pub fn recent(&self, scan: &ScanKey) -> Option<&Arc<Recent>> {
+        self.recent.get(scan)
     }
 
     /// An unfinished job.

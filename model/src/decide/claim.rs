@@ -1,17 +1,18 @@
 //! A runner takes a job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use workflow::{Context, JobIdentity};
+use workflow::{Context, JobIdentity, Scan};
 
+use super::triggers::{Recheck, recheck};
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::{Job, JobState, Run, RunnerRef};
+use crate::job::{Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
-use crate::limits::WORKER_SESSION;
+use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
-use crate::revision::Revision;
-use crate::scan_head::ScanHead;
+use crate::past::{Past, histories};
+use crate::revision::{ActiveWorkflow, Revision};
 use crate::world::{Change, ScanKey, World};
 use crate::{JobId, RunnerId, TokenHash};
 
@@ -35,28 +36,62 @@ pub struct Claimed {
     pub revision: Arc<Revision>,
 }
 
+/// What came of a claim.
+#[derive(Debug, Clone)]
+pub enum ClaimOutcome {
+    /// The job runs.
+    Claimed(Claimed),
+    /// The job's expression is no longer true: it was skipped.
+    Skipped(Arc<Job>),
+}
+
+impl ClaimOutcome {
+    /// The job, as it is now.
+    pub const fn job(&self) -> &Arc<Job> {
+        match self {
+            Self::Claimed(claimed) => &claimed.job,
+            Self::Skipped(job) => job,
+        }
+    }
+}
+
 impl Command for Claim {
-    type Answer = Claimed;
+    type Answer = ClaimOutcome;
     const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        let workflow = world
+            .job(self.job)
+            .and_then(|job| Some((job, to_run(world, job)?)));
+        let read = workflow.and_then(|(job, workflow)| {
+            let scan = workflow.scan(&job.scan)?;
+            Some(histories(&workflow, &scan.references()))
+        });
+        read.unwrap_or_default()
+    }
 
     /// A repeat by the same worker gets the same answer; a job somebody else claimed is refused, and so is one whose
     /// scan is gone: it is about to be cancelled.
-    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Claimed>, Refusal> {
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<ClaimOutcome>, Refusal> {
         let Some(job) = world.job(self.job) else {
             return Err(Refusal::JobOver { job: self.job });
         };
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
-        let Some(revision) = world.revision(job.revision.id).cloned() else {
-            return Err(Refusal::NoSuchWorkflow {
-                workflow: job.workflow.name.clone(),
-            });
+        let unreadable = || Refusal::NoSuchWorkflow {
+            workflow: job.workflow.name.clone(),
         };
+        let workflow = to_run(world, job).ok_or_else(unreadable)?;
+        let revision = workflow.revision.clone();
         if let JobState::Running { run } = &job.state {
             return if run.token == self.token {
-                Ok(Decision::unchanged(Claimed {
+                Ok(Decision::unchanged(ClaimOutcome::Claimed(Claimed {
                     job: job.clone(),
                     revision,
-                }))
+                })))
             } else {
                 Err(Refusal::NotYourJob { job: job.id })
             };
@@ -64,10 +99,16 @@ impl Command for Claim {
         if world.is_orphan(job) {
             return Err(Refusal::JobOver { job: job.id });
         }
-        let timeout = revision
-            .definition
-            .scan(job.scan.as_str())
-            .and_then(|scan| scan.timeout);
+        let scan = workflow.scan(&job.scan).ok_or_else(unreadable)?;
+        let mut head = match recheck(world, job, moment)? {
+            Recheck::Wanted(head) => *head,
+            Recheck::Skipped(job, changes) => {
+                return Ok(Decision {
+                    changes,
+                    answer: ClaimOutcome::Skipped(job),
+                });
+            }
+        };
         let run = Run {
             runner: RunnerRef {
                 id: runner.id,
@@ -77,8 +118,8 @@ impl Command for Claim {
             started_at: moment.now,
             claimed: moment.order,
             expires_at: moment.now + WORKER_SESSION,
-            deadline: timeout.map(|timeout| moment.now + timeout),
-            context: context(job),
+            deadline: scan.timeout.map(|timeout| moment.now + timeout),
+            context: context(world, &workflow, scan, job),
             steps: Vec::new(),
             artifacts: Vec::new(),
             log_records: 0,
@@ -93,39 +134,63 @@ impl Command for Claim {
             })?;
         let job = Arc::new(Job {
             state,
+            revision: revision.record.reference.clone(),
+            inputs: match job.trigger {
+                Trigger::Dispatch => job.inputs.clone(),
+                Trigger::Cron | Trigger::Expr => Inputs::defaults_of(scan),
+            },
             ..Job::clone(job)
         });
-        let key = ScanKey {
-            workflow: job.workflow.id,
-            scan: job.scan.clone(),
-        };
-        let mut head = world.head(&key).map_or_else(
-            || ScanHead::new(key.workflow, key.scan),
-            |head| ScanHead::clone(head),
-        );
         head.latest_claim = Some(moment.order);
         head.latest_job = head.latest_job.max(job.id);
         Ok(Decision {
             changes: vec![Change::Job(job.clone()), Change::Head(Arc::new(head))],
-            answer: Claimed { job, revision },
+            answer: ClaimOutcome::Claimed(Claimed { job, revision }),
         })
     }
 }
 
+/// The workflow with the revision that the job runs, or is to run.
+fn to_run(world: &World, job: &Job) -> Option<ActiveWorkflow> {
+    Some(ActiveWorkflow {
+        record: world.workflow_record(job.workflow.id)?.clone(),
+        revision: world.revision(world.revision_to_run(job))?.clone(),
+    })
+}
+
 /// What the job's expressions read. Inputs are the job's own and are not repeated in its record.
-fn context(job: &Job) -> Context {
-    Context {
+fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> Context {
+    let references = scan.references();
+    let past = Past::of(world);
+    let mut context = Context {
         job: Some(JobIdentity {
             id: job.id.to_string(),
             name: job.scan.to_string(),
         }),
         project: job.project.to_string(),
         workflow: job.workflow.id.to_string(),
-        revision: job.revision.id.to_string(),
+        revision: workflow.revision.record.reference.id.to_string(),
         vars: BTreeMap::new(),
         secrets: BTreeMap::new(),
         inputs: BTreeMap::new(),
-        scans: BTreeMap::new(),
+        scans: past.scans(workflow, &job.scan_key(), &references, Some(job.id)),
         ok: true,
+    };
+    keep_within(&mut context, CONTEXT_BYTES);
+    context
+}
+
+/// Leaves out the oldest jobs of the longest histories until the context fits its record.
+fn keep_within(context: &mut Context, bytes: usize) {
+    while serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes) {
+        let longest = context
+            .scans
+            .values_mut()
+            .max_by_key(|scan| scan.jobs.len())
+            .filter(|scan| !scan.jobs.is_empty());
+        match longest {
+            Some(scan) => scan.jobs.truncate(scan.jobs.len() / 2),
+            None => return,
+        }
     }
 }

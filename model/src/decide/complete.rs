@@ -1,15 +1,16 @@
 //! A worker is done.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::finish::finish;
+use super::finish::{finish, read_at_end};
 use super::report::{check_steps, declared_steps, running};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{End, Job, Step, StepOutcome};
 use crate::life_cycle::{JobEvent, Verdict};
 use crate::limits::MESSAGE_CHARS;
 use crate::moment::Moment;
-use crate::world::World;
+use crate::world::{ScanKey, World};
 use crate::{Actor, JobId, Reason, TokenHash};
 
 /// Complete a job with what its worker reports.
@@ -43,6 +44,10 @@ pub enum Failure {
 impl Command for Complete {
     type Answer = Arc<Job>;
     const URGENCY: Urgency = Urgency::Finishing;
+
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        read_at_end(world, self.job)
+    }
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let (job, run) = running(world, self.job, self.token)?;

@@ -1,13 +1,14 @@
 //! Ending a job other than by its own completion.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::finish::finish;
+use super::finish::{finish, read_at_end};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{End, Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::world::World;
+use crate::world::{ScanKey, World};
 use crate::{Actor, JobId, Reason};
 
 /// Cancel a job for a person.
@@ -22,6 +23,10 @@ pub struct Cancel {
 impl Command for Cancel {
     type Answer = Arc<Job>;
     const URGENCY: Urgency = Urgency::Finishing;
+
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        read_at_end(world, self.job)
+    }
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let job = world
@@ -65,6 +70,10 @@ pub struct EndJob {
 impl Command for EndJob {
     type Answer = Arc<Job>;
     const URGENCY: Urgency = Urgency::Finishing;
+
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        read_at_end(world, self.job)
+    }
 
     /// Retiring leaves alone what runs already, and what is wanted again because its scan came back meanwhile.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {

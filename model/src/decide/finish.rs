@@ -1,51 +1,93 @@
 //! What every end of a job brings with it, in the same commit.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Refusal;
+use super::triggers::{follow, read_by_followers};
+use crate::JobId;
 use crate::history::HistoryLine;
 use crate::job::{Job, JobState};
 use crate::life_cycle::JobEvent;
-use crate::limits::HISTORY_PAGE_BYTES;
 use crate::moment::Moment;
-use crate::scan_head::{ScanHead, Success, Tail};
+use crate::past::Ended;
+use crate::scan_head::{ScanHead, Success};
 use crate::world::{Change, HistoryEntry, ScanKey, World};
 
-/// The job after an event that ends it, its scan's head and its line in the history.
+/// The job after an event that ends it, its scan's head, its line in the history, and the jobs it starts.
 pub(super) fn finish(
     world: &World,
     job: &Job,
     event: JobEvent,
-    moment: &Moment<'_>,
+    moment: &mut Moment<'_>,
 ) -> Result<(Arc<Job>, Vec<Change>), Refusal> {
-    let state = job
-        .state
-        .clone()
-        .on_event(event)
-        .map_err(|source| Refusal::IllegalTransition {
-            job: job.id,
-            source,
-        })?;
-    let job = Arc::new(Job {
-        state,
-        ..job.clone()
-    });
-    let scan = ScanKey {
-        workflow: job.workflow.id,
-        scan: job.scan.clone(),
-    };
+    let scan = job.scan_key();
     let mut head = world.head(&scan).map_or_else(
         || ScanHead::new(scan.workflow, scan.scan.clone()),
         |head| ScanHead::clone(head),
     );
-    head.latest_job = head.latest_job.max(job.id);
-    count(&mut head, &job, moment);
-    let mut changes = vec![Change::Job(job.clone())];
-    if let Some(line) = HistoryLine::of(&job) {
-        changes.push(Change::History(append(&mut head, scan, &line)));
-    }
-    changes.push(Change::Head(Arc::new(head)));
+    let finished = end(job, event, &mut head, moment)?;
+    let job = finished.job.clone();
+    let head = Arc::new(head);
+    let ended = Ended {
+        job: job.id,
+        head: head.clone(),
+        scan,
+        line: finished.history.line.clone(),
+    };
+    let mut changes = finished.changes();
+    changes.push(Change::Head(head));
+    changes.extend(follow(world, &ended, moment)?);
     Ok((job, changes))
+}
+
+/// The scans whose jobs are read when the job ends.
+pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
+    world
+        .job(job)
+        .map(|job| read_by_followers(world, &job.scan_key()))
+        .unwrap_or_default()
+}
+
+/// A job that has ended, with its line in the history. Its scan's head is the caller's to store.
+pub(super) struct Finished {
+    pub(super) job: Arc<Job>,
+    history: HistoryEntry,
+}
+
+impl Finished {
+    pub(super) fn changes(self) -> Vec<Change> {
+        vec![Change::Job(self.job), Change::History(self.history)]
+    }
+}
+
+/// Ends a job and counts it in its scan's head.
+pub(super) fn end(
+    job: &Job,
+    event: JobEvent,
+    head: &mut ScanHead,
+    moment: &Moment<'_>,
+) -> Result<Finished, Refusal> {
+    let illegal = |source| Refusal::IllegalTransition {
+        job: job.id,
+        source,
+    };
+    let event_name = event.name();
+    let state = job.state.clone().on_event(event).map_err(illegal)?;
+    let job = Arc::new(Job {
+        state,
+        ..job.clone()
+    });
+    let line = HistoryLine::of(&job).ok_or_else(|| {
+        illegal(crate::IllegalTransition {
+            state: job.state.name(),
+            event: event_name,
+        })
+    })?;
+    head.latest_job = head.latest_job.max(job.id);
+    count(head, &job, moment);
+    let history = head.append_to_history(line);
+    Ok(Finished { job, history })
 }
 
 fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
@@ -71,29 +113,5 @@ fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
         JobState::Failed { .. } => head.totals.failed += 1,
         JobState::Cancelled { .. } => head.totals.cancelled += 1,
         JobState::Skipped { .. } => head.totals.skipped += 1,
-    }
-}
-
-fn append(head: &mut ScanHead, scan: ScanKey, line: &HistoryLine) -> HistoryEntry {
-    let mut line = serde_json::to_string(line).unwrap_or_default();
-    line.push('\n');
-    let Tail { page, bytes } = head.history;
-    let written = bytes + line.len() as u64;
-    head.history = if written >= HISTORY_PAGE_BYTES {
-        Tail {
-            page: page + 1,
-            bytes: 0,
-        }
-    } else {
-        Tail {
-            page,
-            bytes: written,
-        }
-    };
-    HistoryEntry {
-        scan,
-        page,
-        at: bytes,
-        line,
     }
 }

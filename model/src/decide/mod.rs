@@ -14,10 +14,11 @@ mod report;
 mod runners;
 mod sources;
 mod tokens;
+mod triggers;
 mod workflows;
 
 pub use artifact::StoreArtifact;
-pub use claim::{Claim, Claimed};
+pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
@@ -26,12 +27,16 @@ pub use report::ReportSteps;
 pub use runners::{
     CreateRegistration, NewRegistration, NewSession, RegisterRunner, RemoveRunner, RenewSession,
 };
-pub use sources::{ConfigureSource, DropSource, RecordLook, RecordTip};
+pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
+pub use triggers::{Consider, ExplainTrigger, Fire};
+pub(crate) use triggers::{considered, cursor};
 pub use workflows::{Activate, Retire};
 
+use std::collections::BTreeSet;
+
 use crate::moment::Moment;
-use crate::world::{Change, World};
+use crate::world::{Change, ScanKey, World};
 
 /// A wish that is decided on.
 pub trait Command: Send + 'static {
@@ -40,6 +45,12 @@ pub trait Command: Send + 'static {
 
     /// Whether the command still goes through on a full disk.
     const URGENCY: Urgency;
+
+    /// Scans whose finished jobs must be at hand in the world when this is decided. They are read from their histories
+    /// at first use, because a world does not hold what only an expression may ask for.
+    fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
+        BTreeSet::new()
+    }
 
     /// Decides.
     fn decide(

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Command, Decision, Refusal, Urgency};
-use crate::limits::{STALE_DIAGNOSTICS_BYTES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
+use crate::limits::{
+    MESSAGE_CHARS, STALE_DIAGNOSTICS_BYTES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES,
+};
 use crate::moment::Moment;
 use crate::source::{
     Condition, ConditionKind, FileVerdict, Source, StaleFile, Status, TipRecord, TipRef,
@@ -107,6 +109,51 @@ impl Command for RecordLook {
             ConditionKind::Fetched,
             self.status,
             self.reason,
+            moment.now,
+        );
+        Ok(replace(Some(before), source))
+    }
+}
+
+/// Record that part of what a tip asks for could not be stored. The rest runs, and the tip is applied again.
+#[derive(Debug, Clone)]
+pub struct RecordApplyFailure {
+    /// The source.
+    pub name: SourceName,
+    /// The first workflow file it happened to.
+    pub file: String,
+    /// What happened.
+    pub message: String,
+    /// How many files it happened to.
+    pub files: u64,
+}
+
+impl Command for RecordApplyFailure {
+    type Answer = ();
+    /// A full disk is one of the failures to be told.
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = find(world, &self.name)?;
+        let mut source = Source::clone(before);
+        let reason = Reason::ApplyFailed {
+            file: self.file,
+            message: self.message.chars().take(MESSAGE_CHARS).collect(),
+            files: self.files,
+        };
+        let conditions = &mut source.conditions;
+        set(
+            conditions,
+            ConditionKind::Fetched,
+            Status::True,
+            Reason::Fetched,
+            moment.now,
+        );
+        set(
+            conditions,
+            ConditionKind::Active,
+            Status::False,
+            reason,
             moment.now,
         );
         Ok(replace(Some(before), source))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use workflow::Workflow;
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::armed::arm;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::moment::Moment;
 use crate::revision::{
@@ -55,6 +56,7 @@ impl Command for Activate {
             let record = WorkflowRecord {
                 status: WorkflowStatus::Active,
                 file: self.file,
+                armed: arm(Some(before), &self.definition, moment.now, moment.order),
                 ..WorkflowRecord::clone(before)
             };
             let changes = if record == **before {
@@ -82,6 +84,12 @@ impl Command for Activate {
             file: self.file.clone(),
             status: WorkflowStatus::Active,
             revision: reference.clone(),
+            armed: arm(
+                before.map(|before| &**before),
+                &self.definition,
+                moment.now,
+                moment.order,
+            ),
         };
         let revision = Revision {
             record: RevisionRecord {

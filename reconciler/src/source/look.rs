@@ -1,12 +1,14 @@
 //! One look at a repository: fetch, read, plan, apply, record.
 
 use bytes::Bytes;
-use model::decide::{RecordLook, RecordTip};
+use futures_util::{StreamExt, stream};
+use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
 use model::{Reason, Status};
-use state::{State, error_chain};
+use state::{State, SubmitError, error_chain};
 
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
+use crate::limits::AT_ONCE;
 use crate::source::desired::desired;
 use crate::source::{SourceConfig, configure_one};
 
@@ -41,11 +43,16 @@ pub(crate) async fn look(
         Ok(desired) => desired,
         Err(message) => return record_unreadable(state, config, message).await,
     };
-    apply(state, config, &tip, relation, folder_missing, desired)
+    let done = apply(state, config, &tip, relation, folder_missing, desired)
         .await
-        .map_err(|error| failed(config, &*error))?;
-    *applied = Some(tip.commit);
-    Ok(())
+        .map_err(|error| failed(config, &error))?;
+    match done {
+        Applied::Whole => {
+            *applied = Some(tip.commit);
+            Ok(())
+        }
+        Applied::Partly => Err(LookFailed),
+    }
 }
 
 async fn fetch(config: &SourceConfig, mirror: &Mirror) -> Result<Tip, FetchError> {
@@ -148,7 +155,7 @@ async fn apply(
     relation: Option<Relation>,
     folder_missing: bool,
     desired: DesiredTip,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Applied, SubmitError> {
     let file_count = desired.files.len() as u64;
     let now = state.now();
     let plan = state.read(|world| {
@@ -173,16 +180,27 @@ async fn apply(
             tracing::warn!(source = %config.name, place, problem = first.message, "a workflow file is invalid");
         }
     }
-    for activate in activate {
-        tracing::info!(source = %config.name, workflow = activate.name, commit = activate.commit, "a workflow changes");
-        if activate.is_object() {
-            let text = Bytes::copy_from_slice(activate.text.as_bytes());
-            state.store_payload(text).await?;
-        }
-        state.submit(activate).await?;
-    }
+    // Together, so that a large push shares its commits. One file that cannot be stored does not hold up the others.
+    let activations = activate
+        .into_iter()
+        .map(|activate| make_active(state, config, activate));
+    let failures: Vec<Failure> = stream::iter(activations)
+        .buffered(AT_ONCE)
+        .filter_map(|done| async move { done.err() })
+        .collect()
+        .await;
     for retire in retire {
         state.submit(retire).await?;
+    }
+    if let Some(first) = failures.first() {
+        let record = RecordApplyFailure {
+            name: config.name.clone(),
+            file: first.file.clone(),
+            message: first.message.clone(),
+            files: failures.len() as u64,
+        };
+        state.submit(record).await?;
+        return Ok(Applied::Partly);
     }
     let (history_rewritten, skipped, more_skipped) = match relation {
         None | Some(Relation::Same) => (false, Vec::new(), false),
@@ -202,7 +220,46 @@ async fn apply(
         file_count,
         folder_missing,
     };
-    Ok(state.submit(record).await?)
+    state.submit(record).await?;
+    Ok(Applied::Whole)
+}
+
+/// How much of what a tip asks for runs now.
+enum Applied {
+    Whole,
+    /// Some files could not be stored; which and why is recorded.
+    Partly,
+}
+
+/// A workflow file that could not be made active.
+struct Failure {
+    file: String,
+    message: String,
+}
+
+async fn make_active(
+    state: &State,
+    config: &SourceConfig,
+    activate: Activate,
+) -> Result<(), Failure> {
+    tracing::info!(source = %config.name, workflow = activate.name, commit = activate.commit, "a workflow changes");
+    let file = activate.file.clone();
+    let failed = |error: &dyn std::error::Error| {
+        let message = error_chain(error);
+        tracing::warn!(source = %config.name, file, message, "a workflow file cannot be made active");
+        Failure {
+            file: file.clone(),
+            message,
+        }
+    };
+    if activate.is_object() {
+        let text = Bytes::copy_from_slice(activate.text.as_bytes());
+        state
+            .store_payload(text)
+            .await
+            .map_err(|error| failed(&error))?;
+    }
+    state.submit(activate).await.map_err(|error| failed(&error))
 }
 
 fn failed(config: &SourceConfig, error: &dyn std::error::Error) -> LookFailed {

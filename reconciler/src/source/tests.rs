@@ -376,6 +376,43 @@ async fn many_and_large_files_of_one_push_survive_a_restart() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_stored_is_told_and_stops_no_other() {
+    let scene = Scene::new();
+    let large = format!("# {}\n{}", "x".repeat(70 * 1024), text("large"));
+    scene.push(&[
+        ("workflows/large.yaml", &large),
+        ("workflows/small.yaml", &text("small")),
+    ]);
+    // A text this large is an object, and a file stands where its folder would be.
+    House::open(&scene.folder, 0, Vec::new())
+        .await
+        .close()
+        .await;
+    let objects = scene.folder.path().join("state/objects");
+    let shard = objects.join(&digest(&large)[..2]);
+    fs::create_dir_all(&objects).unwrap();
+    fs::write(&shard, "in the way").unwrap();
+
+    let house = scene.look(0).await;
+    assert_eq!(runs(&house).keys().collect::<Vec<_>>(), ["small"]);
+    let active = condition(&house, ConditionKind::Active);
+    assert_eq!(active.status, Status::False);
+    let Reason::ApplyFailed { file, files: 1, .. } = &active.reason else {
+        panic!("{:?}", active.reason);
+    };
+    assert_eq!(file, "workflows/large.yaml");
+
+    fs::remove_file(&shard).unwrap();
+    sync(&house).await;
+    assert_eq!(runs(&house).len(), 2);
+    assert_eq!(
+        condition(&house, ConditionKind::Active).status,
+        Status::True
+    );
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_source_that_is_dropped_retires_and_comes_back_with_it() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);

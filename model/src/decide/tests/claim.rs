@@ -63,7 +63,7 @@ fn a_repeat_gets_the_same_answer_and_another_worker_none() {
     house.pass(TimeDelta::minutes(1));
     let (changes, repeat) = house.changes(Claim { job, runner, token }).unwrap();
     assert!(changes.is_empty());
-    assert_eq!(&repeat.job, house.world.job(job).unwrap());
+    assert_eq!(repeat.job(), house.world.job(job).unwrap());
 
     let other = Claim {
         job,
@@ -111,6 +111,6 @@ fn a_waiting_job_runs_the_revision_it_was_made_with() {
     house.push("nightly", &format!("{NIGHTLY}# changed\n"));
     let token = TokenHash::of("t");
     let claimed = house.run(Claim { job, runner, token }).unwrap();
-    assert_eq!(claimed.revision.record.reference, made_with);
+    assert_eq!(claimed.job().revision, made_with);
     assert!(house.world.revision(made_with.id).is_some());
 }

@@ -97,10 +97,10 @@ fn an_end_comes_with_the_head_and_a_line_of_history() {
     else {
         panic!("{changes:?}");
     };
-    let line: HistoryLine = serde_json::from_str(&entry.line).unwrap();
+    let line: HistoryLine = serde_json::from_str(&entry.text).unwrap();
     assert_eq!(Some(line), HistoryLine::of(record));
     assert_eq!((entry.page, entry.at), (0, 0));
-    assert_eq!(head.history.bytes, entry.line.len() as u64);
+    assert_eq!(head.history.bytes, entry.text.len() as u64);
     assert_eq!(head.totals.succeeded, 1);
     assert_eq!(head.successes[0].order, house.order);
     assert_eq!(house.world.head(&key(workflow, "probe")), Some(head));

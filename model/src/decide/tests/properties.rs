@@ -131,7 +131,7 @@ impl Story {
                 if self.step(command.clone()).is_ok() {
                     let (changes, repeat) = self.house.changes(command).unwrap();
                     assert!(changes.is_empty(), "a repeated claim changes nothing");
-                    assert_eq!(Some(&repeat.job), self.house.world.job(job));
+                    assert_eq!(Some(repeat.job()), self.house.world.job(job));
                 }
             }
             Action::Report { job, steps } => {
@@ -252,7 +252,7 @@ impl Story {
                     (entry.page, entry.at),
                     (past.history.page, past.history.bytes)
                 );
-                past.history.bytes += entry.line.len() as u64;
+                past.history.bytes += entry.text.len() as u64;
             }
             _ => {}
         }

@@ -82,9 +82,9 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
         );
         house.close().await;
         if came_to_its_end {
-            assert_eq!(
-                stop_after, 6,
-                "three files, one removal and the tip were stopped after"
+            assert!(
+                (4..=6).contains(&stop_after),
+                "three files that may share commits, one removal and the tip: {stop_after}"
             );
             break;
         }

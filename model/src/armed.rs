@@ -1,0 +1,70 @@
+//! Since when the triggers of a workflow's scans count: an activation by itself starts nothing.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use workflow::{Scan, ScanName, Workflow};
+
+use crate::revision::{WorkflowRecord, WorkflowStatus};
+use crate::{Order, Timestamp};
+
+/// Since when a scan's triggers count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Armed {
+    /// Its schedule, when it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cron: Option<ArmedCron>,
+    /// Only successes after this place in the order of decisions wake its expression, when it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expr: Option<Order>,
+}
+
+/// Since when a schedule counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmedCron {
+    /// The five fields.
+    pub schedule: String,
+    /// The zone they are read in.
+    pub timezone: String,
+    /// Only slots after this are due.
+    pub since: Timestamp,
+}
+
+/// The triggers of a definition that becomes active now. A schedule or expression that was active before goes on where
+/// it was; one that is new, changed or comes back begins now (design section 4).
+pub(crate) fn arm(
+    before: Option<&WorkflowRecord>,
+    definition: &Workflow,
+    now: Timestamp,
+    order: Order,
+) -> BTreeMap<ScanName, Armed> {
+    let before = before.filter(|before| before.status == WorkflowStatus::Active);
+    definition
+        .scans()
+        .filter_map(|scan| {
+            let known = before.and_then(|before| before.armed.get(&scan.name));
+            let armed = Armed {
+                cron: arm_cron(known, scan, now),
+                expr: scan
+                    .on
+                    .expr
+                    .as_ref()
+                    .map(|_| known.and_then(|known| known.expr).unwrap_or(order)),
+            };
+            (armed.cron.is_some() || armed.expr.is_some()).then(|| (scan.name.clone(), armed))
+        })
+        .collect()
+}
+
+fn arm_cron(known: Option<&Armed>, scan: &Scan, now: Timestamp) -> Option<ArmedCron> {
+    let schedule = scan.on.cron.as_ref()?.source().to_owned();
+    let timezone = scan.on.timezone.name().to_owned();
+    let unchanged = known
+        .and_then(|known| known.cron.as_ref())
+        .filter(|known| known.schedule == schedule && known.timezone == timezone);
+    Some(ArmedCron {
+        since: unchanged.map_or(now, |known| known.since),
+        schedule,
+        timezone,
+    })
+}

@@ -1,0 +1,142 @@
+//! What the triggers of a scan come to: a schedule whose slots are due, an expression after a success it waits for.
+//!
+//! The decisions here share one shape: a [`Subject`] is looked at, its head says afterwards that it was, the ledger says
+//! what came of it, and a job may be made.
+
+mod cause;
+mod consider;
+mod fire;
+mod follow;
+mod recheck;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use workflow::{Overlap, Scan};
+
+pub(crate) use cause::considered;
+pub use consider::{Consider, ExplainTrigger};
+pub use fire::Fire;
+pub(crate) use fire::cursor;
+pub(super) use follow::{follow, read_by_followers};
+pub(super) use recheck::{Recheck, recheck};
+
+use super::Refusal;
+use super::finish::end;
+use crate::job::{End, Inputs, Job, JobState, Trigger};
+use crate::ledger::Outcome;
+use crate::life_cycle::JobEvent;
+use crate::moment::Moment;
+use crate::past::Past;
+use crate::revision::{ActiveWorkflow, WorkflowStatus};
+use crate::scan_head::ScanHead;
+use crate::world::{Change, ScanKey, World};
+use crate::{Actor, JobId, Reason};
+
+/// A scan of an active workflow whose trigger is looked at.
+struct Subject<'a> {
+    past: &'a Past<'a>,
+    workflow: ActiveWorkflow,
+    key: ScanKey,
+}
+
+/// What stands in the way of another job of a scan.
+enum Obstacle {
+    None,
+    /// A job that must end first.
+    Unfinished(JobId),
+    /// Jobs that give way.
+    Replaceable(Vec<Arc<Job>>),
+}
+
+impl<'a> Subject<'a> {
+    /// None when the workflow is retired or has no such scan any more.
+    fn new(past: &'a Past<'a>, key: &ScanKey) -> Option<Self> {
+        let workflow = active(past.world(), key)?;
+        workflow.scan(&key.scan)?;
+        Some(Self {
+            past,
+            workflow,
+            key: key.clone(),
+        })
+    }
+
+    fn scan(&self) -> Option<&Scan> {
+        self.workflow.scan(&self.key.scan)
+    }
+
+    /// What stands in the way of another job (design section 4, `overlap`). A dispatched job is never replaced.
+    fn obstacle(&self, overlap: Overlap) -> Obstacle {
+        let unfinished: Vec<Arc<Job>> = self.past.unfinished(&self.key).cloned().collect();
+        let Some(newest) = unfinished.first() else {
+            return Obstacle::None;
+        };
+        let dispatched = unfinished
+            .iter()
+            .find(|job| job.trigger == Trigger::Dispatch);
+        match (overlap, dispatched) {
+            (Overlap::Skip | Overlap::Queue, _) => Obstacle::Unfinished(newest.id),
+            (Overlap::Replace, Some(dispatched)) => Obstacle::Unfinished(dispatched.id),
+            (Overlap::Replace, None) => Obstacle::Replaceable(unfinished),
+        }
+    }
+
+    /// A new job of the scan.
+    fn job(
+        &self,
+        scan: &Scan,
+        id: JobId,
+        trigger: Trigger,
+        reason: Reason,
+        moment: &Moment<'_>,
+    ) -> Job {
+        Job {
+            id,
+            project: self.workflow.record.project,
+            workflow: self.workflow.record.reference(),
+            revision: self.workflow.record.revision.clone(),
+            scan: self.key.scan.clone(),
+            trigger,
+            reason,
+            actor: Actor::Daemon,
+            inputs: Inputs::defaults_of(scan),
+            created_at: moment.now,
+            state: JobState::Scheduled,
+        }
+    }
+}
+
+/// Cancels jobs that give way to a newer one.
+fn replace(
+    jobs: &[Arc<Job>],
+    by: JobId,
+    head: &mut ScanHead,
+    moment: &Moment<'_>,
+) -> Result<Vec<Change>, Refusal> {
+    let mut changes = Vec::new();
+    for job in jobs {
+        let event = JobEvent::Cancelled(End {
+            at: moment.now,
+            reason: Reason::Replaced { by },
+            actor: Actor::Daemon,
+        });
+        changes.extend(end(job, event, head, moment)?.changes());
+    }
+    Ok(changes)
+}
+
+/// The reason of a look that made no job.
+fn not_made(reason: Reason) -> Outcome {
+    Outcome::NotMade { reason }
+}
+
+/// The workflow of a scan, while it is active and has the scan.
+fn active(world: &World, key: &ScanKey) -> Option<ActiveWorkflow> {
+    let workflow = world.workflow(key.workflow)?;
+    match workflow.record.status {
+        WorkflowStatus::Active => workflow.scan(&key.scan).is_some().then_some(workflow),
+        WorkflowStatus::Retired { .. } => None,
+    }
+}

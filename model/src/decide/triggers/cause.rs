@@ -1,0 +1,52 @@
+//! Which successes an expression has not looked at.
+
+use workflow::Scan;
+
+use super::Subject;
+use crate::Order;
+use crate::ledger::Cause;
+use crate::past::Past;
+use crate::world::{ScanKey, World};
+
+/// Up to where in the order of decisions a scan has considered successes.
+pub(crate) fn considered(world: &World, key: &ScanKey) -> Order {
+    let head = world.head(key).and_then(|head| head.considered);
+    let armed = world
+        .workflow_record(key.workflow)
+        .and_then(|record| record.armed.get(&key.scan)?.expr);
+    head.max(armed).unwrap_or(Order::START)
+}
+
+/// The newest success that wakes the scan's expression and that it has not looked at.
+pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Cause> {
+    let references = scan.on.expr.as_ref()?.references();
+    let considered = considered(subject.past.world(), &subject.key);
+    subject
+        .workflow
+        .revision
+        .definition
+        .scans()
+        .filter(|other| other.name != scan.name && references.woken_by(other.name.as_str()))
+        .filter_map(|other| newest_success(subject.past, subject.key.workflow, other))
+        .filter(|(order, _)| *order > considered)
+        .max_by_key(|(order, _)| *order)
+        .map(|(_, cause)| cause)
+}
+
+fn newest_success(
+    past: &Past<'_>,
+    workflow: crate::WorkflowId,
+    scan: &Scan,
+) -> Option<(Order, Cause)> {
+    let key = ScanKey {
+        workflow,
+        scan: scan.name.clone(),
+    };
+    let head = past.head(&key);
+    let success = head.successes.first()?;
+    let cause = Cause::Success {
+        scan: scan.name.to_string(),
+        job: success.job,
+    };
+    Some((success.order, cause))
+}

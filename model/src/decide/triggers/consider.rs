@@ -1,0 +1,161 @@
+//! An expression is looked at after a success.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::cause::unseen;
+use super::{Obstacle, Subject, not_made, replace};
+use crate::decide::{Command, Decision, Refusal, Urgency};
+use crate::job::Trigger;
+use crate::ledger::{Evaluation, LedgerRecord, Outcome};
+use crate::moment::Moment;
+use crate::past::{Past, histories};
+use crate::world::{Change, ScanKey, World};
+use crate::{JobId, Reason};
+
+/// Look at the expression of a scan if a success has come that it has not looked at.
+#[derive(Debug, Clone)]
+pub struct Consider {
+    /// The scan.
+    pub scan: ScanKey,
+}
+
+impl Command for Consider {
+    /// The new job, when there is one.
+    type Answer = Option<JobId>;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        read_by_trigger(world, &self.scan)
+    }
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Option<JobId>>, Refusal> {
+        let past = Past::of(world);
+        let mut latest = world.latest_job();
+        let before = latest;
+        let changes = consider(&past, &self.scan, &mut latest, Replacing::Allowed, moment)?;
+        Ok(Decision {
+            changes,
+            answer: (latest != before).then_some(latest),
+        })
+    }
+}
+
+/// The scans whose jobs the expression of `scan` reads.
+pub(super) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
+    let past = Past::of(world);
+    let Some(subject) = Subject::new(&past, scan) else {
+        return BTreeSet::new();
+    };
+    let expression = subject.scan().and_then(|scan| scan.on.expr.as_ref());
+    expression.map_or_else(BTreeSet::new, |expression| {
+        histories(&subject.workflow, expression.references())
+    })
+}
+
+/// Whether a look may cancel jobs that give way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replacing {
+    Allowed,
+    /// Not in this commit; the success stays unseen and is looked at in one of its own.
+    Later,
+}
+
+/// What comes of looking at an expression now: nothing while no success is unseen or a job is in the way.
+pub(super) fn consider(
+    past: &Past<'_>,
+    key: &ScanKey,
+    latest: &mut JobId,
+    replacing: Replacing,
+    moment: &mut Moment<'_>,
+) -> Result<Vec<Change>, Refusal> {
+    let Some(subject) = Subject::new(past, key) else {
+        return Ok(Vec::new());
+    };
+    let Some(scan) = subject.scan() else {
+        return Ok(Vec::new());
+    };
+    let Some(expression) = &scan.on.expr else {
+        return Ok(Vec::new());
+    };
+    let Some(cause) = unseen(&subject, scan) else {
+        return Ok(Vec::new());
+    };
+    let replaced = match subject.obstacle(scan.overlap) {
+        Obstacle::None => Vec::new(),
+        // The success stays unseen: it is looked at when that job has ended.
+        Obstacle::Unfinished(_) => return Ok(Vec::new()),
+        Obstacle::Replaceable(_) if replacing == Replacing::Later => return Ok(Vec::new()),
+        Obstacle::Replaceable(jobs) => jobs,
+    };
+    let evaluation = past.evaluate(&subject.workflow, key, expression, None);
+    let mut head = past.head(key).as_ref().clone();
+    head.considered = Some(moment.order);
+    let mut changes = Vec::new();
+    let outcome = match verdict(&evaluation) {
+        Err(reason) => not_made(reason),
+        Ok(()) => {
+            let id = JobId::next(*latest, moment.now, moment.entropy);
+            *latest = id;
+            changes.extend(replace(&replaced, id, &mut head, moment)?);
+            let job = subject.job(scan, id, Trigger::Expr, Reason::ExpressionTrue, moment);
+            head.latest_job = head.latest_job.max(id);
+            changes.push(Change::Job(Arc::new(job)));
+            Outcome::Made { job: id }
+        }
+    };
+    let record = LedgerRecord {
+        at: moment.now,
+        cause,
+        evaluation: Some(evaluation),
+        outcome,
+    };
+    changes.extend(head.note(record));
+    changes.push(Change::Head(Arc::new(head)));
+    Ok(changes)
+}
+
+/// Why an evaluation makes no job, if it makes none.
+pub(super) fn verdict(evaluation: &Evaluation) -> Result<(), Reason> {
+    match evaluation.holds() {
+        Some(true) => Ok(()),
+        Some(false) => Err(Reason::ExpressionFalse),
+        None => Err(Reason::ExpressionFailed {
+            message: evaluation.clause.error.clone().unwrap_or_default(),
+        }),
+    }
+}
+
+/// Evaluate the expression of a scan and change nothing.
+#[derive(Debug, Clone)]
+pub struct ExplainTrigger {
+    /// The scan.
+    pub scan: ScanKey,
+}
+
+impl Command for ExplainTrigger {
+    /// None when the scan has no expression, or is gone.
+    type Answer = Option<Evaluation>;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        read_by_trigger(world, &self.scan)
+    }
+
+    fn decide(
+        self,
+        world: &World,
+        _: &mut Moment<'_>,
+    ) -> Result<Decision<Option<Evaluation>>, Refusal> {
+        let past = Past::of(world);
+        let evaluation = Subject::new(&past, &self.scan).and_then(|subject| {
+            let expression = subject.scan()?.on.expr.as_ref()?;
+            Some(past.evaluate(&subject.workflow, &self.scan, expression, None))
+        });
+        Ok(Decision::unchanged(evaluation))
+    }
+}

@@ -1,0 +1,64 @@
+//! What the end of a job brings with it, in the same commit: the jobs that its success starts.
+
+use std::collections::BTreeSet;
+
+use super::active;
+use super::consider::{Replacing, consider};
+use crate::decide::Refusal;
+use crate::limits::FOLLOWERS;
+use crate::moment::Moment;
+use crate::past::{Ended, Past};
+use crate::world::{Change, ScanKey, World};
+
+/// The changes of the scans that the end of a job makes worth looking at, as many as fit. The rest follow by
+/// themselves, because their success stays unseen.
+pub(in crate::decide) fn follow(
+    world: &World,
+    ended: &Ended,
+    moment: &mut Moment<'_>,
+) -> Result<Vec<Change>, Refusal> {
+    let past = Past::after(world, ended);
+    let mut latest = world.latest_job();
+    let mut changes = Vec::new();
+    for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
+        changes.extend(consider(
+            &past,
+            &scan,
+            &mut latest,
+            Replacing::Later,
+            moment,
+        )?);
+    }
+    Ok(changes)
+}
+
+/// The scans whose jobs are read when a job of `scan` ends.
+pub(in crate::decide) fn read_by_followers(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
+    candidates(world, scan)
+        .iter()
+        .take(FOLLOWERS)
+        .flat_map(|candidate| super::consider::read_by_trigger(world, candidate))
+        .collect()
+}
+
+/// Scans of the workflow whose expression the end of a job of `scan` may wake: those that its success wakes, and the
+/// scan itself, which may have been held up by the job.
+fn candidates(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
+    let Some(workflow) = active(world, scan) else {
+        return Vec::new();
+    };
+    workflow
+        .revision
+        .definition
+        .scans()
+        .filter(|other| {
+            other.on.expr.as_ref().is_some_and(|expression| {
+                other.name == scan.scan || expression.references().woken_by(scan.scan.as_str())
+            })
+        })
+        .map(|other| ScanKey {
+            workflow: scan.workflow,
+            scan: other.name.clone(),
+        })
+        .collect()
+}

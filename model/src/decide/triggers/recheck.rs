@@ -1,0 +1,71 @@
+//! A runner comes for a job that an expression made: is it still wanted?
+
+use std::sync::Arc;
+
+use super::Subject;
+use super::consider::verdict;
+use crate::Actor;
+use crate::decide::Refusal;
+use crate::decide::finish::end;
+use crate::job::{End, Job, Trigger};
+use crate::ledger::{Cause, LedgerRecord, Outcome};
+use crate::life_cycle::JobEvent;
+use crate::moment::Moment;
+use crate::past::Past;
+use crate::scan_head::ScanHead;
+use crate::world::{Change, World};
+
+/// What the latest results say of a job.
+pub(in crate::decide) enum Recheck {
+    /// It is to run. The head says that its expression was looked at, if it has one.
+    Wanted(Box<ScanHead>),
+    /// Its expression is no longer true.
+    Skipped(Arc<Job>, Vec<Change>),
+}
+
+/// Evaluates the expression of an `expr` job with the latest results (specification, "States and transitions").
+pub(in crate::decide) fn recheck(
+    world: &World,
+    job: &Job,
+    moment: &Moment<'_>,
+) -> Result<Recheck, Refusal> {
+    let past = Past::of(world);
+    let key = job.scan_key();
+    let mut head = past.head(&key).as_ref().clone();
+    let expression = match job.trigger {
+        Trigger::Dispatch | Trigger::Cron => None,
+        Trigger::Expr => Subject::new(&past, &key).and_then(|subject| {
+            let expression = subject.scan()?.on.expr.clone()?;
+            Some((subject.workflow, expression))
+        }),
+    };
+    let Some((workflow, expression)) = expression else {
+        return Ok(Recheck::Wanted(Box::new(head)));
+    };
+    let evaluation = past.evaluate(&workflow, &key, &expression, Some(job.id));
+    // These results were looked at now; later ones are another look.
+    head.considered = Some(moment.order);
+    let Err(reason) = verdict(&evaluation) else {
+        return Ok(Recheck::Wanted(Box::new(head)));
+    };
+    let record = LedgerRecord {
+        at: moment.now,
+        cause: Cause::Claim { job: job.id },
+        evaluation: Some(evaluation),
+        outcome: Outcome::Skipped {
+            job: job.id,
+            reason: reason.clone(),
+        },
+    };
+    let mut changes = head.note(record);
+    let event = JobEvent::NoLongerWanted(End {
+        at: moment.now,
+        reason,
+        actor: Actor::Daemon,
+    });
+    let ended = end(job, event, &mut head, moment)?;
+    let job = ended.job.clone();
+    changes.extend(ended.changes());
+    changes.push(Change::Head(Arc::new(head)));
+    Ok(Recheck::Skipped(job, changes))
+}

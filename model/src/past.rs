@@ -1,0 +1,307 @@
+//! What an expression sees of its workflow: the past of its scans, as it is or as a decision is about to make it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
+use workflow::{
+    ArtifactSummary, Context, Expression, JobSummary, Reach, References, Sandbox, Scan,
+    ScanHistory, ScanName, Value,
+};
+
+use crate::JobId;
+use crate::history::HistoryLine;
+use crate::job::Job;
+use crate::ledger::{Clause, Evaluation, ScanRead};
+use crate::limits::{CLAUSE_CHARS, CLAUSES};
+use crate::revision::ActiveWorkflow;
+use crate::scan_head::ScanHead;
+use crate::world::{ScanKey, World};
+
+/// The world, or the world as it will be once a job has ended.
+pub(crate) struct Past<'a> {
+    world: &'a World,
+    ended: Option<&'a Ended>,
+}
+
+/// A job that ends in the decision that is being taken.
+pub(crate) struct Ended {
+    pub(crate) job: JobId,
+    pub(crate) head: Arc<ScanHead>,
+    pub(crate) scan: ScanKey,
+    pub(crate) line: HistoryLine,
+}
+
+impl<'a> Past<'a> {
+    pub(crate) const fn of(world: &'a World) -> Self {
+        Self { world, ended: None }
+    }
+
+    pub(crate) const fn after(world: &'a World, ended: &'a Ended) -> Self {
+        Self {
+            world,
+            ended: Some(ended),
+        }
+    }
+
+    pub(crate) const fn world(&self) -> &'a World {
+        self.world
+    }
+
+    /// The head of a scan; that of one without jobs is empty.
+    pub(crate) fn head(&self, scan: &ScanKey) -> Arc<ScanHead> {
+        match self.ended {
+            Some(ended) if ended.scan == *scan => ended.head.clone(),
+            Some(_) | None => self
+                .world
+                .head(scan)
+                .cloned()
+                .unwrap_or_else(|| Arc::new(ScanHead::new(scan.workflow, scan.scan.clone()))),
+        }
+    }
+
+    /// The unfinished jobs of a scan, newest first.
+    pub(crate) fn unfinished(&self, scan: &ScanKey) -> impl Iterator<Item = &'a Arc<Job>> {
+        let ended = self.ended.map(|ended| ended.job);
+        let jobs = self.world.jobs_of(scan).rev();
+        jobs.filter(move |job| Some(job.id) != ended)
+    }
+
+    /// What expressions of `holder` may read: the scans they name, as that scan sees them. A job that is being
+    /// evaluated is left out.
+    pub(crate) fn scans(
+        &self,
+        workflow: &ActiveWorkflow,
+        holder: &ScanKey,
+        references: &References,
+        evaluated: Option<JobId>,
+    ) -> BTreeMap<String, ScanHistory> {
+        let named =
+            |scan: &&Scan| references.any_scan || references.scans.contains(scan.name.as_str());
+        workflow
+            .revision
+            .definition
+            .scans()
+            .filter(named)
+            .map(|scan| {
+                let reach = if references.any_scan {
+                    Some(Reach::All)
+                } else {
+                    references.jobs.get(scan.name.as_str()).copied()
+                };
+                let history = self.history(holder, &scan.name, reach, evaluated);
+                (scan.name.to_string(), history)
+            })
+            .collect()
+    }
+
+    fn history(
+        &self,
+        holder: &ScanKey,
+        scan: &ScanName,
+        reach: Option<Reach>,
+        evaluated: Option<JobId>,
+    ) -> ScanHistory {
+        let key = ScanKey {
+            workflow: holder.workflow,
+            scan: scan.clone(),
+        };
+        let head = self.head(&key);
+        let unfinished: Vec<&Arc<Job>> = self
+            .unfinished(&key)
+            .filter(|job| Some(job.id) != evaluated)
+            .collect();
+        let totals = head.totals;
+        let finished = totals.succeeded + totals.failed + totals.cancelled;
+        ScanHistory {
+            size: finished + unfinished.len() as u64,
+            jobs: reach.map_or_else(Vec::new, |reach| self.jobs(&key, &unfinished, reach)),
+            available: is_available(&self.head(holder), &head),
+            successes: totals.succeeded,
+            newest_successes: head
+                .successes
+                .iter()
+                .map(|success| success.artifacts.clone())
+                .collect(),
+        }
+    }
+
+    /// The jobs that expressions can reach, newest first.
+    fn jobs(&self, scan: &ScanKey, unfinished: &[&Arc<Job>], reach: Reach) -> Vec<JobSummary> {
+        let mut jobs: BTreeMap<JobId, JobSummary> = unfinished
+            .iter()
+            .map(|job| (job.id, summary_of(job)))
+            .collect();
+        if let Some(recent) = self.world.recent(scan) {
+            jobs.extend(recent.lines().map(|line| (line.id, line.summary())));
+        }
+        if let Some(ended) = self.ended.filter(|ended| ended.scan == *scan) {
+            jobs.insert(ended.job, ended.line.summary());
+        }
+        let reachable = match reach {
+            Reach::Newest(count) => count.min(HISTORY_JOBS),
+            Reach::All => HISTORY_JOBS,
+        };
+        let mut successes = 0;
+        let in_reach = |(at, job): (usize, JobSummary)| {
+            let is_success = job.state == crate::JobState::SUCCEEDED;
+            successes += usize::from(is_success);
+            let is_kept = match reach {
+                Reach::Newest(_) => at < reachable,
+                Reach::All => at < reachable || (is_success && successes <= HISTORY_SUCCESSES),
+            };
+            is_kept.then_some(job)
+        };
+        jobs.into_values()
+            .rev()
+            .filter(|job| job.state != crate::JobState::SKIPPED)
+            .enumerate()
+            .filter_map(in_reach)
+            .collect()
+    }
+
+    /// Evaluates `on.expr` of a scan, with what decided.
+    pub(crate) fn evaluate(
+        &self,
+        workflow: &ActiveWorkflow,
+        holder: &ScanKey,
+        expression: &Expression,
+        evaluated: Option<JobId>,
+    ) -> Evaluation {
+        let references = expression.references();
+        let context = Context {
+            job: None,
+            project: workflow.record.project.to_string(),
+            workflow: workflow.record.id.to_string(),
+            revision: workflow.record.revision.id.to_string(),
+            vars: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            scans: self.scans(workflow, holder, references, evaluated),
+            ok: true,
+        };
+        let explained = Sandbox::shared()
+            .map_err(|error| error.to_string())
+            .and_then(|sandbox| {
+                sandbox
+                    .explain(expression, &context)
+                    .map_err(|error| error.to_string())
+            });
+        let mut room = CLAUSES;
+        let clause = match explained {
+            Ok(explanation) => clause(&explanation, &mut room),
+            Err(error) => Clause {
+                text: expression.source().to_owned(),
+                value: None,
+                error: Some(cut(&error)),
+                parts: Vec::new(),
+            },
+        };
+        let reads = context.scans.iter().map(|(name, scan)| {
+            let key = ScanKey {
+                workflow: holder.workflow,
+                scan: workflow
+                    .revision
+                    .definition
+                    .scan(name)
+                    .map_or_else(|| holder.scan.clone(), |scan| scan.name.clone()),
+            };
+            let head = self.head(&key);
+            let read = ScanRead {
+                size: scan.size,
+                available: scan.available,
+                diff: scan.has_diff(None),
+                successes: head.successes.iter().map(|success| success.job).collect(),
+            };
+            (name.clone(), read)
+        });
+        Evaluation {
+            expression: expression.source().to_owned(),
+            clause,
+            scans: reads.collect(),
+        }
+    }
+}
+
+/// The scans whose jobs an expression with these references reads.
+pub(crate) fn histories(workflow: &ActiveWorkflow, references: &References) -> BTreeSet<ScanKey> {
+    workflow
+        .revision
+        .definition
+        .scans()
+        .filter(|scan| references.reads_jobs_of(scan.name.as_str()))
+        .map(|scan| ScanKey {
+            workflow: workflow.record.id,
+            scan: scan.name.clone(),
+        })
+        .collect()
+}
+
+/// Whether `of` has a success that the scan of `holder` has not executed after (design section 3).
+fn is_available(holder: &ScanHead, of: &ScanHead) -> bool {
+    match (of.successes.first(), holder.latest_claim) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(success), Some(claim)) => success.order > claim,
+    }
+}
+
+fn summary_of(job: &Job) -> JobSummary {
+    let run = job.state.run();
+    JobSummary {
+        id: job.id.to_string(),
+        state: job.state.name().to_owned(),
+        trigger: job.trigger.name().to_owned(),
+        revision: job.revision.id.to_string(),
+        created_at: job.created_at,
+        started_at: run.map(|run| run.started_at),
+        finished_at: job.state.end().map(|end| end.at),
+        artifacts: run
+            .iter()
+            .flat_map(|run| &run.artifacts)
+            .map(|artifact| {
+                let summary = ArtifactSummary {
+                    checksum: artifact.content_digest.clone(),
+                    size: artifact.size,
+                };
+                (artifact.name.clone(), summary)
+            })
+            .collect(),
+    }
+}
+
+/// As much of an explanation as a record may hold.
+fn clause(explanation: &workflow::Explanation, room: &mut usize) -> Clause {
+    *room = room.saturating_sub(1);
+    let (value, error) = match &explanation.result {
+        Ok(value) => (Some(value_of(value)), None),
+        Err(error) => (None, Some(cut(&error.to_string()))),
+    };
+    let mut parts = Vec::new();
+    for part in &explanation.parts {
+        if *room == 0 {
+            break;
+        }
+        parts.push(clause(part, room));
+    }
+    Clause {
+        text: cut(&explanation.text),
+        value,
+        error,
+        parts,
+    }
+}
+
+/// A value as a record shows it: whole when it is short, else what it is.
+fn value_of(value: &Value) -> serde_json::Value {
+    let whole = value.to_json();
+    if whole.to_string().len() <= CLAUSE_CHARS {
+        whole
+    } else {
+        serde_json::Value::String(value.label().to_owned())
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(CLAUSE_CHARS).collect()
+}

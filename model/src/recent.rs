@@ -1,0 +1,73 @@
+//! The newest finished jobs of a scan, for expressions that read jobs.
+
+use std::collections::BTreeMap;
+
+use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
+
+use crate::history::HistoryLine;
+use crate::{JobId, JobState};
+
+/// What expressions can reach of a scan's finished jobs: the newest ones that were not skipped, and the newest
+/// successes. Read from the history at first use, and kept up from then on.
+#[derive(Debug, Clone, Default)]
+pub struct Recent {
+    lines: BTreeMap<JobId, HistoryLine>,
+}
+
+impl Recent {
+    /// Adds a finished job. Others fall out when they are out of reach.
+    pub fn add(&mut self, line: HistoryLine) {
+        if line.state == JobState::SKIPPED {
+            return;
+        }
+        self.lines.insert(line.id, line);
+        let newest = self.lines.keys().rev().take(HISTORY_JOBS);
+        let successes = self
+            .lines
+            .values()
+            .rev()
+            .filter(|line| line.state == JobState::SUCCEEDED)
+            .map(|line| &line.id)
+            .take(HISTORY_SUCCESSES);
+        if self.lines.len() > HISTORY_JOBS + HISTORY_SUCCESSES {
+            let kept: std::collections::BTreeSet<JobId> =
+                newest.chain(successes).copied().collect();
+            self.lines.retain(|id, _| kept.contains(id));
+        }
+    }
+
+    /// The jobs, newest first.
+    pub fn lines(&self) -> impl Iterator<Item = &HistoryLine> {
+        self.lines.values().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::line;
+
+    #[test]
+    fn the_newest_jobs_and_the_newest_successes_stay_and_skipped_ones_never_enter() {
+        let mut recent = Recent::default();
+        recent.add(line(1, "succeeded"));
+        recent.add(line(2, "succeeded"));
+        recent.add(line(3, "succeeded"));
+        for number in 4..300 {
+            recent.add(line(
+                number,
+                if number % 2 == 0 { "failed" } else { "skipped" },
+            ));
+        }
+        let kept: Vec<&HistoryLine> = recent.lines().collect();
+        let failed = kept.iter().filter(|line| line.state == "failed").count();
+        assert!((HISTORY_JOBS..=HISTORY_JOBS + HISTORY_SUCCESSES).contains(&failed));
+        assert_eq!(kept[0].id, line(298, "failed").id);
+        let successes: Vec<JobId> = kept
+            .iter()
+            .filter(|line| line.state == "succeeded")
+            .map(|line| line.id)
+            .collect();
+        assert_eq!(successes, [line(3, "").id, line(2, "").id]);
+    }
+}

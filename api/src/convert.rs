@@ -33,11 +33,7 @@ pub(crate) fn job(job: &Job, inputs: &BTreeMap<String, InputValue>, log_records:
         },
         scan: job.scan.to_string(),
         state: state(&job.state),
-        trigger: match job.trigger {
-            Trigger::Dispatch => wire::Trigger::Dispatch,
-            Trigger::Cron => wire::Trigger::Cron,
-            Trigger::Expr => wire::Trigger::Expr,
-        },
+        trigger: trigger(job.trigger),
         reason: wire::JobReason {
             code: reason.code().to_owned(),
             message: reason.to_string(),
@@ -82,6 +78,14 @@ pub(crate) const fn state(state: &JobState) -> wire::JobState {
         JobState::Failed { .. } => wire::JobState::Failed,
         JobState::Cancelled { .. } => wire::JobState::Cancelled,
         JobState::Skipped { .. } => wire::JobState::Skipped,
+    }
+}
+
+pub(crate) const fn trigger(trigger: Trigger) -> wire::Trigger {
+    match trigger {
+        Trigger::Dispatch => wire::Trigger::Dispatch,
+        Trigger::Cron => wire::Trigger::Cron,
+        Trigger::Expr => wire::Trigger::Expr,
     }
 }
 

@@ -5,7 +5,7 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide::Refusal;
-use reconciler::{DispatchError, SourceError, WorkerError};
+use reconciler::{DispatchError, SourceError, WhyError, WorkerError};
 use state::{LogError, ReadError, SubmitError, WriteError, error_chain};
 use wire::{ErrorCode, FieldError, Problem};
 
@@ -248,6 +248,15 @@ impl From<DispatchError> for Failure {
             DispatchError::Inputs(error) => error.into(),
             DispatchError::Read(error) => error.into(),
             DispatchError::KeepsChanging => Self::new(ErrorCode::Unavailable, text),
+        }
+    }
+}
+
+impl From<WhyError> for Failure {
+    fn from(error: WhyError) -> Self {
+        match error {
+            WhyError::Submit(error) => error.into(),
+            WhyError::Read(error) => error.into(),
         }
     }
 }

@@ -7,6 +7,7 @@
 mod access;
 mod body;
 mod convert;
+mod convert_why;
 mod failure;
 mod handlers;
 mod limits;

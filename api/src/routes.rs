@@ -57,6 +57,7 @@ routes! {
     ListWorkflows GET "/v0/workflows" Access::User(Scope::WorkflowRead), 0;
     ShowWorkflow GET "/v0/workflows/{workflow}" Access::User(Scope::WorkflowRead), 0;
     Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch" Access::User(Scope::Dispatch), DISPATCH_BODY;
+    Why GET "/v0/workflows/{workflow}/scans/{scan}/why" Access::User(Scope::WorkflowRead), 0;
     ListJobs GET "/v0/jobs" Access::User(Scope::JobRead), 0;
     ShowJob GET "/v0/jobs/{job}" Access::User(Scope::JobRead), 0;
     CancelJob POST "/v0/jobs/{job}/cancel" Access::User(Scope::JobWrite), SMALL_BODY;

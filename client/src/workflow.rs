@@ -1,7 +1,7 @@
 //! Workflows, and starting their scans. `workflow` is always the id, the name, or `source/name`.
 
 use reqwest::Method;
-use wire::{DispatchRequest, DispatchResponse, Job, Workflow};
+use wire::{DispatchRequest, DispatchResponse, Job, Why, Workflow};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -23,6 +23,28 @@ impl Client {
         self.get(&Route::v0("workflows").name(workflow)?)
             .answer()
             .await
+    }
+
+    /// Why a scan ran or did not, now or up to `at` (RFC 3339), with the newest looks at its triggers:
+    /// `GET /workflows/{workflow}/scans/{scan}/why`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn why(
+        &self,
+        workflow: &str,
+        scan: &str,
+        at: Option<&str>,
+        limit: u32,
+    ) -> Result<Why, Error> {
+        let route = Route::v0("workflows")
+            .name(workflow)?
+            .then("scans")
+            .name(scan)?
+            .then("why")
+            .with("limit", limit)
+            .with_some("at", at);
+        self.get(&route).answer().await
     }
 
     /// Makes a job of a scan: `POST /workflows/{workflow}/scans/{scan}/dispatch`. Calls with the same idempotency key

@@ -137,6 +137,8 @@ impl World {
             }
             Change::Workflow(workflow) => {
                 let before = self.workflows.insert(workflow.id, workflow.clone());
+                let armed = workflow.armed.values().filter_map(|armed| armed.expr);
+                self.latest_order = armed.fold(self.latest_order, Order::max);
                 self.refile(workflow.id);
                 self.rearm(workflow);
                 if let Some(before) =
@@ -154,6 +156,7 @@ impl World {
                 let successes = head.successes.iter().map(|success| success.order);
                 self.latest_order = successes
                     .chain(head.latest_claim)
+                    .chain(head.considered)
                     .fold(self.latest_order, Order::max);
                 self.heads.insert(head.key(), head.clone());
                 self.look_at_triggers(&head.key());

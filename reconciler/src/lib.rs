@@ -24,6 +24,7 @@ mod supervise;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod triggers;
 mod watch;
 mod worker;
 
@@ -34,4 +35,5 @@ pub use handle::Handle;
 pub use runners::RunnerSession;
 pub use source::SourceConfig;
 pub use tasks::{Reconciler, Start};
+pub use triggers::{Why, WhyError};
 pub use worker::{Resolved, Worker};

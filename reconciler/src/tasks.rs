@@ -68,6 +68,10 @@ impl Reconciler {
         tasks.spawn(supervise("deadlines".to_owned(), move || {
             of_deadlines.clone().keep_time()
         }));
+        let of_triggers = handle.clone();
+        tasks.spawn(supervise("triggers".to_owned(), move || {
+            of_triggers.clone().pull_triggers()
+        }));
         let logs = handle.state().logs().clone();
         tasks.spawn(supervise("logs".to_owned(), move || {
             let logs = logs.clone();

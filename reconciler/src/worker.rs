@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::decide::{Claim, Claimed, Complete, Failure, Refusal, ReportSteps, StoreArtifact};
+use model::decide::{
+    Claim, ClaimOutcome, Claimed, Complete, Failure, Refusal, ReportSteps, StoreArtifact,
+};
 use model::limits::WORKER_LAST_WORDS;
 use model::{Actor, Artifact, Job, JobId, JobState, Revision, RunnerId, Step, TokenHash};
 use state::{LogReceipt, NewLogRecord, Stored, SubmitError, Upload, WriteError};
@@ -125,7 +127,6 @@ impl Handle {
         };
         self.heard(runner);
         let job = worker.job.id;
-        let inputs = self.state().inputs(&worker.job).await?;
         let claimed = self
             .state()
             .submit(Claim {
@@ -134,13 +135,19 @@ impl Handle {
                 token: worker.token,
             })
             .await;
-        let Claimed { job, revision } = claimed.map_err(|error| match error {
+        let outcome = claimed.map_err(|error| match error {
             SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
                 WorkerError::OfferLapsed { job }
             }
             // The offer stands: the worker may try again until it lapses.
             error => WorkerError::Submit(error),
         })?;
+        let Claimed { job, revision } = match outcome {
+            ClaimOutcome::Claimed(claimed) => claimed,
+            ClaimOutcome::Skipped(job) => return Err(WorkerError::OfferLapsed { job: job.id }),
+        };
+        // A repeat finds the job claimed, should this fail.
+        let inputs = self.state().inputs(&job).await?;
         let next_log_record = match worker.standing {
             Standing::Executing(_) => self.state().logs().records(job.id).await?,
             Standing::Offered(_) | Standing::Over => 0,

@@ -5,11 +5,12 @@
 //! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When a
 //! commit fails in any other way the thread ends and the process must end with it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
 use model::decide::{Command, Urgency, decide};
-use model::{Change, Clock, Entropy, Moment, Order, World};
+use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World};
 use store::{Append, Batch, CommitError, Engine, Epoch};
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,9 +19,19 @@ use crate::encode::{encode, fold};
 use crate::error::{SubmitError, error_chain};
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
+use crate::recent::ReadRecent;
 
 /// A command waiting for its decision. Commands of all types stand in one queue as this.
-pub(crate) type Waiting = Box<dyn FnOnce(&Deciding<'_>, &mut Moment<'_>) -> Decided + Send>;
+pub(crate) type Waiting = Box<dyn Asked>;
+
+/// A command waiting for its decision.
+pub(crate) trait Asked: Send {
+    /// Scans whose finished jobs must be at hand.
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey>;
+
+    /// Decides.
+    fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
+}
 
 /// Tells an asker how the commit went.
 type Tell = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
@@ -46,7 +57,30 @@ pub(crate) fn waiting<C: Command>(
     appends: Vec<Append>,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 ) -> Waiting {
-    Box::new(move |deciding, moment| {
+    Box::new(AskedOf {
+        command,
+        appends,
+        reply,
+    })
+}
+
+struct AskedOf<C: Command> {
+    command: C,
+    appends: Vec<Append>,
+    reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
+}
+
+impl<C: Command> Asked for AskedOf<C> {
+    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
+        self.command.histories(world)
+    }
+
+    fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided {
+        let Self {
+            command,
+            appends,
+            reply,
+        } = *self;
         let refuse =
             |error: SubmitError, reply: oneshot::Sender<Result<C::Answer, SubmitError>>| Decided {
                 changes: Vec::new(),
@@ -78,7 +112,7 @@ pub(crate) fn waiting<C: Command>(
             batch,
             tell: Box::new(move |committed| tell(reply, committed.map(|()| answer))),
         }
-    })
+    }
 }
 
 /// An asker that has gone away misses its answer; what was decided stands.
@@ -97,6 +131,8 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) entropy: Box<dyn Entropy>,
     /// Whether the disk has room for something new.
     pub(crate) has_room: fn(&mut E) -> bool,
+    /// Where histories are read that a decision needs.
+    pub(crate) histories: Box<dyn ReadRecent>,
     pub(crate) queue: mpsc::Receiver<Waiting>,
     pub(crate) alarm: Alarm,
 }
@@ -146,6 +182,16 @@ impl<E: Engine> Committer<E> {
             let mut next = Some(first);
             let has_room = (self.has_room)(&mut self.engine);
             while let Some(command) = next {
+                let unknown = self.unknown_histories(&*command);
+                if !unknown.is_empty() {
+                    // What was decided must be readable before the histories are read.
+                    let before = std::mem::replace(&mut round, Round::new(self.epoch));
+                    match self.commit(before).await {
+                        Outcome::Committed | Outcome::Undone(_) => {}
+                        Outcome::Failed => return,
+                    }
+                    self.read_histories(unknown).await;
+                }
                 let decided = self.decide(command, has_room);
                 if !round.batch.fits(&decided.batch) {
                     let full = std::mem::replace(&mut round, Round::new(self.epoch));
@@ -171,6 +217,32 @@ impl<E: Engine> Committer<E> {
         }
     }
 
+    /// Scans whose finished jobs the command needs and nobody has read yet.
+    fn unknown_histories(&self, command: &dyn Asked) -> Vec<ScanKey> {
+        let mut scans = command.histories(&self.pending);
+        scans.retain(|scan| self.pending.recent(scan).is_none());
+        scans.into_iter().collect()
+    }
+
+    /// Reads the newest finished jobs of scans and keeps them at hand from now on. Nothing is pending meanwhile.
+    async fn read_histories(&mut self, scans: Vec<ScanKey>) {
+        let mut read = Vec::new();
+        for scan in scans {
+            let recent = match self.pending.head(&scan) {
+                None => Recent::default(),
+                Some(head) => self.histories.read(head).await.unwrap_or_else(|error| {
+                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read; expressions see nothing of it");
+                    Recent::default()
+                }),
+            };
+            read.push(Change::Recent(scan, Arc::new(recent)));
+        }
+        for change in &read {
+            self.pending.apply(change);
+        }
+        self.publication.publish(&read);
+    }
+
     fn decide(&mut self, command: Waiting, has_room: bool) -> Decided {
         self.order = self.order.next();
         let mut moment = Moment {
@@ -178,7 +250,7 @@ impl<E: Engine> Committer<E> {
             order: self.order,
             entropy: &mut *self.entropy,
         };
-        command(
+        command.decide(
             &Deciding {
                 world: &self.pending,
                 epoch: self.epoch,

@@ -89,10 +89,23 @@ fn encode_change(batch: &mut Batch, change: &Change) -> Result<(), serde_json::E
             batch.appends.push(Append {
                 ledger: Layout::history(&entry.scan, entry.page),
                 at: entry.at,
-                bytes: Bytes::copy_from_slice(entry.line.as_bytes()),
+                bytes: Bytes::copy_from_slice(entry.text.as_bytes()),
             });
             Ok(())
         }
+        Change::Ledger(entry) => {
+            batch.appends.push(Append {
+                ledger: Layout::ledger(&entry.scan, entry.page),
+                at: entry.at,
+                bytes: Bytes::copy_from_slice(entry.text.as_bytes()),
+            });
+            Ok(())
+        }
+        Change::LedgerPageRemoved(scan, page) => {
+            delete(batch, Layout::ledger(scan, *page));
+            Ok(())
+        }
+        Change::Recent(..) => Ok(()),
         Change::Runner(runner) => record(
             batch,
             Layout::runner(runner.id),

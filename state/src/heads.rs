@@ -17,13 +17,6 @@ use crate::history::{HistoryCursor, Wanted};
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-pub(crate) fn scan_of(head: &ScanHead) -> ScanKey {
-    ScanKey {
-        workflow: head.workflow,
-        scan: head.scan.clone(),
-    }
-}
-
 /// The scan whose head belongs at this key, unless its name was cut to fit the path.
 pub(crate) fn scan_at(key: &Key) -> Option<ScanKey> {
     let mut segments = key.segments();
@@ -33,26 +26,39 @@ pub(crate) fn scan_at(key: &Key) -> Option<ScanKey> {
     (Layout::head(&scan) == *key).then_some(scan)
 }
 
-/// A head whose last page was cut short goes on with the next page: an append behind the end of a file is no commit,
-/// and would stop the daemon at the scan's next finished job.
-pub(crate) fn with_history(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
-    let Tail { page, bytes } = head.history;
-    let key = Layout::history(&scan_of(head), page);
-    match length(root, &key) {
-        Ok(length) if length.unwrap_or(0) < bytes => {
-            tracing::error!(%key, length, expected = bytes, "a history has lost its end and goes on with the next page");
-            Arc::new(ScanHead {
-                history: Tail {
-                    page: page + 1,
-                    bytes: 0,
-                },
-                ..ScanHead::clone(head)
-            })
+/// A head whose last page of history or ledger was cut short goes on with the next page: an append behind the end of
+/// a file is no commit, and would stop the daemon at the scan's next finished job.
+pub(crate) fn with_ends(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
+    let scan = head.key();
+    let history = end_of(
+        root,
+        &Layout::history(&scan, head.history.page),
+        head.history,
+    );
+    let ledger = end_of(root, &Layout::ledger(&scan, head.ledger.page), head.ledger);
+    if (history, ledger) == (head.history, head.ledger) {
+        return head.clone();
+    }
+    Arc::new(ScanHead {
+        history,
+        ledger,
+        ..ScanHead::clone(head)
+    })
+}
+
+fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
+    match length(root, key) {
+        Ok(length) if length.unwrap_or(0) < tail.bytes => {
+            tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end and goes on with the next page");
+            Tail {
+                page: tail.page + 1,
+                bytes: 0,
+            }
         }
-        Ok(_) => head.clone(),
+        Ok(_) => tail,
         Err(error) => {
-            tracing::error!(%key, %error, "a history cannot be looked at");
-            head.clone()
+            tracing::error!(%key, %error, "a file cannot be looked at");
+            tail
         }
     }
 }
@@ -64,19 +70,17 @@ pub(crate) async fn after_loss(
     scan: &ScanKey,
 ) -> Result<ScanHead, ReadError> {
     let (root, key) = (root.to_owned(), scan.clone());
-    let page = blocking(move || {
-        let mut page = 0;
-        while length(&root, &Layout::history(&key, page))
-            .map_err(store::ReadError::from)?
-            .is_some()
-        {
-            page += 1;
-        }
-        Ok(page)
-    })
-    .await?;
+    let history = blocking(move || first_free(&root, |page| Layout::history(&key, page))).await?;
+    let ledger = after_ledger(reader, scan).await?;
     let head = ScanHead {
-        history: Tail { page, bytes: 0 },
+        history: Tail {
+            page: history,
+            bytes: 0,
+        },
+        ledger: Tail {
+            page: ledger,
+            bytes: 0,
+        },
         ..ScanHead::new(scan.workflow, scan.scan.clone())
     };
     let newest = HistoryCursor::new(reader.clone(), &head, Wanted::default())
@@ -86,6 +90,31 @@ pub(crate) async fn after_loss(
         latest_job: newest.unwrap_or(JobId::FIRST),
         ..head
     })
+}
+
+fn first_free(root: &Path, key: impl Fn(u64) -> Key) -> Result<u64, ReadError> {
+    let mut page = 0;
+    while length(root, &key(page))
+        .map_err(store::ReadError::from)?
+        .is_some()
+    {
+        page += 1;
+    }
+    Ok(page)
+}
+
+/// The page after the newest of a ledger, of which old pages are removed.
+async fn after_ledger(reader: &StoreReader, scan: &ScanKey) -> Result<u64, ReadError> {
+    let pages = reader.list(&Layout::ledger_folder(scan)).await?;
+    let number = |key: &Key| {
+        let name = key.segments().last()?;
+        name.strip_suffix(".jsonl")?.parse::<u64>().ok()
+    };
+    Ok(pages
+        .iter()
+        .filter_map(number)
+        .max()
+        .map_or(0, |newest| newest + 1))
 }
 
 fn length(root: &Path, key: &Key) -> Result<Option<u64>, DiskError> {

@@ -9,7 +9,7 @@ use model::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
-use store::{Key, KeyError};
+use store::{Key, KeyError, Prefix};
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 
@@ -73,6 +73,16 @@ impl Layout {
     /// A page of a scan's history.
     pub fn history(scan: &ScanKey, page: u64) -> Key {
         key(format!("{}/history/{page}.jsonl", scan_folder(scan)))
+    }
+
+    /// A page of a scan's ledger.
+    pub fn ledger(scan: &ScanKey, page: u64) -> Key {
+        key(format!("{}/ledger/{page}.jsonl", scan_folder(scan)))
+    }
+
+    /// The folder of a scan's ledger.
+    pub(crate) fn ledger_folder(scan: &ScanKey) -> Prefix {
+        folder(format!("{}/ledger", scan_folder(scan)))
     }
 
     /// A job's record.
@@ -176,6 +186,13 @@ fn encoded(name: &str) -> String {
 }
 
 /// Every path above is built from ids and encoded words, so it is a key by construction.
+fn folder(path: String) -> Prefix {
+    match Prefix::folder(&path) {
+        Ok(folder) => folder,
+        Err(error) => broken(&path, &error),
+    }
+}
+
 fn key(path: String) -> Key {
     match Key::new(&path) {
         Ok(key) => key,

@@ -21,11 +21,13 @@ mod heads;
 mod history;
 mod jobs;
 pub mod layout;
+mod ledger;
 mod limits;
 mod load;
 mod log;
 mod publication;
 mod reader;
+mod recent;
 mod state;
 mod upload;
 

@@ -18,6 +18,13 @@ pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
+/// Keys of a folder that are read at once: such folders hold a few files.
+pub(crate) const LISTED_KEYS: usize = 1_000;
+
+/// Pages of a history that are read for the newest jobs of a scan: one holds thousands of lines, so more are needed
+/// only when nearly all of them are about skipped jobs.
+pub(crate) const RECENT_PAGES: u64 = 4;
+
 /// Longest text of one log record as stored; runners split longer lines.
 pub(crate) const LOG_TEXT_BYTES: usize = 256 * 1024;
 

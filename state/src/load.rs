@@ -65,10 +65,7 @@ impl Loading {
             }
             Kind::ScanHead => {
                 let head: ScanHead = envelope::open(kind, bytes)?;
-                (
-                    Layout::head(&heads::scan_of(&head)),
-                    Change::Head(Arc::new(head)),
-                )
+                (Layout::head(&head.key()), Change::Head(Arc::new(head)))
             }
             Kind::Job => {
                 let job: Job = envelope::open(kind, bytes)?;
@@ -128,7 +125,7 @@ impl Loading {
         }
         for change in &self.changes {
             match change {
-                Change::Head(head) => world.apply(&Change::Head(heads::with_history(root, head))),
+                Change::Head(head) => world.apply(&Change::Head(heads::with_ends(root, head))),
                 change => world.apply(change),
             }
         }

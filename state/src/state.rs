@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::decide::Command;
-use model::{Clock, Entropy, Inputs, Job, JobId, Timestamp, World};
+use model::{Clock, Entropy, Inputs, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::Objects;
 use store::{Append, Engine};
@@ -93,6 +93,7 @@ impl State {
             clock: clock.clone(),
             entropy,
             has_room,
+            histories: Box::new(reader.clone()),
             queue: waiting,
             alarm: alarm.clone(),
         };
@@ -174,6 +175,19 @@ impl State {
         listing
             .page(&self.shared.reader, filter, before, limit)
             .await
+    }
+
+    /// The newest records of a scan's ledger that are not later than `until`, newest first.
+    pub async fn ledger(
+        &self,
+        scan: &ScanKey,
+        until: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<LedgerRecord>, ReadError> {
+        match self.read(|world| world.head(scan).cloned()) {
+            Some(head) => crate::ledger::newest(&self.shared.reader, &head, until, limit).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The job's inputs, wherever they are.

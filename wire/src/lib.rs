@@ -11,6 +11,7 @@ mod problem;
 mod runner;
 mod source;
 mod token;
+mod why;
 mod worker;
 mod workflow;
 
@@ -27,6 +28,10 @@ pub use runner::{
 };
 pub use source::{Condition, Source, Tip};
 pub use token::{CreateToken, CreatedToken, Token};
+pub use why::{
+    Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,
+    UnfinishedJob, Watching, Why,
+};
 pub use worker::{
     Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, StepReport, Timeline,
 };

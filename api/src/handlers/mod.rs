@@ -8,6 +8,7 @@ mod logs;
 mod runners;
 mod sources;
 mod tokens;
+mod why;
 mod worker;
 mod workflows;
 
@@ -33,6 +34,7 @@ pub(crate) async fn handle(
         RouteId::ListWorkflows => workflows::list(handle, &request),
         RouteId::ShowWorkflow => workflows::show(handle, &request),
         RouteId::Dispatch => dispatch::dispatch(handle, request).await,
+        RouteId::Why => why::why(handle, &request).await,
         RouteId::ListJobs => jobs::list(handle, &request).await,
         RouteId::ShowJob => jobs::show(handle, &request).await,
         RouteId::CancelJob => jobs::cancel(handle, &request).await,

@@ -6,6 +6,7 @@ use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
 use model::{Reason, Status};
 use state::{State, SubmitError, error_chain};
+use workflow::Scan;
 
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
 use crate::limits::AT_ONCE;
@@ -256,6 +257,13 @@ async fn make_active(
         let text = Bytes::copy_from_slice(activate.text.as_bytes());
         state
             .store_payload(text)
+            .await
+            .map_err(|error| failed(&error))?;
+    }
+    let defaults = activate.definition.scans().map(Scan::default_inputs);
+    for (_, payload) in defaults.filter_map(|inputs| model::large_payload(&inputs)) {
+        state
+            .store_payload(Bytes::from(payload))
             .await
             .map_err(|error| failed(&error))?;
     }

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 use crate::limits::WAITING_COMMANDS;
+use crate::reader::StoreReader;
 
 struct Standing;
 
@@ -73,6 +74,7 @@ impl Bench {
     async fn start(&mut self) {
         let mut engine = self.store.engine();
         let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
+        let reader = engine.reader();
         let committer = Committer {
             engine,
             epoch,
@@ -82,6 +84,7 @@ impl Bench {
             clock: Arc::new(Standing),
             entropy: Box::new(Counting(1)),
             has_room: self.has_room,
+            histories: Box::new(StoreReader::new(reader)),
             queue: self.waiting.take().unwrap(),
             alarm: self.alarm.clone(),
         };

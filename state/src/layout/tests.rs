@@ -12,7 +12,7 @@ use crate::tests::fixture::{Fleet, Folder, Opened, WORKFLOW, completion, line, s
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// Every function of `Layout` with the pattern of what it makes.
-const PATTERNS: [(&str, &str); 17] = [
+const PATTERNS: [(&str, &str); 18] = [
     ("initial_admin_token", "initial-admin-token"),
     ("source", "sources/<source>/source.json"),
     ("mirror", "sources/<source>/mirror.git/"),
@@ -33,6 +33,10 @@ const PATTERNS: [(&str, &str); 17] = [
     (
         "history",
         "workflows/<workflow>/scans/<scan>/history/<page>.jsonl",
+    ),
+    (
+        "ledger",
+        "workflows/<workflow>/scans/<scan>/ledger/<page>.jsonl",
     ),
     ("job", "jobs/<day>/<hour>/<shard>/<job>/job.json"),
     ("log", "jobs/<day>/<hour>/<shard>/<job>/log.jsonl"),

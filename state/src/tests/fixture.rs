@@ -258,7 +258,8 @@ impl Opened {
             })
             .await
             .unwrap()
-            .job
+            .job()
+            .clone()
     }
 
     /// A job that waits to be completed.

@@ -1,6 +1,7 @@
 //! `everscan scan`.
 
 mod dispatch;
+mod why;
 
 use clap::Subcommand;
 
@@ -15,12 +16,18 @@ pub(crate) enum Command {
     /// Prints the id of the new job. With --follow the log is printed instead, and the id goes to standard error.
     #[command(after_help = exit::CODES)]
     Dispatch(dispatch::Dispatch),
+    /// Tell why a scan ran or did not
+    ///
+    /// Shows each look at its schedule or expression: what was read, what it said, the job that was made or the reason
+    /// why none was.
+    Why(why::WhyScan),
 }
 
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
             Self::Dispatch(command) => command.run(session).await,
+            Self::Why(command) => command.run(session).await,
         }
     }
 }

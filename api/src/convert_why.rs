@@ -1,0 +1,103 @@
+//! Why a scan ran or did not: from the domain to the wire.
+
+use model::{
+    ActiveWorkflow, Cause, Clause, Evaluation, Job, LedgerRecord, Outcome, WorkflowStatus,
+};
+use reconciler::Why;
+use workflow::Scan;
+
+use crate::convert;
+
+pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why {
+    wire::Why {
+        workflow: format!("{}/{}", workflow.record.source, workflow.record.name),
+        scan: scan.name.to_string(),
+        state: match workflow.record.status {
+            WorkflowStatus::Active => "active",
+            WorkflowStatus::Retired { .. } => "retired",
+        }
+        .to_owned(),
+        cron: scan.on.cron.as_ref().map(|cron| wire::Schedule {
+            schedule: cron.source().to_owned(),
+            description: cron.describe(),
+            timezone: scan.on.timezone.name().to_owned(),
+            next: why.next_slot,
+        }),
+        expr: scan.on.expr.as_ref().map(|expression| wire::Watching {
+            expression: expression.source().to_owned(),
+            now: why.evaluation.map(evaluation),
+        }),
+        dispatch: scan.on.dispatch.is_some(),
+        unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
+        records: why.records.into_iter().map(record).collect(),
+    }
+}
+
+fn unfinished(job: &Job) -> wire::UnfinishedJob {
+    wire::UnfinishedJob {
+        id: job.id.uuid(),
+        state: convert::state(&job.state),
+        trigger: convert::trigger(job.trigger),
+        created_at: job.created_at,
+    }
+}
+
+fn record(record: LedgerRecord) -> wire::LedgerRecord {
+    wire::LedgerRecord {
+        at: record.at,
+        cause: cause(record.cause),
+        evaluation: record.evaluation.map(evaluation),
+        outcome: match record.outcome {
+            Outcome::Made { job } => wire::LedgerOutcome::Made { job: job.uuid() },
+            Outcome::NotMade { reason } => wire::LedgerOutcome::NotMade {
+                code: reason.code().to_owned(),
+                message: reason.to_string(),
+            },
+            Outcome::Skipped { job, reason } => wire::LedgerOutcome::Skipped {
+                job: job.uuid(),
+                code: reason.code().to_owned(),
+                message: reason.to_string(),
+            },
+        },
+    }
+}
+
+fn cause(cause: Cause) -> wire::LedgerCause {
+    match cause {
+        Cause::Slots { first, last, count } => wire::LedgerCause::Slots { first, last, count },
+        Cause::Success { scan, job } => wire::LedgerCause::Success {
+            scan,
+            job: job.uuid(),
+        },
+        Cause::Claim { job } => wire::LedgerCause::Claim { job: job.uuid() },
+        Cause::Repeats { first, last, count } => wire::LedgerCause::Repeats { first, last, count },
+    }
+}
+
+fn evaluation(evaluation: Evaluation) -> wire::Evaluation {
+    wire::Evaluation {
+        clause: clause(evaluation.clause),
+        scans: evaluation
+            .scans
+            .into_iter()
+            .map(|(name, read)| {
+                let read = wire::ScanRead {
+                    size: read.size,
+                    available: read.available,
+                    diff: read.diff,
+                    successes: read.successes.iter().map(|job| job.uuid()).collect(),
+                };
+                (name, read)
+            })
+            .collect(),
+    }
+}
+
+fn clause(of: Clause) -> wire::Clause {
+    wire::Clause {
+        text: of.text,
+        value: of.value,
+        error: of.error,
+        parts: of.parts.into_iter().map(clause).collect(),
+    }
+}

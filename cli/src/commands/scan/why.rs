@@ -1,0 +1,152 @@
+//! `everscan scan why`: what made a scan run, and what did not.
+
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use wire::{Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::table::{Fields, time};
+use crate::untrusted::clean;
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyScan {
+    /// Workflow: its name, SOURCE/NAME, or id
+    workflow: String,
+    /// Name of the scan
+    scan: String,
+    /// Tell what was known at that time, as in 2026-11-21T10:00:00Z
+    #[arg(long, env = "SERVICE_AT", value_name = "TIME")]
+    at: Option<DateTime<Utc>>,
+    /// How many looks to show
+    #[arg(long, env = "SERVICE_LIMIT", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+}
+
+impl WhyScan {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let client = session.client()?;
+        let at = self.at.map(|at| at.to_rfc3339());
+        let why = client
+            .why(&self.workflow, &self.scan, at.as_deref(), self.limit)
+            .await?;
+        session.show(&why, text)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn text(why: &Why) -> String {
+    let cron = why.cron.as_ref().map(|cron| {
+        let next = cron
+            .next
+            .map_or_else(String::new, |next| format!("; next {}", time(&next)));
+        format!(
+            "{} ({}, {}){next}",
+            cron.schedule, cron.description, cron.timezone
+        )
+    });
+    let unfinished = why.unfinished.iter().map(|job| {
+        format!(
+            "{} {} ({})",
+            job.id,
+            job.state.as_str(),
+            job.trigger.as_str()
+        )
+    });
+    let unfinished: Vec<String> = unfinished.collect();
+    let now = why.expr.as_ref().and_then(|expr| expr.now.as_ref());
+    let mut text = Fields::new()
+        .add("scan", format!("{} {}", why.workflow, why.scan))
+        .add("state", &why.state)
+        .add_some("cron", cron)
+        .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
+        .add_some("is now", now.map(|now| said(&now.clause)))
+        .add_some(
+            "not over",
+            (!unfinished.is_empty()).then(|| unfinished.join(", ")),
+        )
+        .text();
+    if let Some(now) = now {
+        text.push_str(&evaluation(now));
+    }
+    text.push('\n');
+    for record in &why.records {
+        text.push_str(&look(record));
+    }
+    if why.records.is_empty() {
+        text.push_str(match (&why.cron, &why.expr) {
+            (None, None) => "It has neither a schedule nor an expression: it runs when somebody dispatches it.\n",
+            (Some(_), _) | (_, Some(_)) => "Nothing has been looked at yet.\n",
+        });
+    }
+    text
+}
+
+/// One look, with what decided it.
+fn look(record: &LedgerRecord) -> String {
+    let cause = match &record.cause {
+        LedgerCause::Slots { last, count: 1, .. } => format!("due at {}", time(last)),
+        LedgerCause::Slots { first, last, count } => {
+            format!("{count} times due from {} to {}", time(first), time(last))
+        }
+        LedgerCause::Success { scan, job } => format!("{scan} succeeded (job {job})"),
+        LedgerCause::Claim { job } => format!("a runner came for job {job}"),
+        LedgerCause::Repeats { first, last, count } => {
+            format!("{count} times more from {} to {}", time(first), time(last))
+        }
+    };
+    let outcome = match &record.outcome {
+        LedgerOutcome::Made { job } => format!("made job {job}"),
+        LedgerOutcome::NotMade { message, .. } => format!("no job: {message}"),
+        LedgerOutcome::Skipped { job, message, .. } => format!("skipped job {job}: {message}"),
+    };
+    let mut text = clean(&format!("{}  {cause}: {outcome}", time(&record.at)));
+    text.push('\n');
+    text.push_str(
+        &record
+            .evaluation
+            .as_ref()
+            .map_or_else(String::new, evaluation),
+    );
+    text
+}
+
+fn evaluation(evaluation: &Evaluation) -> String {
+    let mut text = String::new();
+    clause(&evaluation.clause, 1, &mut text);
+    for (name, read) in &evaluation.scans {
+        let successes: Vec<String> = read.successes.iter().map(ToString::to_string).collect();
+        let newest = if successes.is_empty() {
+            "no success".to_owned()
+        } else {
+            format!("newest successes {}", successes.join(", "))
+        };
+        let line = format!(
+            "    read {name}: {} jobs, {newest}; is_available() {}, has_diff() {}",
+            read.size, read.available, read.diff
+        );
+        text.push_str(&clean(&line));
+        text.push('\n');
+    }
+    text
+}
+
+fn clause(clause_of: &Clause, depth: usize, text: &mut String) {
+    let line = format!("{} = {}", clause_of.text, said(clause_of));
+    // Writing to a string cannot fail.
+    let _written = writeln!(text, "{}{}", "    ".repeat(depth), clean(&line));
+    for part in &clause_of.parts {
+        clause(part, depth + 1, text);
+    }
+}
+
+fn said(clause: &Clause) -> String {
+    match (&clause.value, &clause.error) {
+        (Some(value), _) => value.to_string(),
+        (None, Some(error)) => format!("error: {error}"),
+        (None, None) => "nothing".to_owned(),
+    }
+}

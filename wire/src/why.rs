@@ -1,0 +1,184 @@
+//! Why a scan ran or did not.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{JobState, Trigger};
+
+/// Why a scan ran or did not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Why {
+    /// The workflow, as `source/name`.
+    pub workflow: String,
+    /// The scan.
+    pub scan: String,
+    /// `active`, or `retired` once the workflow's file is gone.
+    pub state: String,
+    /// Its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cron: Option<Schedule>,
+    /// Its expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expr: Option<Watching>,
+    /// Whether the file declares that it may be dispatched. Scans with a schedule or an expression always may.
+    pub dispatch: bool,
+    /// Its jobs that are not over, newest first.
+    pub unfinished: Vec<UnfinishedJob>,
+    /// What was looked at, newest first.
+    pub records: Vec<LedgerRecord>,
+}
+
+/// A schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// The five fields.
+    pub schedule: String,
+    /// The same in words.
+    pub description: String,
+    /// The zone they are read in.
+    pub timezone: String,
+    /// When it comes due next; a time that has passed waits for a job to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<DateTime<Utc>>,
+}
+
+/// An expression over other scans' results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Watching {
+    /// The expression.
+    pub expression: String,
+    /// What it says now. Absent when a moment in the past was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Evaluation>,
+}
+
+/// A job that is not over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfinishedJob {
+    /// Its id.
+    pub id: Uuid,
+    /// Where it stands.
+    pub state: JobState,
+    /// What made it.
+    pub trigger: Trigger,
+    /// When it was scheduled.
+    pub created_at: DateTime<Utc>,
+}
+
+/// One look at a scan's trigger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LedgerRecord {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Why it was looked at.
+    pub cause: LedgerCause,
+    /// What the expression said, when one was evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
+    /// What came of it.
+    pub outcome: LedgerOutcome,
+}
+
+/// Why a trigger was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LedgerCause {
+    /// Slots of the schedule came due.
+    Slots {
+        /// The first of them.
+        first: DateTime<Utc>,
+        /// The last of them.
+        last: DateTime<Utc>,
+        /// How many.
+        count: u64,
+    },
+    /// A scan succeeded.
+    Success {
+        /// The scan.
+        scan: String,
+        /// Its job.
+        job: Uuid,
+    },
+    /// A runner came for the job that the expression had made.
+    Claim {
+        /// The job.
+        job: Uuid,
+    },
+    /// The same outcome again and again.
+    Repeats {
+        /// The first time.
+        first: DateTime<Utc>,
+        /// The last time.
+        last: DateTime<Utc>,
+        /// How often.
+        count: u64,
+    },
+}
+
+/// What came of a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LedgerOutcome {
+    /// It made a job.
+    Made {
+        /// The job.
+        job: Uuid,
+    },
+    /// It made none.
+    NotMade {
+        /// Stable name of the reason.
+        code: String,
+        /// The reason for people.
+        message: String,
+    },
+    /// The job it had made was skipped.
+    Skipped {
+        /// The job.
+        job: Uuid,
+        /// Stable name of the reason.
+        code: String,
+        /// The reason for people.
+        message: String,
+    },
+}
+
+/// What an expression said, and what it read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The whole, with the parts that were looked at.
+    pub clause: Clause,
+    /// What was known of the scans it names.
+    pub scans: BTreeMap<String, ScanRead>,
+}
+
+/// A part of an expression with what it yields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Clause {
+    /// The operator of a combination, the source of a leaf.
+    pub text: String,
+    /// What it yields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<serde_json::Value>,
+    /// Why it yields nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The parts that were looked at, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Clause>,
+}
+
+/// What was known of a scan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanRead {
+    /// How many jobs it has.
+    pub size: u64,
+    /// What `is_available()` says.
+    pub available: bool,
+    /// What `has_diff()` says.
+    pub diff: bool,
+    /// Its two newest successful jobs, newest first.
+    pub successes: Vec<Uuid>,
+}

@@ -117,3 +117,6 @@ async fn look<C: Command>(state: State, command: C) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The task that pulls triggers, on a real state.
+
+use chrono::TimeDelta;
+use model::decide::Cancel;
+use model::{Actor, Cause, Outcome, Reason, Trigger, WorkflowId, World};
+use tempfile::TempDir;
+use tokio::time::advance;
+
+use super::*;
+use crate::SourceConfig;
+use crate::git::testing::{FILE, Fixture};
+use crate::testing::{House, activate, freeze, source_name};
+
+const LOOP: &str = "
+scans:
+  hosts:
+    on: {cron: '* * * * *', dispatch: {}}
+    steps: [{run: x}]
+  changes:
+    on: {expr: \"scans.hosts.filter(j, j.state == 'succeeded').size() > 1\"}
+    steps: [{run: x}]
+";
+
+async fn push(house: &House, text: &str) -> WorkflowId {
+    let state = house.handle.state();
+    state.submit(activate("loop", text)).await.unwrap();
+    WorkflowId::derive(&source_name(), "loop")
+}
+
+fn scan(workflow: WorkflowId, name: &str) -> ScanKey {
+    ScanKey {
+        workflow,
+        scan: serde_json::from_value(name.into()).unwrap(),
+    }
+}
+
+fn unfinished(world: &World, scan: &ScanKey) -> usize {
+    world.jobs_of(scan).count()
+}
+
+async fn cancel_all(house: &House, scan: &ScanKey) {
+    let jobs: Vec<_> = house
+        .handle
+        .state()
+        .read(|world| world.jobs_of(scan).map(|job| job.id).collect());
+    for job in jobs {
+        let actor = Actor::Daemon;
+        house
+            .handle
+            .state()
+            .submit(Cancel { job, actor })
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_makes_a_job_when_its_time_comes() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&house, LOOP).await, "hosts");
+    house.clock.set_forward(TimeDelta::seconds(30));
+    advance(Duration::from_secs(30)).await;
+    house
+        .until("the job of a slot", |world| unfinished(world, &hosts) == 1)
+        .await;
+    let why = house.handle.why(&hosts, None, 10).await.unwrap();
+    assert_eq!(why.unfinished[0].trigger, Trigger::Cron);
+    let [record] = why.records.as_slice() else {
+        panic!("{:?}", why.records);
+    };
+    assert!(matches!(record.cause, Cause::Slots { count: 1, .. }));
+    assert_eq!(
+        record.outcome,
+        Outcome::Made {
+            job: why.unfinished[0].id
+        }
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
+    let (folder, fixture) = (TempDir::new().unwrap(), Fixture::bare());
+    fixture.push(&[("workflows/loop.yaml", FILE, LOOP.as_bytes())]);
+    let config = SourceConfig {
+        name: source_name(),
+        location: fixture.location(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval: Duration::from_secs(3600),
+    };
+    let house = House::open(&folder, 10, vec![config.clone()]).await;
+    house
+        .handle
+        .sync_source(&source_name(), true)
+        .await
+        .unwrap();
+    house.close().await;
+
+    let house = House::open(&folder, 10 + 3600, vec![config]).await;
+    let hosts = scan(WorkflowId::derive(&source_name(), "loop"), "hosts");
+    house
+        .until("the job of the newest slot", |world| {
+            unfinished(world, &hosts) == 1
+        })
+        .await;
+    let why = house.handle.why(&hosts, None, 10).await.unwrap();
+    let outcomes: Vec<_> = why
+        .records
+        .iter()
+        .map(|record| (&record.cause, &record.outcome))
+        .collect();
+    let [
+        (Cause::Slots { count: 1, .. }, Outcome::Made { .. }),
+        (missed, not_made),
+    ] = outcomes.as_slice()
+    else {
+        panic!("{outcomes:?}");
+    };
+    assert!(
+        matches!(missed, Cause::Slots { count: 59, .. }),
+        "{missed:?}"
+    );
+    let reason = Reason::SlotsMissed;
+    assert_eq!(**not_made, Outcome::NotMade { reason });
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = push(&house, LOOP).await;
+    let (hosts, changes) = (scan(workflow, "hosts"), scan(workflow, "changes"));
+    let (runner, _) = house.register("r", 1).await;
+    for round in 0..2 {
+        let worker = house.run(runner, workflow, "hosts").await;
+        house
+            .handle
+            .complete(&worker, vec![crate::testing::succeeded()], 0, None)
+            .await
+            .unwrap();
+        let made = house
+            .handle
+            .state()
+            .read(|world| unfinished(world, &changes));
+        assert_eq!(made, round, "only the second success makes two");
+    }
+    let why = house.handle.why(&changes, None, 10).await.unwrap();
+    assert_eq!(why.evaluation.unwrap().holds(), Some(true));
+    let outcomes: Vec<_> = why.records.iter().map(|record| &record.outcome).collect();
+    let [Outcome::Made { .. }, Outcome::NotMade { reason }] = outcomes.as_slice() else {
+        panic!("{outcomes:?}");
+    };
+    assert_eq!(*reason, Reason::ExpressionFalse);
+    cancel_all(&house, &changes).await;
+    cancel_all(&house, &hosts).await;
+    house.close().await;
+}

@@ -1,11 +1,15 @@
 //! The job record. A state carries exactly what that state has.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, ScanName};
 
+use crate::decide::Refusal;
+use crate::life_cycle::JobEvent;
 use crate::revision::RevisionRef;
+use crate::world::ScanKey;
 use crate::{
     Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, SourceName, Timestamp, TokenHash,
     WorkflowId,
@@ -36,6 +40,30 @@ pub struct Job {
     pub created_at: Timestamp,
     /// Where it stands.
     pub state: JobState,
+}
+
+impl Job {
+    /// The job after `event`, which is refused when it is not legal in the job's state.
+    pub fn after(&self, event: JobEvent) -> Result<Arc<Self>, Refusal> {
+        match self.state.clone().on_event(event) {
+            Ok(state) => Ok(Arc::new(Self {
+                state,
+                ..self.clone()
+            })),
+            Err(source) => Err(Refusal::IllegalTransition {
+                job: self.id,
+                source,
+            }),
+        }
+    }
+
+    /// Names the scan it is an invocation of.
+    pub fn scan_key(&self) -> ScanKey {
+        ScanKey {
+            workflow: self.workflow.id,
+            scan: self.scan.clone(),
+        }
+    }
 }
 
 /// Names a workflow with what people call it.

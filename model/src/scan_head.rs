@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
+use crate::world::ScanKey;
 use crate::{JobId, Order, Timestamp, WorkflowId};
 
 /// What is remembered of a scan. Written with every claim and end of its jobs, in the same commit.
@@ -42,6 +43,14 @@ impl ScanHead {
             },
             successes: Vec::new(),
             history: Tail { page: 0, bytes: 0 },
+        }
+    }
+
+    /// Names the scan.
+    pub fn key(&self) -> ScanKey {
+        ScanKey {
+            workflow: self.workflow,
+            scan: self.scan.clone(),
         }
     }
 }

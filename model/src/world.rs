@@ -123,13 +123,7 @@ impl World {
                 self.latest_order = successes
                     .chain(head.latest_claim)
                     .fold(self.latest_order, Order::max);
-                self.heads.insert(
-                    ScanKey {
-                        workflow: head.workflow,
-                        scan: head.scan.clone(),
-                    },
-                    head.clone(),
-                );
+                self.heads.insert(head.key(), head.clone());
             }
             Change::Job(job) => self.apply_job(job),
             Change::Runner(runner) => {

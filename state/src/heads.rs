@@ -17,13 +17,6 @@ use crate::history::{HistoryCursor, Wanted};
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-pub(crate) fn scan_of(head: &ScanHead) -> ScanKey {
-    ScanKey {
-        workflow: head.workflow,
-        scan: head.scan.clone(),
-    }
-}
-
 /// The scan whose head belongs at this key, unless its name was cut to fit the path.
 pub(crate) fn scan_at(key: &Key) -> Option<ScanKey> {
     let mut segments = key.segments();
@@ -37,7 +30,7 @@ pub(crate) fn scan_at(key: &Key) -> Option<ScanKey> {
 /// and would stop the daemon at the scan's next finished job.
 pub(crate) fn with_history(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
     let Tail { page, bytes } = head.history;
-    let key = Layout::history(&scan_of(head), page);
+    let key = Layout::history(&head.key(), page);
     match length(root, &key) {
         Ok(length) if length.unwrap_or(0) < bytes => {
             tracing::error!(%key, length, expected = bytes, "a history has lost its end and goes on with the next page");
@@ -72,7 +65,7 @@ pub(crate) async fn after_loss(
         {
             page += 1;
         }
-        Ok(page)
+        Ok::<_, ReadError>(page)
     })
     .await?;
     let head = ScanHead {

@@ -53,10 +53,7 @@ impl HistoryCursor {
         let end = head.history;
         Self {
             reader,
-            scan: ScanKey {
-                workflow: head.workflow,
-                scan: head.scan.clone(),
-            },
+            scan: head.key(),
             wanted,
             latest: head.latest_job,
             end,
@@ -111,7 +108,8 @@ impl HistoryCursor {
             bytes.truncate(usize::try_from(self.end.bytes).unwrap_or(usize::MAX));
         }
         let wanted = self.wanted.clone();
-        let (jobs, earliest_end) = blocking(move || Ok(read_lines(&key, &bytes, &wanted))).await?;
+        let (jobs, earliest_end) =
+            blocking(move || Ok::<_, ReadError>(read_lines(&key, &bytes, &wanted))).await?;
         self.read.extend(jobs);
         self.earliest_end = self.earliest_end.into_iter().chain(earliest_end).min();
         Ok(())

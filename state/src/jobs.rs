@@ -46,10 +46,7 @@ impl JobFilter {
     }
 
     fn takes(&self, job: &Job) -> bool {
-        self.takes_scan(&ScanKey {
-            workflow: job.workflow.id,
-            scan: job.scan.clone(),
-        }) && self.takes_state(job.state.name())
+        self.takes_scan(&job.scan_key()) && self.takes_state(job.state.name())
     }
 }
 
@@ -93,12 +90,7 @@ impl Listing {
             .collect();
         let heads = world
             .heads()
-            .filter(|head| {
-                filter.takes_scan(&ScanKey {
-                    workflow: head.workflow,
-                    scan: head.scan.clone(),
-                })
-            })
+            .filter(|head| filter.takes_scan(&head.key()))
             .cloned()
             .collect();
         Self { live, heads }

@@ -8,8 +8,8 @@ use model::{
     JobId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use sha2::{Digest, Sha256};
 use store::{Key, KeyError};
+use workflow::sha256;
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 
@@ -162,11 +162,8 @@ fn encoded(name: &str) -> String {
     if is_a_name && plain.len() <= NAME_BYTES {
         return plain;
     }
-    let hash: String = Sha256::digest(name.as_bytes())
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut hash = sha256(name.as_bytes());
+    hash.truncate(32);
     let prefix: String = plain
         .trim_start_matches('.')
         .chars()

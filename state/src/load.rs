@@ -14,11 +14,11 @@ use model::{
 };
 use store::Key;
 use store::objects::Objects;
-use workflow::TemplatePolicy;
+use workflow::{TemplatePolicy, sha256};
 
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::ReadError;
-use crate::files::{digest, read_object};
+use crate::files::read_object;
 use crate::heads;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
@@ -65,10 +65,7 @@ impl Loading {
             }
             Kind::ScanHead => {
                 let head: ScanHead = envelope::open(kind, bytes)?;
-                (
-                    Layout::head(&heads::scan_of(&head)),
-                    Change::Head(Arc::new(head)),
-                )
+                (Layout::head(&head.key()), Change::Head(Arc::new(head)))
             }
             Kind::Job => {
                 let job: Job = envelope::open(kind, bytes)?;
@@ -179,7 +176,7 @@ pub(crate) async fn load_revision(
             .get(&key)
             .await?
             .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
-        let found = digest(&text);
+        let found = sha256(&text);
         if found != record.text.sha256 {
             return Err(damaged(&key, format!("its SHA-256 is {found}")));
         }

@@ -11,6 +11,7 @@ mod digest;
 mod dispatch;
 mod duration;
 pub mod expression;
+mod hex;
 pub mod limits;
 mod names;
 mod parse;
@@ -34,6 +35,7 @@ pub use duration::{DurationError, format_duration, parse_duration};
 pub use expression::{
     EvaluationError, Expression, ExpressionError, References, Sandbox, Site, should_run,
 };
+pub use hex::{hex, sha256};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use parse::{Parsed, TemplatePolicy, parse};
 pub use schema::json_schema;

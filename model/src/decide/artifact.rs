@@ -1,10 +1,8 @@
 //! A worker has uploaded an artifact.
 
-use std::sync::Arc;
-
 use super::report::running;
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::{Artifact, Job};
+use crate::job::Artifact;
 use crate::life_cycle::JobEvent;
 use crate::limits::CONTENT_DIGEST_BYTES;
 use crate::moment::Moment;
@@ -80,18 +78,7 @@ impl Command for StoreArtifact {
             created_at: moment.now,
             expires_at: declared.expires_in.map(|life| moment.now + life),
         };
-        let state = job
-            .state
-            .clone()
-            .on_event(JobEvent::ArtifactStored(artifact.clone()))
-            .map_err(|source| Refusal::IllegalTransition {
-                job: job.id,
-                source,
-            })?;
-        let job = Arc::new(Job {
-            state,
-            ..Job::clone(job)
-        });
+        let job = job.after(JobEvent::ArtifactStored(artifact.clone()))?;
         Ok(Decision {
             changes: vec![Change::Job(job)],
             answer: artifact,

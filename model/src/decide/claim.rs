@@ -12,7 +12,7 @@ use crate::limits::WORKER_SESSION;
 use crate::moment::Moment;
 use crate::revision::Revision;
 use crate::scan_head::ScanHead;
-use crate::world::{Change, ScanKey, World};
+use crate::world::{Change, World};
 use crate::{JobId, RunnerId, TokenHash};
 
 /// Claim a scheduled job for a runner, under the worker token of its offer.
@@ -83,22 +83,8 @@ impl Command for Claim {
             artifacts: Vec::new(),
             log_records: 0,
         };
-        let state = job
-            .state
-            .clone()
-            .on_event(JobEvent::Claimed(Box::new(run)))
-            .map_err(|source| Refusal::IllegalTransition {
-                job: job.id,
-                source,
-            })?;
-        let job = Arc::new(Job {
-            state,
-            ..Job::clone(job)
-        });
-        let key = ScanKey {
-            workflow: job.workflow.id,
-            scan: job.scan.clone(),
-        };
+        let job = job.after(JobEvent::Claimed(Box::new(run)))?;
+        let key = job.scan_key();
         let mut head = world.head(&key).map_or_else(
             || ScanHead::new(key.workflow, key.scan),
             |head| ScanHead::clone(head),

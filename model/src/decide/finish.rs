@@ -18,22 +18,8 @@ pub(super) fn finish(
     event: JobEvent,
     moment: &Moment<'_>,
 ) -> Result<(Arc<Job>, Vec<Change>), Refusal> {
-    let state = job
-        .state
-        .clone()
-        .on_event(event)
-        .map_err(|source| Refusal::IllegalTransition {
-            job: job.id,
-            source,
-        })?;
-    let job = Arc::new(Job {
-        state,
-        ..job.clone()
-    });
-    let scan = ScanKey {
-        workflow: job.workflow.id,
-        scan: job.scan.clone(),
-    };
+    let job = job.after(event)?;
+    let scan = job.scan_key();
     let mut head = world.head(&scan).map_or_else(
         || ScanHead::new(scan.workflow, scan.scan.clone()),
         |head| ScanHead::clone(head),

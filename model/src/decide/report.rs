@@ -32,19 +32,9 @@ impl Command for ReportSteps {
         if run.steps == steps || is_behind(&steps, &run.steps) {
             return Ok(Decision::unchanged(()));
         }
-        let state = job
-            .state
-            .clone()
-            .on_event(JobEvent::StepsReported(steps))
-            .map_err(|source| Refusal::IllegalTransition {
-                job: job.id,
-                source,
-            })?;
+        let job = job.after(JobEvent::StepsReported(steps))?;
         Ok(Decision {
-            changes: vec![Change::Job(Arc::new(Job {
-                state,
-                ..Job::clone(job)
-            }))],
+            changes: vec![Change::Job(job)],
             answer: (),
         })
     }

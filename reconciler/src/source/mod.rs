@@ -21,9 +21,6 @@ use crate::git::{CommitId, Location, Mirror, Reference};
 use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
 use crate::watch::RepositoryWatch;
 
-#[cfg(test)]
-pub(crate) use desired::digest;
-
 /// A source as the daemon's configuration names it.
 #[derive(Debug, Clone)]
 pub struct SourceConfig {

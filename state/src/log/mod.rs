@@ -18,7 +18,8 @@ use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
 use crate::alarm::Alarm;
-use crate::error::{ReadError, WriteError};
+use crate::error::{Interrupted, ReadError, WriteError};
+use crate::files::blocking;
 use crate::layout::Layout;
 use crate::limits::LOG_SYNC;
 use crate::log::job_log::JobLog;
@@ -94,6 +95,12 @@ pub enum LogError {
     Write(#[from] WriteError),
 }
 
+impl From<Interrupted> for LogError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Write(interrupted.into())
+    }
+}
+
 /// The logs of all jobs. Cheap to clone.
 #[derive(Clone)]
 pub struct Logs {
@@ -138,16 +145,14 @@ impl Logs {
         records: Vec<NewLogRecord>,
     ) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
-        let appended = tokio::task::spawn_blocking(move || {
+        let appended = blocking(move || {
             let receipt = logs.with(job, |log| log.append(from, &records))?;
             if let Some(sender) = lock(&logs.shared.growth).get(&job) {
                 sender.send_replace(receipt.received);
             }
-            Ok((receipt, receipt.durable < receipt.received))
+            Ok::<_, LogError>((receipt, receipt.durable < receipt.received))
         });
-        let (receipt, dirty) = appended
-            .await
-            .unwrap_or(Err(LogError::Write(WriteError::Interrupted)))?;
+        let (receipt, dirty) = appended.await?;
         if dirty {
             self.shared.dirty.notify_one();
         }
@@ -157,9 +162,7 @@ impl Logs {
     /// How far the log of an unfinished job has come.
     pub async fn receipt(&self, job: JobId) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
-        let read = tokio::task::spawn_blocking(move || logs.with(job, |log| Ok(log.receipt())));
-        read.await
-            .unwrap_or(Err(LogError::Write(WriteError::Interrupted)))
+        blocking(move || logs.with(job, |log| Ok(log.receipt()))).await
     }
 
     /// How many records the log of a job has, whether the job runs or is over.
@@ -192,8 +195,7 @@ impl Logs {
             self.shared.dirty.notified().await;
             tokio::time::sleep(LOG_SYNC).await;
             let logs = self.clone();
-            let synced = tokio::task::spawn_blocking(move || logs.sync()).await;
-            if let Ok(Err(error)) = synced {
+            if let Err(error) = blocking(move || logs.sync()).await {
                 tracing::error!(%error, "a log cannot be synced");
             }
         }
@@ -309,8 +311,7 @@ impl State {
             // There is no log, and none is made only to be empty.
             Vec::new()
         } else {
-            let sealed = tokio::task::spawn_blocking(move || logs.seal(job, records)).await;
-            sealed.unwrap_or(Err(LogError::Write(WriteError::Interrupted)))?
+            blocking(move || logs.seal(job, records)).await?
         };
         let answer = self.submit_with(complete, tail).await?;
         self.logs().close_sealed(job, records);

@@ -141,14 +141,7 @@ async fn a_history_that_was_cut_short_stops_nobody() {
     opened.complete(lost).await;
     let job = opened.running_job(fleet, "build").await;
     opened.close();
-    let head = super::fixture::scan_name("build");
-    let history = Layout::history(
-        &model::ScanKey {
-            workflow: fleet.workflow,
-            scan: head,
-        },
-        0,
-    );
+    let history = Layout::history(&fleet.scan("build"), 0);
     std::fs::remove_file(folder.root().join(history.as_str())).unwrap();
 
     let opened = folder.open().await;
@@ -167,10 +160,7 @@ async fn a_head_that_was_damaged_does_not_write_over_its_history() {
     let first = opened.running_job(fleet, "build").await;
     opened.complete(first).await;
     opened.close();
-    let scan = model::ScanKey {
-        workflow: fleet.workflow,
-        scan: super::fixture::scan_name("build"),
-    };
+    let scan = fleet.scan("build");
     let head = folder.root().join(Layout::head(&scan).as_str());
     let text = std::fs::read_to_string(&head).unwrap();
     std::fs::write(&head, text.replace("\"succeeded\": 1", "\"succeeded\": 7")).unwrap();

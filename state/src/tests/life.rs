@@ -9,7 +9,6 @@ use store::Key;
 use workflow::InputValue;
 
 use super::fixture::{Folder, WORKFLOW, picture, token};
-use crate::files::digest;
 use crate::{Layout, OpenError, Stored, SubmitError};
 
 #[tokio::test]
@@ -84,17 +83,10 @@ async fn a_job_lives_from_dispatch_to_its_history() {
     let history = std::fs::read_to_string(
         folder
             .root()
-            .join(Layout::history(&scan(fleet), 0).as_str()),
+            .join(Layout::history(&fleet.scan("build"), 0).as_str()),
     )
     .unwrap();
     assert!(history.contains(&id.to_string()) && history.lines().count() == 1);
-}
-
-fn scan(fleet: super::fixture::Fleet) -> model::ScanKey {
-    model::ScanKey {
-        workflow: fleet.workflow,
-        scan: super::fixture::scan_name("build"),
-    }
 }
 
 #[tokio::test]
@@ -112,7 +104,7 @@ async fn an_upload_that_is_dropped_leaves_nothing() {
         upload.received(),
         Stored {
             size: 4,
-            sha256: digest(b"half")
+            sha256: workflow::sha256(b"half")
         }
     );
     drop(upload);

@@ -199,10 +199,7 @@ async fn histories_go_on_over_pages() {
     let jobs = BTreeSet::from_iter(made);
     opened.close();
     // Three pages as a long history would have them, of ten lines each.
-    let scan = model::ScanKey {
-        workflow: fleet.workflow,
-        scan: scan_name("build"),
-    };
+    let scan = fleet.scan("build");
     let path = |page| folder.root().join(Layout::history(&scan, page).as_str());
     let text = std::fs::read_to_string(path(0)).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();

@@ -118,7 +118,7 @@ async fn going_back_to_the_tip_before_a_half_applied_one_undoes_it() {
             .unwrap();
         workflow.revision.record.text.sha256.clone()
     });
-    assert_eq!(of_a, digest(&text("1")));
+    assert_eq!(of_a, workflow::sha256(text("1").as_bytes()));
     drop(state);
     closed(closing).await;
 }

@@ -68,6 +68,30 @@ pub struct Totals {
     pub skipped: u64,
 }
 
+impl Totals {
+    /// How many jobs ended in the state of this name; none in one that is no end.
+    pub fn of(mut self, state: &str) -> u64 {
+        self.counter(state).map_or(0, |counter| *counter)
+    }
+
+    /// Counts a job that ended in the state of this name.
+    pub fn count(&mut self, state: &str) {
+        if let Some(counter) = self.counter(state) {
+            *counter += 1;
+        }
+    }
+
+    fn counter(&mut self, state: &str) -> Option<&mut u64> {
+        match state {
+            "succeeded" => Some(&mut self.succeeded),
+            "failed" => Some(&mut self.failed),
+            "cancelled" => Some(&mut self.cancelled),
+            "skipped" => Some(&mut self.skipped),
+            _ => None,
+        }
+    }
+}
+
 /// A success as `is_available` and `has_diff` need it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Success {

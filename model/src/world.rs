@@ -289,6 +289,19 @@ impl World {
         self.jobs.values()
     }
 
+    /// How many jobs are unfinished.
+    pub fn unfinished_jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// How many jobs of a scan wait for a runner.
+    pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
+        let ids = self.scheduled.get(&scan.workflow).into_iter().flatten();
+        ids.filter_map(|id| self.jobs.get(id))
+            .filter(|job| job.scan == scan.scan)
+            .count()
+    }
+
     /// Jobs that wait for a runner: by workflow, oldest first.
     pub fn scheduled(&self) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
         self.scheduled
@@ -343,7 +356,7 @@ impl World {
     }
 
     /// Every token.
-    pub fn tokens(&self) -> impl Iterator<Item = &Arc<Token>> {
+    pub fn tokens(&self) -> impl ExactSizeIterator<Item = &Arc<Token>> {
         self.tokens.values()
     }
 

@@ -72,3 +72,14 @@ pub(crate) async fn write_object(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_blocking_work_is_not_told_as_a_stop() {
+        let work = async { blocking(|| -> Result<(), ReadError> { panic!("on purpose") }).await };
+        assert!(tokio::spawn(work).await.unwrap_err().is_panic());
+    }
+}

@@ -23,6 +23,14 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "needs two claims between one look and its decision; the model's tests hold the decision",
     ),
     (
+        ErrorCode::TooManyTokens,
+        "needs ten thousand tokens; the model's tests hold the bound",
+    ),
+    (
+        ErrorCode::TooManyJobs,
+        "needs ten thousand jobs; the model's tests hold the bound",
+    ),
+    (
         ErrorCode::DiskFull,
         "needs a full disk; the state's tests hold it",
     ),
@@ -61,7 +69,9 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::OfferLapsed => Some(ErrorCode::LogMismatch),
         ErrorCode::LogMismatch => Some(ErrorCode::ArtifactMismatch),
         ErrorCode::ArtifactMismatch => Some(ErrorCode::NameTaken),
-        ErrorCode::NameTaken => Some(ErrorCode::Gone),
+        ErrorCode::NameTaken => Some(ErrorCode::TooManyTokens),
+        ErrorCode::TooManyTokens => Some(ErrorCode::TooManyJobs),
+        ErrorCode::TooManyJobs => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
         ErrorCode::DiskFull => Some(ErrorCode::Unavailable),

@@ -47,8 +47,9 @@ impl Command for Claim {
         };
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
         let Some(revision) = world.revision(job.revision.id).cloned() else {
-            return Err(Refusal::NoSuchWorkflow {
-                workflow: job.workflow.name.clone(),
+            return Err(Refusal::RevisionUnreadable {
+                job: job.id,
+                revision: job.revision.number,
             });
         };
         if let JobState::Running { run } = &job.state {

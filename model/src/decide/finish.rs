@@ -28,17 +28,16 @@ pub(super) fn finish(
     count(&mut head, &job, moment);
     let mut changes = vec![Change::Job(job.clone())];
     if let Some(line) = HistoryLine::of(&job) {
-        changes.push(Change::History(append(&mut head, scan, &line)));
+        changes.push(Change::History(append(&mut head, scan, &line)?));
     }
     changes.push(Change::Head(Arc::new(head)));
     Ok((job, changes))
 }
 
 fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
+    head.totals.count(job.state.name());
     match &job.state {
-        JobState::Scheduled | JobState::Running { .. } => {}
         JobState::Succeeded { end, run } => {
-            head.totals.succeeded += 1;
             head.successes.insert(
                 0,
                 Success {
@@ -54,14 +53,20 @@ fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
             );
             head.successes.truncate(2);
         }
-        JobState::Failed { .. } => head.totals.failed += 1,
-        JobState::Cancelled { .. } => head.totals.cancelled += 1,
-        JobState::Skipped { .. } => head.totals.skipped += 1,
+        JobState::Scheduled
+        | JobState::Running { .. }
+        | JobState::Failed { .. }
+        | JobState::Cancelled { .. }
+        | JobState::Skipped { .. } => {}
     }
 }
 
-fn append(head: &mut ScanHead, scan: ScanKey, line: &HistoryLine) -> HistoryEntry {
-    let mut line = serde_json::to_string(line).unwrap_or_default();
+fn append(head: &mut ScanHead, scan: ScanKey, line: &HistoryLine) -> Result<HistoryEntry, Refusal> {
+    let mut line = serde_json::to_string(line).map_err(|error| Refusal::Unwritable {
+        job: line.id,
+        record: "history line",
+        problem: error.to_string(),
+    })?;
     line.push('\n');
     let Tail { page, bytes } = head.history;
     let written = bytes + line.len() as u64;
@@ -76,10 +81,10 @@ fn append(head: &mut ScanHead, scan: ScanKey, line: &HistoryLine) -> HistoryEntr
             bytes: written,
         }
     };
-    HistoryEntry {
+    Ok(HistoryEntry {
         scan,
         page,
         at: bytes,
         line,
-    }
+    })
 }

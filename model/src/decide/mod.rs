@@ -16,7 +16,7 @@ mod sources;
 mod tokens;
 mod workflows;
 
-pub use artifact::StoreArtifact;
+pub use artifact::{StoreArtifact, declared_artifact};
 pub use claim::{Claim, Claimed};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};

@@ -244,6 +244,7 @@ impl From<LogError> for Failure {
                 failure
             }
             LogError::TooLong { .. } => Self::new(ErrorCode::InvalidRequest, text),
+            LogError::Unwritable(error) => Self::internal(&error),
             LogError::Read(error) => error.into(),
             LogError::Write(error) => error.into(),
         }

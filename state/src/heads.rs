@@ -13,7 +13,7 @@ use workflow::ScanName;
 
 use crate::error::ReadError;
 use crate::files::blocking;
-use crate::history::{HistoryCursor, Wanted};
+use crate::history::recount;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
@@ -50,7 +50,7 @@ pub(crate) fn with_history(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
     }
 }
 
-/// What can be known of a scan whose head is lost. Its counters and successes begin again.
+/// What can be known of a scan whose head is lost: its history is counted anew. Its newest successes begin again.
 pub(crate) async fn after_loss(
     root: &Path,
     reader: &StoreReader,
@@ -68,16 +68,12 @@ pub(crate) async fn after_loss(
         Ok::<_, ReadError>(page)
     })
     .await?;
-    let head = ScanHead {
-        history: Tail { page, bytes: 0 },
-        ..ScanHead::new(scan.workflow, scan.scan.clone())
-    };
-    let newest = HistoryCursor::new(reader.clone(), &head, Wanted::default())
-        .newest()
-        .await?;
+    let (totals, newest) = recount(reader, scan, page).await?;
     Ok(ScanHead {
+        history: Tail { page, bytes: 0 },
         latest_job: newest.unwrap_or(JobId::FIRST),
-        ..head
+        totals,
+        ..ScanHead::new(scan.workflow, scan.scan.clone())
     })
 }
 

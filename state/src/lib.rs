@@ -24,6 +24,7 @@ pub mod layout;
 mod limits;
 mod load;
 mod log;
+mod lost_workflows;
 mod page_index;
 mod publication;
 mod reader;

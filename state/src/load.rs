@@ -21,6 +21,7 @@ use crate::error::ReadError;
 use crate::files::read_object;
 use crate::heads;
 use crate::layout::Layout;
+use crate::lost_workflows;
 use crate::reader::StoreReader;
 
 /// The live records as they come from the store, then the world made of them.
@@ -103,13 +104,32 @@ impl Loading {
         }
     }
 
+    async fn restore_workflows(&mut self, root: &Path, reader: &StoreReader) {
+        let known = self.changes.iter().filter_map(|change| match change {
+            Change::Workflow(workflow) => Some(workflow.id),
+            _ => None,
+        });
+        match lost_workflows::restored(root, reader, known.collect()).await {
+            Ok(records) => {
+                for record in records {
+                    self.revisions.push((record.id, record.revision.clone()));
+                    self.changes.push(Change::Workflow(Arc::new(record)));
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "workflows whose records are lost cannot be looked for");
+            }
+        }
+    }
+
     /// Reads the revisions the live records name and makes the world.
     pub(crate) async fn finish(
-        self,
+        mut self,
         root: &Path,
         reader: &StoreReader,
         objects: &Objects,
     ) -> World {
+        self.restore_workflows(root, reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();
         for (workflow, reference) in self.revisions {

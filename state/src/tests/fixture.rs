@@ -12,7 +12,7 @@ use model::decide::{
 };
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, RunnerId, ScanHead, ScanKey, SourceName, Step,
-    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
+    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, WorkflowRecord, World,
 };
 use tempfile::TempDir;
 use workflow::{ScanName, TemplatePolicy, sha256};
@@ -289,6 +289,11 @@ impl Opened {
             })
             .await
             .unwrap();
+    }
+
+    pub(crate) fn workflow(&self, fleet: Fleet) -> Arc<WorkflowRecord> {
+        self.state
+            .read(|world| world.workflow_record(fleet.workflow).unwrap().clone())
     }
 
     pub(crate) fn head(&self, fleet: Fleet, scan: &str) -> Arc<ScanHead> {

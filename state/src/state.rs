@@ -200,7 +200,7 @@ impl State {
     }
 
     /// Large objects: artifacts.
-    pub fn objects(&self) -> &Objects {
+    pub(crate) fn objects(&self) -> &Objects {
         &self.shared.objects
     }
 

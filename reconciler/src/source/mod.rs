@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use model::decide::{ConfigureSource, DropSource, Retire};
 use model::{Clock, JobId, SourceName, Timestamp, WorkflowId, WorkflowStatus, World};
-use state::{Layout, State, SubmitError};
+use state::{State, SubmitError, mirror_folder};
 use tokio::sync::watch;
 
 use crate::git::{CommitId, Location, Mirror, Reference};
@@ -113,7 +113,7 @@ struct Shared {
 
 impl SourceHandle {
     pub(crate) fn new(config: SourceConfig, root: &Path) -> Self {
-        let mirror = root.join(Layout::mirror(&config.name));
+        let mirror = mirror_folder(root, &config.name);
         Self {
             shared: Arc::new(Shared {
                 config,

@@ -9,7 +9,8 @@ use store::Key;
 use workflow::InputValue;
 
 use super::fixture::{Folder, WORKFLOW, picture, token};
-use crate::{Layout, OpenError, Stored, SubmitError};
+use crate::layout::Layout;
+use crate::{OpenError, Stored, SubmitError};
 
 #[tokio::test]
 async fn a_state_that_is_opened_again_is_the_same() {
@@ -61,13 +62,20 @@ async fn a_job_lives_from_dispatch_to_its_history() {
         content_digest,
     };
     opened.state.submit(store).await.unwrap();
-    let (_, length) = opened
-        .state
-        .objects()
-        .open(&Layout::artifact(id, "report"))
-        .unwrap()
-        .unwrap();
-    assert_eq!(length, 3);
+    let stored = opened.state.open_artifact(id, "report").await.unwrap();
+    let stored = stored.unwrap();
+    assert_eq!(stored.size(), 3);
+    let (stored, piece) = stored.read(1, 2).await.unwrap();
+    assert_eq!(piece, "ip");
+    assert!(stored.read(2, 2).await.is_err(), "there are three bytes");
+    assert!(
+        opened
+            .state
+            .open_artifact(id, "other")
+            .await
+            .unwrap()
+            .is_none()
+    );
 
     let job = opened.complete(id).await;
     assert_eq!(job.state.name(), "succeeded");

@@ -1,7 +1,7 @@
 //! How a record looks on disk. A change here is a change of the format: old records must go on being read.
 
 use super::fixture::{Folder, completion, line};
-use crate::Layout;
+use crate::layout::Layout;
 
 #[tokio::test]
 async fn the_records_of_a_job_are_written_as_ever() {

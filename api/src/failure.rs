@@ -73,7 +73,7 @@ impl Failure {
             .hint("its log has the details under the request id")
     }
 
-    fn internal(error: &dyn std::error::Error) -> Self {
+    pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
         let mut failure = Self::defect();
         failure.more.inward = Some(error_chain(error));
         failure
@@ -134,7 +134,9 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::OfferLapsed
         | ErrorCode::LogMismatch
         | ErrorCode::ArtifactMismatch
-        | ErrorCode::NameTaken => StatusCode::CONFLICT,
+        | ErrorCode::NameTaken
+        | ErrorCode::TooManyTokens => StatusCode::CONFLICT,
+        ErrorCode::TooManyJobs => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Gone => StatusCode::GONE,
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
@@ -182,6 +184,14 @@ impl From<Refusal> for Failure {
             Refusal::TooManyRegistrations { .. } => {
                 Self::new(ErrorCode::Unavailable, text).hint("they run out after 15 minutes")
             }
+            Refusal::RevisionUnreadable { .. } => Self::new(ErrorCode::Internal, text).hint(
+                "the daemon's log names the file; restore it from a backup and restart the daemon",
+            ),
+            Refusal::TooManyJobs { .. } => Self::new(ErrorCode::TooManyJobs, text)
+                .hint("try again when some have ended, or cancel what is not needed"),
+            Refusal::TooManyTokens { .. } => Self::new(ErrorCode::TooManyTokens, text)
+                .hint("use one token for many calls instead of one for each"),
+            Refusal::Unwritable { .. } => Self::internal(&refusal),
             Refusal::NameTaken { .. } => Self::new(ErrorCode::NameTaken, text)
                 .hint("give another name, or replace that runner with `--replace`"),
             Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
@@ -234,6 +244,7 @@ impl From<LogError> for Failure {
                 failure
             }
             LogError::TooLong { .. } => Self::new(ErrorCode::InvalidRequest, text),
+            LogError::Unwritable(error) => Self::internal(&error),
             LogError::Read(error) => error.into(),
             LogError::Write(error) => error.into(),
         }
@@ -246,6 +257,7 @@ impl From<DispatchError> for Failure {
         match error {
             DispatchError::Submit(error) => error.into(),
             DispatchError::Inputs(error) => error.into(),
+            DispatchError::Unwritable(error) => Self::internal(&error),
             DispatchError::Read(error) => error.into(),
             DispatchError::KeepsChanging => Self::new(ErrorCode::Unavailable, text),
         }

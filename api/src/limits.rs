@@ -22,7 +22,8 @@ pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 /// by a byte now and then.
 pub(crate) const BODY_RATE: u64 = 1024;
 
-/// How long a reader may leave a piece of an artifact lying: it is fetched again, by range, once the reader is back.
+/// How long a reader may leave a piece of an artifact or a log lying: what waits for it is let go of, and it asks again
+/// from where it was once it is back.
 pub(crate) const READER_PAUSE: Duration = Duration::from_secs(120);
 
 /// After a stop signal, how long requests that are being answered may go on.

@@ -1,6 +1,9 @@
 //! Making answers.
 
+use std::io;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -12,7 +15,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use crate::failure::Failure;
-use crate::limits::STREAM_PIECES;
+use crate::limits::{READER_PAUSE, STREAM_PIECES};
 
 /// A JSON document.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
@@ -66,27 +69,93 @@ pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
     }
 }
 
-/// Where a streamed answer's pieces go. A send fails once the reader has gone away, which ends the stream.
-pub(crate) type Pieces = mpsc::Sender<Result<Bytes, std::io::Error>>;
+/// Where a streamed answer's pieces go.
+#[derive(Clone)]
+pub(crate) struct Pieces {
+    sender: mpsc::Sender<Bytes>,
+    /// The answer's own; gone with it.
+    waiting: Weak<Mutex<Waiting>>,
+}
+
+/// Pieces on their way to the reader.
+struct Waiting {
+    pieces: mpsc::Receiver<Bytes>,
+    is_cut_off: bool,
+}
+
+/// The reader has gone away, or has left pieces lying for so long that it was given up.
+#[derive(Debug)]
+pub(crate) struct Unread;
+
+impl Pieces {
+    /// Hands out the next piece, a few ahead of the reader.
+    pub(crate) async fn send(&self, piece: Bytes) -> Result<(), Unread> {
+        match tokio::time::timeout(READER_PAUSE, self.sender.send(piece)).await {
+            Ok(sent) => sent.map_err(|_| Unread),
+            Err(_) => {
+                self.cut_off();
+                self.with_waiting(|waiting| {
+                    waiting.pieces.close();
+                    while waiting.pieces.try_recv().is_ok() {}
+                });
+                Err(Unread)
+            }
+        }
+    }
+
+    /// What was handed out is not the whole and must not pass for it: the reader sees its connection break.
+    pub(crate) fn cut_off(&self) {
+        self.with_waiting(|waiting| waiting.is_cut_off = true);
+    }
+
+    /// Waits until nobody reads any more.
+    pub(crate) async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
+    fn with_waiting(&self, work: impl FnOnce(&mut Waiting)) {
+        if let Some(waiting) = self.waiting.upgrade() {
+            work(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+impl Waiting {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        match self.pieces.poll_recv(context) {
+            Poll::Ready(None) if std::mem::take(&mut self.is_cut_off) => {
+                Poll::Ready(Some(Err(io::Error::other("the answer was cut off"))))
+            }
+            polled => polled.map(|piece| piece.map(Ok)),
+        }
+    }
+}
 
 /// An answer whose pieces are made while it is read, never more than a few ahead of the reader.
 pub(crate) fn streamed<F>(kind: &str, produce: impl FnOnce(Pieces) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (sender, mut receiver) = mpsc::channel(STREAM_PIECES);
-    let last = sender.clone();
-    let work = AssertUnwindSafe(produce(sender)).catch_unwind();
+    let (sender, pieces) = mpsc::channel(STREAM_PIECES);
+    let waiting = Arc::new(Mutex::new(Waiting {
+        pieces,
+        is_cut_off: false,
+    }));
+    let pieces = Pieces {
+        sender,
+        waiting: Arc::downgrade(&waiting),
+    };
+    let last = pieces.clone();
+    let work = AssertUnwindSafe(produce(pieces)).catch_unwind();
     tokio::spawn(async move {
         if work.await.is_err() {
             tracing::error!("a handler panicked while its answer was being read");
-            // What was cut off must not pass for the whole.
-            let cut_off = std::io::Error::other("the answer was cut off");
-            drop(last.send(Err(cut_off)).await);
+            last.cut_off();
         }
     });
     let mut response = warp::reply::stream(futures_util::stream::poll_fn(move |context| {
-        receiver.poll_recv(context)
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.poll(context)
     }))
     .into_response();
     set(&mut response, CONTENT_TYPE, kind);
@@ -102,7 +171,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_whose_maker_panics_does_not_end_as_if_it_were_whole() {
-        let piece = || Ok(Bytes::from_static(b"a line\n"));
+        let piece = || Bytes::from_static(b"a line\n");
         let whole = streamed("text/plain", async move |pieces: Pieces| {
             pieces.send(piece()).await.unwrap();
         });
@@ -113,5 +182,24 @@ mod tests {
             panic!("on purpose");
         });
         assert!(broken.into_body().collect().await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_does_not_read_is_given_up_and_nothing_is_kept_for_it() {
+        let (tell, over) = tokio::sync::oneshot::channel();
+        let answer = streamed("text/plain", async move |pieces: Pieces| {
+            let mut sent = 0;
+            while pieces.send(Bytes::from_static(b"a line\n")).await.is_ok() {
+                sent += 1;
+            }
+            tell.send(sent).unwrap();
+        });
+        assert_eq!(over.await.unwrap(), STREAM_PIECES);
+        let mut body = answer.into_body();
+        let first = body.frame().await.unwrap();
+        assert!(
+            first.is_err(),
+            "no piece is kept, and none is taken for the whole"
+        );
     }
 }

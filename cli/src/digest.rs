@@ -13,7 +13,6 @@ impl Digest {
 
     /// The digest in lower-case hexadecimal.
     pub(crate) fn finish(self) -> String {
-        let bytes = self.0.finalize();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        workflow::hex(&self.0.finalize())
     }
 }

@@ -141,6 +141,9 @@ impl JobId {
     /// The smallest id, before any job.
     pub const FIRST: Self = Self(Uuid::nil());
 
+    /// The greatest id, after every job.
+    pub const LAST: Self = Self(Uuid::max());
+
     /// A new job's id: UUID v7 of `now`, but always greater than `latest`, also when the clock steps back.
     pub fn next(latest: Self, now: Timestamp, entropy: &mut dyn Entropy) -> Self {
         let millis = u64::try_from(now.timestamp_millis()).unwrap_or(0);

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use workflow::{hex, sha256};
 
-use crate::token::hex;
 use crate::{JobId, Timestamp, TokenId};
 
 /// What a client sends along so that a repeat of its request makes no second job.
@@ -29,7 +29,7 @@ impl IdempotencyKey {
         }
         Self {
             key: hex(&scope.finalize()),
-            request: hex(&Sha256::digest(request)),
+            request: sha256(request),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The job record. A state carries exactly what that state has.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use workflow::{Context, InputValue, Scan, ScanName};
+use workflow::{Context, InputValue, Scan, ScanName, sha256};
 
+use crate::decide::Refusal;
+use crate::life_cycle::JobEvent;
 use crate::limits::INLINE_PAYLOAD_BYTES;
-
 use crate::revision::RevisionRef;
 use crate::world::ScanKey;
 use crate::{
@@ -43,7 +44,21 @@ pub struct Job {
 }
 
 impl Job {
-    /// The scan it belongs to.
+    /// The job after `event`, which is refused when it is not legal in the job's state.
+    pub fn after(&self, event: JobEvent) -> Result<Arc<Self>, Refusal> {
+        match self.state.clone().on_event(event) {
+            Ok(state) => Ok(Arc::new(Self {
+                state,
+                ..self.clone()
+            })),
+            Err(source) => Err(Refusal::IllegalTransition {
+                job: self.id,
+                source,
+            }),
+        }
+    }
+
+    /// Names the scan it is an invocation of.
     pub fn scan_key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow.id,
@@ -154,7 +169,7 @@ impl Inputs {
 pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<(String, Vec<u8>)> {
     let bytes = serde_json::to_vec(inputs).unwrap_or_default();
     (bytes.len() > INLINE_PAYLOAD_BYTES).then(|| {
-        let digest = crate::token::hex(&Sha256::digest(&bytes));
+        let digest = sha256(&bytes);
         (digest, bytes)
     })
 }

@@ -40,6 +40,17 @@ pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
 /// Registration tokens that may wait at once: each is a live record.
 pub const OPEN_REGISTRATIONS: usize = 1_000;
 
+/// Jobs that are scheduled or running at once: each is a record in memory of one to two kilobytes, held twice while a
+/// commit is on its way, and a list looks at all of them.
+pub const UNFINISHED_JOBS: usize = 100_000;
+
+/// Jobs of one scan that wait for a runner: a tenth of all, so that a program that dispatches one scan in a loop does
+/// not keep the others from starting.
+pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
+
+/// Personal access tokens: each is a live record, and a program that makes one for every call is a mistake to be told.
+pub const TOKENS: usize = 10_000;
+
 /// An offer lapses after this long without a claim (design section 4).
 pub const OFFER: TimeDelta = TimeDelta::seconds(10);
 

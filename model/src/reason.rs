@@ -240,26 +240,75 @@ impl fmt::Display for Reason {
 mod tests {
     use super::*;
 
+    /// Every reason once. A match, so that a new one asks for its place here.
+    fn all() -> impl Iterator<Item = Reason> {
+        let text = || "x".to_owned();
+        let successor = move |reason: Option<&Reason>| {
+            Some(match reason {
+                None => Reason::Dispatched,
+                Some(Reason::Dispatched) => Reason::Claimed,
+                Some(Reason::Claimed) => Reason::StepsSucceeded,
+                Some(Reason::StepsSucceeded) => Reason::StepFailed {
+                    step: 1,
+                    exit_code: Some(2),
+                },
+                Some(Reason::StepFailed { .. }) => Reason::ArtifactFailed { message: text() },
+                Some(Reason::ArtifactFailed { .. }) => Reason::EnvFailed { message: text() },
+                Some(Reason::EnvFailed { .. }) => Reason::SetupFailed { message: text() },
+                Some(Reason::SetupFailed { .. }) => Reason::RunnerStopped { message: text() },
+                Some(Reason::RunnerStopped { .. }) => Reason::RunnerLost,
+                Some(Reason::RunnerLost) => Reason::CancelledByUser,
+                Some(Reason::CancelledByUser) => Reason::TimedOut,
+                Some(Reason::TimedOut) => Reason::SessionExpired,
+                Some(Reason::SessionExpired) => Reason::Retired,
+                Some(Reason::Retired) => Reason::Fetched,
+                Some(Reason::Fetched) => Reason::FetchFailed { message: text() },
+                Some(Reason::FetchFailed { .. }) => Reason::EmptyRepository,
+                Some(Reason::EmptyRepository) => Reason::NeverFetched,
+                Some(Reason::NeverFetched) => Reason::FolderMissing { folder: text() },
+                Some(Reason::FolderMissing { .. }) => Reason::FilesValid,
+                Some(Reason::FilesValid) => Reason::FilesInvalid {
+                    invalid: 1,
+                    files: 2,
+                },
+                Some(Reason::FilesInvalid { .. }) => Reason::TipActive,
+                Some(Reason::TipActive) => Reason::TipPartlyActive {
+                    active: 1,
+                    files: 2,
+                },
+                Some(Reason::TipPartlyActive { .. }) => Reason::ApplyFailed {
+                    file: text(),
+                    message: text(),
+                    files: 2,
+                },
+                Some(Reason::ApplyFailed { .. }) => Reason::SlotDue {
+                    slot: Timestamp::UNIX_EPOCH,
+                },
+                Some(Reason::SlotDue { .. }) => Reason::ExpressionTrue,
+                Some(Reason::ExpressionTrue) => Reason::ExpressionFalse,
+                Some(Reason::ExpressionFalse) => Reason::ExpressionFailed { message: text() },
+                Some(Reason::ExpressionFailed { .. }) => Reason::SlotsMissed,
+                Some(Reason::SlotsMissed) => Reason::Overlap { job: JobId::FIRST },
+                Some(Reason::Overlap { .. }) => Reason::Replaced { by: JobId::FIRST },
+                Some(Reason::Replaced { .. }) => return None,
+            })
+        };
+        std::iter::successors(successor(None), move |reason| successor(Some(reason)))
+    }
+
     #[test]
     fn the_code_is_the_serialised_tag() {
-        for reason in [
-            Reason::Dispatched,
-            Reason::StepFailed {
-                step: 1,
-                exit_code: Some(2),
-            },
-            Reason::FetchFailed {
-                message: "x".into(),
-            },
-            Reason::TipPartlyActive {
-                active: 1,
-                files: 2,
-            },
-        ] {
-            assert_eq!(
-                serde_json::to_value(&reason).unwrap()["code"],
+        let mut codes = std::collections::BTreeSet::new();
+        for reason in all() {
+            let json = serde_json::to_value(&reason).unwrap();
+            assert_eq!(json["code"], reason.code());
+            assert!(
+                codes.insert(reason.code()),
+                "{} stands for two",
                 reason.code()
             );
+            assert!(!reason.to_string().is_empty());
+            assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use workflow::{Scan, ScanName, Workflow};
 
-use crate::armed::Armed;
+use crate::armed::{Armed, arm};
 use crate::job::WorkflowRef;
-use crate::{ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
+use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
 /// A workflow file's place in the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,15 @@ pub struct WorkflowRecord {
 }
 
 impl WorkflowRecord {
+    /// The record of a workflow whose triggers count from now.
+    #[must_use]
+    pub fn rearmed(self, definition: &Workflow, now: Timestamp, order: Order) -> Self {
+        Self {
+            armed: arm(None, definition, now, order),
+            ..self
+        }
+    }
+
     /// How jobs name it.
     pub fn reference(&self) -> WorkflowRef {
         WorkflowRef {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
+use crate::decide::Refusal;
 use crate::history::HistoryLine;
 use crate::ledger::{LedgerRecord, Outcome, Repeats};
 use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
@@ -65,7 +66,7 @@ impl ScanHead {
         }
     }
 
-    /// The scan.
+    /// Names the scan.
     pub fn key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow,
@@ -74,21 +75,21 @@ impl ScanHead {
     }
 
     /// Places a line behind the others of the history.
-    pub(crate) fn append_to_history(&mut self, line: HistoryLine) -> HistoryEntry {
-        let text = json_line(&line);
+    pub(crate) fn append_to_history(&mut self, line: HistoryLine) -> Result<HistoryEntry, Refusal> {
+        let text = json_line(line.id, "history line", &line)?;
         let at = self.history.advance(text.len() as u64, HISTORY_PAGE_BYTES);
-        HistoryEntry {
+        Ok(HistoryEntry {
             scan: self.key(),
             page: at.page,
             at: at.bytes,
             line,
             text,
-        }
+        })
     }
 
     /// Takes a look into the ledger. One that made no job for the same reason as the one before is counted here; the
     /// count becomes a record when something else happens.
-    pub(crate) fn note(&mut self, record: LedgerRecord) -> Vec<Change> {
+    pub(crate) fn note(&mut self, record: LedgerRecord) -> Result<Vec<Change>, Refusal> {
         if let Outcome::NotMade { reason } = &record.outcome
             && let Some(repeats) = self
                 .repeats
@@ -100,7 +101,7 @@ impl ScanHead {
             }
             repeats.last = record.at;
             repeats.count += 1;
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let run = self.repeats.take().and_then(Repeats::into_record);
         if let Outcome::NotMade { reason } = &record.outcome {
@@ -111,14 +112,15 @@ impl ScanHead {
                 count: 0,
             });
         }
-        run.into_iter()
-            .chain([record])
-            .flat_map(|record| self.append_to_ledger(&record))
-            .collect()
+        let mut changes = Vec::new();
+        for record in run.into_iter().chain([record]) {
+            changes.extend(self.append_to_ledger(&record)?);
+        }
+        Ok(changes)
     }
 
-    fn append_to_ledger(&mut self, record: &LedgerRecord) -> Vec<Change> {
-        let text = json_line(record);
+    fn append_to_ledger(&mut self, record: &LedgerRecord) -> Result<Vec<Change>, Refusal> {
+        let text = json_line(self.latest_job, "ledger record", record)?;
         let before = self.ledger.page;
         let at = self.ledger.advance(text.len() as u64, LEDGER_PAGE_BYTES);
         let entry = LedgerEntry {
@@ -131,16 +133,21 @@ impl ScanHead {
             .then(|| self.ledger.page.checked_sub(LEDGER_PAGES))
             .flatten();
         let removed = full.map(|page| Change::LedgerPageRemoved(self.key(), page));
-        std::iter::once(Change::Ledger(entry))
+        Ok(std::iter::once(Change::Ledger(entry))
             .chain(removed)
-            .collect()
+            .collect())
     }
 }
 
-fn json_line(value: &impl Serialize) -> String {
-    let mut line = serde_json::to_string(value).unwrap_or_default();
+/// A record on a line of its own.
+fn json_line(job: JobId, record: &'static str, value: &impl Serialize) -> Result<String, Refusal> {
+    let mut line = serde_json::to_string(value).map_err(|error| Refusal::Unwritable {
+        job,
+        record,
+        problem: error.to_string(),
+    })?;
     line.push('\n');
-    line
+    Ok(line)
 }
 
 /// Lifetime counters.
@@ -154,6 +161,30 @@ pub struct Totals {
     pub cancelled: u64,
     /// Jobs that were skipped.
     pub skipped: u64,
+}
+
+impl Totals {
+    /// How many jobs ended in the state of this name; none in one that is no end.
+    pub fn of(mut self, state: &str) -> u64 {
+        self.counter(state).map_or(0, |counter| *counter)
+    }
+
+    /// Counts a job that ended in the state of this name.
+    pub fn count(&mut self, state: &str) {
+        if let Some(counter) = self.counter(state) {
+            *counter += 1;
+        }
+    }
+
+    fn counter(&mut self, state: &str) -> Option<&mut u64> {
+        match state {
+            "succeeded" => Some(&mut self.succeeded),
+            "failed" => Some(&mut self.failed),
+            "cancelled" => Some(&mut self.cancelled),
+            "skipped" => Some(&mut self.skipped),
+            _ => None,
+        }
+    }
 }
 
 /// A success as `is_available` and `has_diff` need it.

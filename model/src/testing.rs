@@ -196,8 +196,7 @@ pub(crate) fn activate(name: &str, text: &str) -> Activate {
 
 /// A text's digest, as the record of its revision names it.
 pub(crate) fn sha256(text: &str) -> String {
-    use sha2::{Digest, Sha256};
-    crate::token::hex(&Sha256::digest(text.as_bytes()))
+    workflow::sha256(text.as_bytes())
 }
 
 /// The command that registers a runner.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
+use workflow::hex;
 
 use crate::moment::Entropy;
 use crate::scope::Scopes;
@@ -70,10 +71,6 @@ impl<'de> Deserialize<'de> for TokenHash {
             .map(Self)
             .ok_or_else(|| serde::de::Error::custom("a token hash is 64 hexadecimal digits"))
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unhex(text: &str) -> Option<[u8; 32]> {

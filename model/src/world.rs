@@ -358,9 +358,21 @@ impl World {
         self.jobs.iter()
     }
 
+    /// How many jobs are unfinished.
+    pub fn unfinished_jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// The unfinished jobs of a scan, oldest first.
     pub fn jobs_of(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
         self.jobs.of_scan(scan)
+    }
+
+    /// How many jobs of a scan wait for a runner.
+    pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
+        self.jobs_of(scan)
+            .filter(|job| matches!(job.state, JobState::Scheduled))
+            .count()
     }
 
     /// Jobs that wait for a runner with these labels: by workflow, oldest first. A workflow may come several times.
@@ -426,7 +438,7 @@ impl World {
     }
 
     /// Every token.
-    pub fn tokens(&self) -> impl Iterator<Item = &Arc<Token>> {
+    pub fn tokens(&self) -> impl ExactSizeIterator<Item = &Arc<Token>> {
         self.tokens.values()
     }
 

@@ -14,6 +14,9 @@ pub enum DispatchError {
     /// The inputs are large and could not be stored.
     #[error("the inputs could not be stored")]
     Inputs(#[from] WriteError),
+    /// The inputs cannot be written as JSON, which is a defect.
+    #[error("the inputs cannot be written as JSON")]
+    Unwritable(#[source] serde_json::Error),
     /// The new job could not be read back.
     #[error(transparent)]
     Read(#[from] ReadError),

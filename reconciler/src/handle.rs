@@ -108,7 +108,7 @@ impl Handle {
         &self,
         inputs: BTreeMap<String, workflow::InputValue>,
     ) -> Result<Inputs, DispatchError> {
-        let bytes = serde_json::to_vec(&inputs).unwrap_or_default();
+        let bytes = serde_json::to_vec(&inputs).map_err(DispatchError::Unwritable)?;
         if bytes.len() <= INLINE_PAYLOAD_BYTES {
             return Ok(Inputs::Inline(inputs));
         }

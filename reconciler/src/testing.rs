@@ -21,7 +21,6 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 use workflow::TemplatePolicy;
 
-use crate::source::digest;
 use crate::{Handle, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
@@ -170,7 +169,7 @@ pub(crate) fn activate(name: &str, text: &str) -> Activate {
         file,
         commit: "c".repeat(40),
         text: text.into(),
-        sha256: digest(text),
+        sha256: workflow::sha256(text.as_bytes()),
         definition: Arc::new(parsed.workflow),
     }
 }

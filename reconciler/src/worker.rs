@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use model::decide::{
     Claim, ClaimOutcome, Claimed, Complete, Failure, Refusal, ReportSteps, StoreArtifact,
+    declared_artifact,
 };
 use model::limits::WORKER_LAST_WORDS;
 use model::{Actor, Artifact, Job, JobId, JobState, Revision, RunnerId, Step, TokenHash};
@@ -192,23 +193,10 @@ impl Handle {
     /// Whether an artifact of that name may be uploaded now, before its bytes are read.
     pub fn may_store_artifact(&self, worker: &Worker, name: &str) -> Result<(), WorkerError> {
         worker.executing()?;
-        let declared = self.state().read(|world| {
-            let scan = world
-                .revision(worker.job.revision.id)?
-                .definition
-                .scan(worker.job.scan.as_str())?;
-            scan.artifacts
-                .iter()
-                .find(|artifact| artifact.name == name)
-                .map(drop)
-        });
-        declared.ok_or_else(|| {
-            let refusal = Refusal::UndeclaredArtifact {
-                scan: worker.job.scan.to_string(),
-                artifact: name.chars().take(100).collect(),
-            };
-            WorkerError::Submit(SubmitError::Refused(refusal))
-        })
+        let declared = self
+            .state()
+            .read(|world| declared_artifact(world, &worker.job, name).map(drop));
+        declared.map_err(|refusal| WorkerError::Submit(SubmitError::Refused(refusal)))
     }
 
     /// Keeps a received artifact and records it. One that was recorded before is kept as it is: the same bytes get the
@@ -245,7 +233,13 @@ impl Handle {
             };
             Ok(handle.state().submit(command).await?)
         });
-        kept.await.unwrap_or(Err(WriteError::Interrupted.into()))
+        match kept.await {
+            Ok(kept) => kept,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(WriteError::Interrupted.into()),
+            },
+        }
     }
 
     /// Completes the job. A repeat, and a completion of a job that was ended otherwise, answers how it ended.

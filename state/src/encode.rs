@@ -63,20 +63,14 @@ fn encode_change(batch: &mut Batch, change: &Change) -> Result<(), serde_json::E
                 record_body,
             )
         }
-        Change::Head(head) => {
-            let scan = model::ScanKey {
-                workflow: head.workflow,
-                scan: head.scan.clone(),
-            };
-            record(
-                batch,
-                Layout::head(&scan),
-                Kind::ScanHead,
-                head.scan.as_str(),
-                true,
-                &**head,
-            )
-        }
+        Change::Head(head) => record(
+            batch,
+            Layout::head(&head.key()),
+            Kind::ScanHead,
+            head.scan.as_str(),
+            true,
+            &**head,
+        ),
         Change::Job(job) => record(
             batch,
             Layout::job(job.id),

@@ -6,9 +6,9 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use store::Key;
 use thiserror::Error;
+use workflow::sha256;
 
 /// The format of records this program writes.
 const VERSION: u32 = 1;
@@ -121,12 +121,9 @@ pub(crate) fn open<B: DeserializeOwned>(wanted: Kind, bytes: &[u8]) -> Result<B,
 /// accidents, short enough to read.
 fn checksum(content: &mut Envelope<Value>) -> Result<String, serde_json::Error> {
     content.body.sort_all_objects();
-    let bytes = serde_json::to_vec(content)?;
-    Ok(Sha256::digest(bytes)
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    let mut digits = sha256(&serde_json::to_vec(content)?);
+    digits.truncate(32);
+    Ok(digits)
 }
 
 #[cfg(test)]

@@ -69,6 +69,21 @@ pub enum SubmitError {
     OutcomeUnknown,
 }
 
+/// The thread that was to do some work ended before it did, because the daemon is stopping.
+pub(crate) struct Interrupted;
+
+impl From<Interrupted> for ReadError {
+    fn from(Interrupted: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
+impl From<Interrupted> for WriteError {
+    fn from(Interrupted: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
 /// Why the process must end: what is on disk is not known any more.
 #[derive(Debug, Clone, Error)]
 #[error("the state could not be committed: {message}")]

@@ -3,25 +3,33 @@
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use store::objects::Objects;
+use workflow::sha256;
 
 use crate::alarm::Alarm;
-use crate::error::{ReadError, WriteError};
+use crate::error::{Interrupted, ReadError, WriteError};
 use crate::layout::Layout;
 
-/// Runs blocking file work on the runtime's threads for such work.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
-) -> Result<T, ReadError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or(Err(ReadError::Interrupted))
+/// Runs blocking file work on the runtime's threads for such work. A panic of the work is the caller's.
+pub(crate) async fn blocking<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<Interrupted> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Interrupted.into()),
+        },
+    }
 }
 
 /// The payload of that digest.
-pub(crate) async fn read_object(objects: &Objects, sha256: &str) -> Result<Bytes, ReadError> {
-    let (objects, key, wanted) = (objects.clone(), Layout::object(sha256), sha256.to_owned());
+pub(crate) async fn read_object(objects: &Objects, digest: &str) -> Result<Bytes, ReadError> {
+    let (objects, key, wanted) = (objects.clone(), Layout::object(digest), digest.to_owned());
     blocking(move || {
         let fail = |source| ReadError::File {
             path: key.to_string(),
@@ -33,7 +41,7 @@ pub(crate) async fn read_object(objects: &Objects, sha256: &str) -> Result<Bytes
         let (mut file, length) = opened.ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         file.read_to_end(&mut bytes).map_err(fail)?;
-        let found = digest(&bytes);
+        let found = sha256(&bytes);
         if found == wanted {
             Ok(Bytes::from(bytes))
         } else {
@@ -53,22 +61,25 @@ pub(crate) async fn write_object(
     bytes: Bytes,
 ) -> Result<String, WriteError> {
     let (objects, alarm) = (objects.clone(), alarm.clone());
-    let written = tokio::task::spawn_blocking(move || {
-        let sha256 = digest(&bytes);
-        let key = Layout::object(&sha256);
+    blocking(move || {
+        let digest = sha256(&bytes);
+        let key = Layout::object(&digest);
         let fail = |error| WriteError::watched(&alarm, &key, error);
         let mut writer = objects.create().map_err(fail)?;
         writer.write(&bytes).map_err(fail)?;
         writer.finish(&key).map_err(fail)?;
-        Ok(sha256)
-    });
-    written.await.unwrap_or(Err(WriteError::Interrupted))
+        Ok(digest)
+    })
+    .await
 }
 
-/// SHA-256, hexadecimal.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_blocking_work_is_not_told_as_a_stop() {
+        let work = async { blocking(|| -> Result<(), ReadError> { panic!("on purpose") }).await };
+        assert!(tokio::spawn(work).await.unwrap_err().is_panic());
+    }
 }

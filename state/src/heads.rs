@@ -13,7 +13,7 @@ use workflow::ScanName;
 
 use crate::error::ReadError;
 use crate::files::blocking;
-use crate::history::{HistoryCursor, Wanted};
+use crate::history::recount;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
@@ -63,44 +63,36 @@ fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
     }
 }
 
-/// What can be known of a scan whose head is lost. Its counters and successes begin again.
+/// What can be known of a scan whose head is lost: its history is counted anew. Its newest successes begin again.
 pub(crate) async fn after_loss(
     root: &Path,
     reader: &StoreReader,
     scan: &ScanKey,
 ) -> Result<ScanHead, ReadError> {
     let (root, key) = (root.to_owned(), scan.clone());
-    let history = blocking(move || first_free(&root, |page| Layout::history(&key, page))).await?;
+    let page = blocking(move || {
+        let mut page = 0;
+        while length(&root, &Layout::history(&key, page))
+            .map_err(store::ReadError::from)?
+            .is_some()
+        {
+            page += 1;
+        }
+        Ok::<_, ReadError>(page)
+    })
+    .await?;
+    let (totals, newest) = recount(reader, scan, page).await?;
     let ledger = after_ledger(reader, scan).await?;
-    let head = ScanHead {
-        history: Tail {
-            page: history,
-            bytes: 0,
-        },
+    Ok(ScanHead {
+        history: Tail { page, bytes: 0 },
         ledger: Tail {
             page: ledger,
             bytes: 0,
         },
-        ..ScanHead::new(scan.workflow, scan.scan.clone())
-    };
-    let newest = HistoryCursor::new(reader.clone(), &head, Wanted::default())
-        .newest()
-        .await?;
-    Ok(ScanHead {
         latest_job: newest.unwrap_or(JobId::FIRST),
-        ..head
+        totals,
+        ..ScanHead::new(scan.workflow, scan.scan.clone())
     })
-}
-
-fn first_free(root: &Path, key: impl Fn(u64) -> Key) -> Result<u64, ReadError> {
-    let mut page = 0;
-    while length(root, &key(page))
-        .map_err(store::ReadError::from)?
-        .is_some()
-    {
-        page += 1;
-    }
-    Ok(page)
 }
 
 /// The page after the newest of a ledger, of which old pages are removed.

@@ -10,8 +10,9 @@ use workflow::ScanName;
 
 use crate::envelope::{self, Kind};
 use crate::error::ReadError;
-use crate::history::{HistoryCursor, Wanted};
+use crate::history::{HistoryCursor, Look, Wanted};
 use crate::layout::Layout;
+use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 
 /// Which jobs to list.
@@ -30,8 +31,9 @@ pub struct JobFilter {
 pub struct JobPage {
     /// The jobs.
     pub jobs: Vec<Arc<Job>>,
-    /// Whether there are older ones.
-    pub more: bool,
+    /// Where the list goes on: with the jobs made before this one. None at its end. A list that had to look far back
+    /// may be short and go on all the same.
+    pub next: Option<JobId>,
 }
 
 impl JobFilter {
@@ -46,10 +48,7 @@ impl JobFilter {
     }
 
     fn takes(&self, job: &Job) -> bool {
-        self.takes_scan(&ScanKey {
-            workflow: job.workflow.id,
-            scan: job.scan.clone(),
-        }) && self.takes_state(job.state.name())
+        self.takes_scan(&job.scan_key()) && self.takes_state(job.state.name())
     }
 }
 
@@ -84,48 +83,74 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn of(world: &World, filter: &JobFilter, before: Option<JobId>) -> Self {
+    /// For a page of at most `limit` jobs.
+    pub(crate) fn of(
+        world: &World,
+        filter: &JobFilter,
+        before: Option<JobId>,
+        limit: usize,
+    ) -> Self {
         let live = world
             .jobs()
             .rev()
             .filter(|job| before.is_none_or(|before| job.id < before) && filter.takes(job))
+            .take(limit.saturating_add(1))
             .cloned()
             .collect();
+        let has_state = |head: &ScanHead| {
+            let state = filter.state.as_deref();
+            state.is_none_or(|state| head.totals.of(state) > 0)
+        };
         let heads = world
             .heads()
-            .filter(|head| {
-                filter.takes_scan(&ScanKey {
-                    workflow: head.workflow,
-                    scan: head.scan.clone(),
-                })
-            })
+            .filter(|head| has_state(head) && filter.takes_scan(&head.key()))
             .cloned()
             .collect();
         Self { live, heads }
     }
 
     /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.
+    /// At most `in_vain` pages of histories are read without finding a job.
     pub(crate) async fn page(
         self,
         reader: &StoreReader,
+        index: &Arc<PageIndex>,
         filter: &JobFilter,
         before: Option<JobId>,
         limit: usize,
+        mut in_vain: usize,
     ) -> Result<JobPage, ReadError> {
         let wanted = Wanted {
             before,
             state: filter.state.clone(),
         };
-        let mut merge = Merge::new(self, reader, &wanted);
-        let mut jobs = Vec::new();
-        while jobs.len() < limit {
-            match merge.next().await? {
-                None => return Ok(JobPage { jobs, more: false }),
-                Some(Found::Live(job)) => jobs.push(job),
-                Some(Found::Settled(id)) => match settled_job(reader, id).await {
-                    Ok(job) => jobs.extend(job),
+        let mut merge = Merge::new(self, reader, index, &wanted);
+        let mut jobs: Vec<Arc<Job>> = Vec::new();
+        let mut passed = before;
+        loop {
+            let found = merge.next(&mut in_vain).await?;
+            let is_full = jobs.len() >= limit;
+            match found {
+                Found::Nothing => return Ok(JobPage { jobs, next: None }),
+                Found::TooFar => {
+                    let next = passed.or(Some(JobId::LAST));
+                    return Ok(JobPage { jobs, next });
+                }
+                Found::Live(_) | Found::Settled(_) if is_full => {
+                    return Ok(JobPage { jobs, next: passed });
+                }
+                Found::Live(job) => {
+                    passed = Some(job.id);
+                    jobs.push(job);
+                }
+                Found::Settled(id) => match settled_job(reader, id).await {
+                    Ok(job) => {
+                        passed = Some(id);
+                        jobs.extend(job);
+                    }
                     Err(error @ ReadError::Damaged { .. }) => {
                         tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
+                        passed = Some(id);
                     }
                     Err(
                         error @ (ReadError::Store(_)
@@ -137,8 +162,6 @@ impl Listing {
                 },
             }
         }
-        let more = merge.next().await?.is_some();
-        Ok(JobPage { jobs, more })
     }
 }
 
@@ -152,10 +175,13 @@ struct Merge {
 enum Found {
     Live(Arc<Job>),
     Settled(JobId),
+    Nothing,
+    /// There may be more further back than the list may look now.
+    TooFar,
 }
 
 /// The next job of a cursor, or while that is not known a job which it is not newer than.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     id: JobId,
     is_known: bool,
@@ -163,11 +189,16 @@ struct Candidate {
 }
 
 impl Merge {
-    fn new(listing: Listing, reader: &StoreReader, wanted: &Wanted) -> Self {
+    fn new(
+        listing: Listing,
+        reader: &StoreReader,
+        index: &Arc<PageIndex>,
+        wanted: &Wanted,
+    ) -> Self {
         let cursors: Vec<_> = listing
             .heads
             .iter()
-            .map(|head| HistoryCursor::new(reader.clone(), head, wanted.clone()))
+            .map(|head| HistoryCursor::new(reader.clone(), index.clone(), head, wanted.clone()))
             .collect();
         let bounds = cursors.iter().enumerate();
         let newest = bounds
@@ -186,7 +217,7 @@ impl Merge {
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Found>, ReadError> {
+    async fn next(&mut self, in_vain: &mut usize) -> Result<Found, ReadError> {
         let live = self.live.peek().map(|job| job.id);
         while self
             .newest
@@ -197,18 +228,23 @@ impl Merge {
         {
             if candidate.is_known {
                 cursor.pop();
-            }
-            if let Some(id) = cursor.newest().await? {
+                // What comes after it is looked for when it is asked for.
                 self.newest.push(Candidate {
+                    is_known: false,
+                    ..candidate
+                });
+                return Ok(Found::Settled(candidate.id));
+            }
+            match cursor.newest(in_vain).await? {
+                Look::Job(id) => self.newest.push(Candidate {
                     id,
                     is_known: true,
                     cursor: candidate.cursor,
-                });
-            }
-            if candidate.is_known {
-                return Ok(Some(Found::Settled(candidate.id)));
+                }),
+                Look::End => {}
+                Look::TooFar => return Ok(Found::TooFar),
             }
         }
-        Ok(self.live.next().map(Found::Live))
+        Ok(self.live.next().map_or(Found::Nothing, Found::Live))
     }
 }

@@ -3,13 +3,15 @@
 //! Names in paths are ids we make; the few words of users that appear (scan and artifact names, source names) are
 //! percent-encoded and cut, so that no word of a user can leave its folder.
 
+use std::path::{Path, PathBuf};
+
 use chrono::{Datelike, Timelike};
 use model::{
     JobId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use sha2::{Digest, Sha256};
 use store::{Key, KeyError, Prefix};
+use workflow::sha256;
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 
@@ -17,26 +19,26 @@ use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// Makes the keys of every file in the state folder.
-pub struct Layout;
+pub(crate) struct Layout;
 
 impl Layout {
     /// The first admin token, until it is regenerated.
-    pub fn initial_admin_token() -> Key {
+    pub(crate) fn initial_admin_token() -> Key {
         key("initial-admin-token".to_owned())
     }
 
     /// A source's record.
-    pub fn source(source: &SourceName) -> Key {
+    pub(crate) fn source(source: &SourceName) -> Key {
         key(format!("sources/{source}/source.json"))
     }
 
-    /// The folder of a source's bare mirror, relative to the state folder. Git's own files are in it, none of ours.
-    pub fn mirror(source: &SourceName) -> String {
+    /// The folder of a source's bare mirror. Git's own files are in it, none of ours.
+    pub(crate) fn mirror(source: &SourceName) -> String {
         format!("sources/{source}/mirror.git")
     }
 
     /// The record of a tip.
-    pub fn tip(source: &SourceName, number: u64, commit: &str) -> Key {
+    pub(crate) fn tip(source: &SourceName, number: u64, commit: &str) -> Key {
         let folder = number / TIPS_PER_FOLDER;
         key(format!(
             "sources/{source}/tips/{folder:04}/{number:07}-{}.json",
@@ -45,12 +47,12 @@ impl Layout {
     }
 
     /// A workflow's record.
-    pub fn workflow(workflow: WorkflowId) -> Key {
+    pub(crate) fn workflow(workflow: WorkflowId) -> Key {
         key(format!("workflows/{workflow}/workflow.json"))
     }
 
     /// A revision's record.
-    pub fn revision(workflow: WorkflowId, revision: &RevisionRef) -> Key {
+    pub(crate) fn revision(workflow: WorkflowId, revision: &RevisionRef) -> Key {
         key(format!(
             "{}/revision.json",
             revision_folder(workflow, revision)
@@ -58,7 +60,7 @@ impl Layout {
     }
 
     /// A revision's text, unless it is an object.
-    pub fn revision_text(workflow: WorkflowId, revision: &RevisionRef) -> Key {
+    pub(crate) fn revision_text(workflow: WorkflowId, revision: &RevisionRef) -> Key {
         key(format!(
             "{}/workflow.yaml",
             revision_folder(workflow, revision)
@@ -66,17 +68,17 @@ impl Layout {
     }
 
     /// A scan's head.
-    pub fn head(scan: &ScanKey) -> Key {
+    pub(crate) fn head(scan: &ScanKey) -> Key {
         key(format!("{}/head.json", scan_folder(scan)))
     }
 
     /// A page of a scan's history.
-    pub fn history(scan: &ScanKey, page: u64) -> Key {
+    pub(crate) fn history(scan: &ScanKey, page: u64) -> Key {
         key(format!("{}/history/{page}.jsonl", scan_folder(scan)))
     }
 
     /// A page of a scan's ledger.
-    pub fn ledger(scan: &ScanKey, page: u64) -> Key {
+    pub(crate) fn ledger(scan: &ScanKey, page: u64) -> Key {
         key(format!("{}/ledger/{page}.jsonl", scan_folder(scan)))
     }
 
@@ -86,17 +88,17 @@ impl Layout {
     }
 
     /// A job's record.
-    pub fn job(job: JobId) -> Key {
+    pub(crate) fn job(job: JobId) -> Key {
         key(format!("{}/job.json", job_folder(job)))
     }
 
     /// A job's log.
-    pub fn log(job: JobId) -> Key {
+    pub(crate) fn log(job: JobId) -> Key {
         key(format!("{}/log.jsonl", job_folder(job)))
     }
 
     /// A job's artifact. A name that ends in `.zip` gets a second one: `a` and `a.zip` are two artifacts.
-    pub fn artifact(job: JobId, name: &str) -> Key {
+    pub(crate) fn artifact(job: JobId, name: &str) -> Key {
         key(format!(
             "{}/artifacts/{}.zip",
             job_folder(job),
@@ -105,23 +107,23 @@ impl Layout {
     }
 
     /// A payload that is too large for a record, named by its digest.
-    pub fn object(sha256: &str) -> Key {
+    pub(crate) fn object(sha256: &str) -> Key {
         let shard: String = sha256.chars().take(2).collect();
         key(format!("objects/{}/{}", encoded(&shard), encoded(sha256)))
     }
 
     /// A runner's record.
-    pub fn runner(runner: RunnerId) -> Key {
+    pub(crate) fn runner(runner: RunnerId) -> Key {
         key(format!("runners/{runner}.json"))
     }
 
     /// A waiting registration.
-    pub fn registration(registration: RegistrationId) -> Key {
+    pub(crate) fn registration(registration: RegistrationId) -> Key {
         key(format!("registrations/{registration}.json"))
     }
 
     /// A request that is remembered, by the digest that is its key.
-    pub fn idempotency(key_digest: &str) -> Key {
+    pub(crate) fn idempotency(key_digest: &str) -> Key {
         let shard: String = key_digest.chars().take(2).collect();
         key(format!(
             "idempotency/{}/{}.json",
@@ -131,9 +133,14 @@ impl Layout {
     }
 
     /// A token's record.
-    pub fn token(token: TokenId) -> Key {
+    pub(crate) fn token(token: TokenId) -> Key {
         key(format!("tokens/{token}.json"))
     }
+}
+
+/// The folder of a source's bare mirror in the state folder `root`.
+pub fn mirror_folder(root: &Path, source: &SourceName) -> PathBuf {
+    root.join(Layout::mirror(source))
 }
 
 /// Day, hour and the last two hexadecimal digits all follow from the id.
@@ -172,11 +179,8 @@ fn encoded(name: &str) -> String {
     if is_a_name && plain.len() <= NAME_BYTES {
         return plain;
     }
-    let hash: String = Sha256::digest(name.as_bytes())
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut hash = sha256(name.as_bytes());
+    hash.truncate(32);
     let prefix: String = plain
         .trim_start_matches('.')
         .chars()

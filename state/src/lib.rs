@@ -13,6 +13,7 @@
 
 mod alarm;
 mod committer;
+mod download;
 mod encode;
 mod envelope;
 mod error;
@@ -20,20 +21,23 @@ mod files;
 mod heads;
 mod history;
 mod jobs;
-pub mod layout;
+mod layout;
 mod ledger;
 mod limits;
 mod load;
 mod log;
+mod lost_workflows;
+mod page_index;
 mod publication;
 mod reader;
 mod recent;
 mod state;
 mod upload;
 
+pub use download::Download;
 pub use error::{Fatal, OpenError, ReadError, SubmitError, WriteError, error_chain};
 pub use jobs::{JobFilter, JobPage};
-pub use layout::Layout;
+pub use layout::mirror_folder;
 pub use log::{
     CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
 };

@@ -25,6 +25,10 @@ pub(crate) const LISTED_KEYS: usize = 1_000;
 /// only when nearly all of them are about skipped jobs.
 pub(crate) const RECENT_PAGES: u64 = 4;
 
+/// Pages of histories that one list may read without finding a job it wants; then it answers what it has and where to
+/// go on. A page is up to 1 MiB, so this is a few tenths of a second.
+pub(crate) const PAGES_IN_VAIN: usize = 32;
+
 /// Longest text of one log record as stored; runners split longer lines.
 pub(crate) const LOG_TEXT_BYTES: usize = 256 * 1024;
 

@@ -10,17 +10,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::{
     Change, Idempotency, Job, Registration, Revision, RevisionRecord, RevisionRef, Runner,
-    ScanHead, ScanKey, Source, Token, WorkflowId, WorkflowRecord, World,
+    ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId, WorkflowRecord, World,
 };
 use store::Key;
 use store::objects::Objects;
-use workflow::TemplatePolicy;
+use workflow::{TemplatePolicy, sha256};
 
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::ReadError;
-use crate::files::{digest, read_object};
+use crate::files::read_object;
 use crate::heads;
 use crate::layout::Layout;
+use crate::lost_workflows;
 use crate::reader::StoreReader;
 
 /// The live records as they come from the store, then the world made of them.
@@ -29,6 +30,7 @@ pub(crate) struct Loading {
     changes: Vec<Change>,
     revisions: Vec<(WorkflowId, RevisionRef)>,
     lost_heads: Vec<ScanKey>,
+    restored: Vec<WorkflowRecord>,
 }
 
 impl Loading {
@@ -103,13 +105,33 @@ impl Loading {
         }
     }
 
+    async fn restore_workflows(&mut self, root: &Path, reader: &StoreReader) {
+        let known = self.changes.iter().filter_map(|change| match change {
+            Change::Workflow(workflow) => Some(workflow.id),
+            _ => None,
+        });
+        match lost_workflows::restored(root, reader, known.collect()).await {
+            Ok(records) => {
+                for record in records {
+                    self.revisions.push((record.id, record.revision.clone()));
+                    self.restored.push(record);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "workflows whose records are lost cannot be looked for");
+            }
+        }
+    }
+
     /// Reads the revisions the live records name and makes the world.
     pub(crate) async fn finish(
-        self,
+        mut self,
         root: &Path,
         reader: &StoreReader,
         objects: &Objects,
+        now: Timestamp,
     ) -> World {
+        self.restore_workflows(root, reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();
         for (workflow, reference) in self.revisions {
@@ -128,6 +150,18 @@ impl Loading {
                 Change::Head(head) => world.apply(&Change::Head(heads::with_ends(root, head))),
                 change => world.apply(change),
             }
+        }
+        // Since when their triggers count went with their records: they begin again.
+        for record in self.restored {
+            let order = world.latest_order();
+            let definition = world
+                .revision(record.revision.id)
+                .map(|revision| revision.definition.clone());
+            let record = match definition {
+                Some(definition) => record.rearmed(&definition, now, order),
+                None => record,
+            };
+            world.apply(&Change::Workflow(Arc::new(record)));
         }
         for scan in self.lost_heads {
             match heads::after_loss(root, reader, &scan).await {
@@ -176,7 +210,7 @@ pub(crate) async fn load_revision(
             .get(&key)
             .await?
             .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
-        let found = digest(&text);
+        let found = sha256(&text);
         if found != record.text.sha256 {
             return Err(damaged(&key, format!("its SHA-256 is {found}")));
         }

@@ -19,9 +19,10 @@ use crate::error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
 use crate::files::{read_object, write_object};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
-use crate::limits::WAITING_COMMANDS;
+use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::Loading;
 use crate::log::Logs;
+use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
 
@@ -47,6 +48,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     publication: Arc<Publication>,
     reader: StoreReader,
+    page_index: Arc<PageIndex>,
     objects: Objects,
     logs: Logs,
     alarm: Alarm,
@@ -80,7 +82,7 @@ impl State {
             .await?;
         let reader = StoreReader::new(engine.reader());
         let objects = Objects::new(&root);
-        let world = loading.finish(&root, &reader, &objects).await;
+        let world = loading.finish(&root, &reader, &objects, clock.now()).await;
         let publication = Arc::new(Publication::new(world.clone()));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -104,6 +106,7 @@ impl State {
             clock,
             publication,
             reader,
+            page_index: Arc::default(),
             objects,
             logs,
             alarm,
@@ -164,16 +167,17 @@ impl State {
         }
     }
 
-    /// Jobs, newest first.
+    /// Jobs, newest first, made before the given one.
     pub async fn jobs(
         &self,
         filter: &JobFilter,
         before: Option<JobId>,
         limit: usize,
     ) -> Result<JobPage, ReadError> {
-        let listing = self.read(|world| Listing::of(world, filter, before));
+        let listing = self.read(|world| Listing::of(world, filter, before, limit));
+        let (reader, index) = (&self.shared.reader, &self.shared.page_index);
         listing
-            .page(&self.shared.reader, filter, before, limit)
+            .page(reader, index, filter, before, limit, PAGES_IN_VAIN)
             .await
     }
 
@@ -210,7 +214,7 @@ impl State {
     }
 
     /// Large objects: artifacts.
-    pub fn objects(&self) -> &Objects {
+    pub(crate) fn objects(&self) -> &Objects {
         &self.shared.objects
     }
 

@@ -3,9 +3,11 @@
 use bytes::Bytes;
 use model::JobId;
 use store::objects::ObjectWriter;
+use workflow::hex;
 
 use crate::alarm::Alarm;
 use crate::error::WriteError;
+use crate::files::blocking;
 use crate::layout::Layout;
 use crate::state::State;
 
@@ -69,16 +71,4 @@ impl Upload {
         })
         .await
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
-) -> Result<T, WriteError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or(Err(WriteError::Interrupted))
-}
-
-fn hex(digest: &[u8; 32]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,7 @@
 //! Growing files written beside the journal, such as the logs of jobs: too much to pass through batches, and durable
-//! only when asked. Callers frame their own records and decide what a torn end means. Keys of such files are never
-//! appended to by a batch. Everything here blocks.
+//! only when asked. Callers frame their own records and decide what a torn end means. The last piece of such a file may
+//! ride in a batch instead: the same bytes at the same place, so that writing them twice is harmless, and its writer
+//! adds nothing after it. Everything here blocks.
 
 use std::path::Path;
 
@@ -100,6 +101,8 @@ impl AppendReader {
 
     /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
     pub fn read(&self, at: u64, limit: usize) -> Result<Vec<u8>, DiskError> {
+        let left = self.len()?.saturating_sub(at);
+        let limit = limit.min(usize::try_from(left).unwrap_or(usize::MAX));
         self.file.read_at(at, limit)
     }
 }

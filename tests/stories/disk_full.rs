@@ -81,10 +81,8 @@ fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
         "{refused}"
     );
 
-    // What ran goes on; its runner keeps what the daemon has no room for, and nothing of it is lost.
+    // What ran goes on and ends: the journal has room for its end, and the end of its log rides along.
     std::fs::write(&gate, "").unwrap();
-    eventually("the end of the script", || lines(&begun).len() == 2);
-    std::fs::remove_file(&filler).unwrap();
     let shown = world.finished(&job);
     assert_eq!(
         shown["state"],
@@ -93,7 +91,9 @@ fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
         world.runner_log(),
         world.daemon_log()
     );
-    assert_eq!(world.log(&job), "ended\n");
+    assert_eq!(lines(&begun).len(), 2);
+    std::fs::remove_file(&filler).unwrap();
+    eventually("the log", || world.log(&job) == "ended\n");
 
     let mut healed = None;
     eventually("room again", || {

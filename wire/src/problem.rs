@@ -96,6 +96,10 @@ pub enum ErrorCode {
     ArtifactMismatch,
     /// 409: a runner of that name is registered already.
     NameTaken,
+    /// 409: as many tokens as may be exist already.
+    TooManyTokens,
+    /// 429: as many jobs as may be wait or run already.
+    TooManyJobs,
     /// 410: the artifact was there and has expired.
     Gone,
     /// 416: a byte range outside the object.

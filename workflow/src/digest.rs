@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::definition::{Artifact, CatchUp, NotifyOn, Overlap, Scan, Step, Variable};
 use crate::dispatch::{Input, InputKind, InputValue};
 use crate::expression::Expression;
+use crate::hex::hex;
 
 /// SHA-256 over what a scan means, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,13 +58,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         },
     );
     feed.texts("pass_env", &scan.pass_env);
-    ScanDigest(
-        feed.0
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    )
+    ScanDigest(hex(&feed.0.finalize()))
 }
 
 fn triggers(feed: &mut Feed, scan: &Scan) {

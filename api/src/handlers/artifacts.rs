@@ -1,10 +1,7 @@
 //! `/v0/jobs/{job}/artifacts`
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use bytes::Bytes;
 use http::StatusCode;
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName,
@@ -12,7 +9,7 @@ use http::header::{
 };
 use model::Artifact;
 use reconciler::Handle;
-use state::{Layout, ReadError};
+use state::{Download, ReadError};
 use warp::Reply;
 use warp::reply::Response;
 use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
@@ -20,7 +17,7 @@ use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
 use super::jobs;
 use crate::convert;
 use crate::failure::Failure;
-use crate::limits::{ARTIFACT_PIECE, READER_PAUSE};
+use crate::limits::ARTIFACT_PIECE;
 use crate::reply;
 use crate::request::Request;
 
@@ -63,19 +60,14 @@ pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Respo
         };
         return Err(Failure::not_found("artifact", wanted).hint(hint));
     };
-    let (objects, key) = (
-        handle.state().objects().clone(),
-        Layout::artifact(job.id, &artifact.name),
-    );
-    let opened = tokio::task::spawn_blocking(move || objects.open(&key)).await;
-    let opened = opened.map_err(|_| Failure::from(ReadError::Interrupted))?;
-    let opened = opened.map_err(|error| failed(artifact, io::Error::other(error)))?;
-    let Some((file, size)) = opened else {
+    let opened = handle.state().open_artifact(job.id, &artifact.name).await?;
+    let Some(stored) = opened else {
         return Err(Failure::new(
             ErrorCode::Gone,
             format!("the artifact `{}` has been removed", artifact.name),
         ));
     };
+    let size = stored.size();
     let etag = format!("\"{}\"", artifact.sha256);
     if header(request, IF_NONE_MATCH).is_some_and(|tags| names(tags, &etag)) {
         let mut response = StatusCode::NOT_MODIFIED.into_response();
@@ -96,7 +88,7 @@ pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Respo
                 .header(CONTENT_RANGE, format!("bytes */{size}")));
         }
     };
-    Ok(answer(artifact, &etag, file, size, range))
+    Ok(answer(artifact, &etag, stored, range))
 }
 
 fn header(request: &Request, name: HeaderName) -> Option<&str> {
@@ -116,17 +108,16 @@ fn names(tags: &str, etag: &str) -> bool {
 fn answer(
     artifact: &Artifact,
     etag: &str,
-    file: File,
-    size: u64,
+    stored: Download,
     range: Option<Range<u64>>,
 ) -> Response {
+    let size = stored.size();
     let part = range.clone().unwrap_or(0..size);
     let length = part.end - part.start;
     let mut response = reply::streamed("application/zip", move |pieces| async move {
-        if let Err(error) = send(file, part, &pieces).await {
+        if let Err(error) = send(stored, part, &pieces).await {
             tracing::error!(%error, "an artifact cannot be read");
-            // The reader must not take what it has for all of it.
-            drop(pieces.send(Err(error)).await);
+            pieces.cut_off();
         }
     });
     if let Some(range) = range {
@@ -149,34 +140,26 @@ fn answer(
     response
 }
 
-/// Sends a part of the file piece by piece. Ends early when nobody reads any more; a reader that is merely slow costs
+/// Sends a part of the artifact piece by piece. Ends early when nobody reads any more; a reader that is merely slow costs
 /// a piece of memory and no thread.
-async fn send(mut file: File, part: Range<u64>, pieces: &reply::Pieces) -> io::Result<()> {
+async fn send(
+    mut stored: Download,
+    part: Range<u64>,
+    pieces: &reply::Pieces,
+) -> Result<(), ReadError> {
     let mut at = part.start;
     while at < part.end {
         let wanted = usize::try_from(part.end - at)
             .unwrap_or(usize::MAX)
             .min(ARTIFACT_PIECE);
         let piece;
-        (file, piece) = read(file, at, wanted).await?;
+        (stored, piece) = stored.read(at, wanted).await?;
         at += wanted as u64;
-        let sent = tokio::time::timeout(READER_PAUSE, pieces.send(Ok(piece))).await;
-        if !matches!(sent, Ok(Ok(()))) {
+        if pieces.send(piece).await.is_err() {
             return Ok(());
         }
     }
     Ok(())
-}
-
-/// Reads so many bytes at an offset. The file comes back with them.
-async fn read(mut file: File, at: u64, wanted: usize) -> io::Result<(File, Bytes)> {
-    let read = tokio::task::spawn_blocking(move || {
-        let mut piece = vec![0; wanted];
-        file.seek(SeekFrom::Start(at))?;
-        file.read_exact(&mut piece)?;
-        Ok((file, Bytes::from(piece)))
-    });
-    read.await.map_err(io::Error::other)?
 }
 
 enum Wanted {
@@ -243,14 +226,6 @@ fn is_digest(text: &str) -> bool {
                 .bytes()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
-}
-
-fn failed(artifact: &Artifact, source: io::Error) -> Failure {
-    ReadError::File {
-        path: artifact.name.clone(),
-        source,
-    }
-    .into()
 }
 
 #[cfg(test)]

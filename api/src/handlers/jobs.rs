@@ -57,11 +57,7 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         state,
     };
     let page = handle.state().jobs(&filter, before, query.limit()?).await?;
-    let next_cursor = page
-        .jobs
-        .last()
-        .filter(|_| page.more)
-        .map(|job| job.id.to_string());
+    let next_cursor = page.next.map(|next| next.to_string());
     let mut items = Vec::with_capacity(page.jobs.len());
     for job in &page.jobs {
         items.push(wire_job(handle, job).await?);

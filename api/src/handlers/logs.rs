@@ -118,7 +118,7 @@ async fn produce(
         stream = next;
         match chunk {
             Ok(Some(lines)) => {
-                if pieces.send(Ok(form.write(lines))).await.is_err() {
+                if pieces.send(form.write(lines)).await.is_err() {
                     return;
                 }
             }
@@ -133,7 +133,7 @@ async fn produce(
             }
             Err(error) => {
                 tracing::error!(job = %id, %error, "a log cannot be read");
-                drop(pieces.send(Err(std::io::Error::other(error))).await);
+                pieces.cut_off();
                 return;
             }
         }
@@ -174,7 +174,7 @@ async fn wait(
             () = pieces.closed() => return false,
             () = handle.stopping() => return false,
             () = tokio::time::sleep(KEEP_ALIVE), if form == Form::Events => {
-                if pieces.send(Ok(Bytes::from_static(b": alive\n\n"))).await.is_err() {
+                if pieces.send(Bytes::from_static(b": alive\n\n")).await.is_err() {
                     return false;
                 }
             }

@@ -57,7 +57,7 @@ fn assignment(resolved: &Resolved) -> Result<Assignment, Failure> {
         pass_env: scan.pass_env.clone(),
         steps: scan.steps.iter().map(step).collect(),
         artifacts: artifacts(scan),
-        context: serde_json::to_value(context).unwrap_or_default(),
+        context: serde_json::to_value(context).map_err(|error| Failure::internal(&error))?,
         secrets: BTreeMap::new(),
         retries: scan.retry.is_some(),
         expires_at: run.expires_at,

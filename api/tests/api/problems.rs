@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use http::Method;
 use model::Scope;
@@ -21,6 +22,14 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (
         ErrorCode::OfferLapsed,
         "needs two claims between one look and its decision; the model's tests hold the decision",
+    ),
+    (
+        ErrorCode::TooManyTokens,
+        "needs ten thousand tokens; the model's tests hold the bound",
+    ),
+    (
+        ErrorCode::TooManyJobs,
+        "needs ten thousand jobs; the model's tests hold the bound",
     ),
     (
         ErrorCode::DiskFull,
@@ -61,7 +70,9 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::OfferLapsed => Some(ErrorCode::LogMismatch),
         ErrorCode::LogMismatch => Some(ErrorCode::ArtifactMismatch),
         ErrorCode::ArtifactMismatch => Some(ErrorCode::NameTaken),
-        ErrorCode::NameTaken => Some(ErrorCode::Gone),
+        ErrorCode::NameTaken => Some(ErrorCode::TooManyTokens),
+        ErrorCode::TooManyTokens => Some(ErrorCode::TooManyJobs),
+        ErrorCode::TooManyJobs => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
         ErrorCode::DiskFull => Some(ErrorCode::Unavailable),
@@ -172,11 +183,7 @@ async fn every_code_is_answered_like_this() {
     seen.take(409, ErrorCode::JobOver, &answer);
     let answer = service.admin(Call::post(worker.path("cancel"))).await;
     seen.take(409, ErrorCode::IllegalTransition, &answer);
-    let job = worker.id.parse().unwrap();
-    let file = service
-        .root()
-        .join(state::Layout::artifact(job, "out").to_string());
-    fs::remove_file(file).unwrap();
+    remove_file_named("out.zip", &service.root().join("jobs"));
     let answer = service.get(&artifact).await;
     seen.take(410, ErrorCode::Gone, &answer);
 
@@ -197,4 +204,16 @@ async fn every_code_is_answered_like_this() {
         unreachable.len(),
         "more is reachable: only {known:?} was not seen"
     );
+}
+
+/// Removes the files of that name, wherever below the folder they are.
+fn remove_file_named(name: &str, folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            remove_file_named(name, &path);
+        } else if path.ends_with(name) {
+            fs::remove_file(path).unwrap();
+        }
+    }
 }

@@ -1,12 +1,10 @@
 //! A worker has uploaded an artifact.
 
-use std::sync::Arc;
-
-use super::report::running;
+use super::report::{declared, running};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{Artifact, Job};
 use crate::life_cycle::JobEvent;
-use crate::limits::CONTENT_DIGEST_BYTES;
+use crate::limits::{CONTENT_DIGEST_BYTES, NAME_CHARS};
 use crate::moment::Moment;
 use crate::world::{Change, World};
 use crate::{ArtifactId, JobId, TokenHash};
@@ -28,6 +26,21 @@ pub struct StoreArtifact {
     pub content_digest: String,
 }
 
+/// What the job's scan says of the artifact of that name.
+pub fn declared_artifact<'a>(
+    world: &'a World,
+    job: &Job,
+    name: &str,
+) -> Result<&'a workflow::Artifact, Refusal> {
+    let mut artifacts = declared(world, job)?.artifacts.iter();
+    artifacts
+        .find(|artifact| artifact.name == name)
+        .ok_or_else(|| Refusal::UndeclaredArtifact {
+            scan: job.scan.to_string(),
+            artifact: name.chars().take(NAME_CHARS).collect(),
+        })
+}
+
 impl Command for StoreArtifact {
     type Answer = Artifact;
     const URGENCY: Urgency = Urgency::Finishing;
@@ -45,20 +58,7 @@ impl Command for StoreArtifact {
                 })
             };
         }
-        let declared = world
-            .revision(job.revision.id)
-            .and_then(|revision| revision.definition.scan(job.scan.as_str()))
-            .and_then(|scan| {
-                scan.artifacts
-                    .iter()
-                    .find(|artifact| artifact.name == self.name)
-            });
-        let Some(declared) = declared else {
-            return Err(Refusal::UndeclaredArtifact {
-                scan: job.scan.to_string(),
-                artifact: self.name,
-            });
-        };
+        let declared = declared_artifact(world, job, &self.name)?;
         let digest = &self.content_digest;
         if digest.is_empty()
             || digest.len() > CONTENT_DIGEST_BYTES
@@ -80,18 +80,7 @@ impl Command for StoreArtifact {
             created_at: moment.now,
             expires_at: declared.expires_in.map(|life| moment.now + life),
         };
-        let state = job
-            .state
-            .clone()
-            .on_event(JobEvent::ArtifactStored(artifact.clone()))
-            .map_err(|source| Refusal::IllegalTransition {
-                job: job.id,
-                source,
-            })?;
-        let job = Arc::new(Job {
-            state,
-            ..Job::clone(job)
-        });
+        let job = job.after(JobEvent::ArtifactStored(artifact.clone()))?;
         Ok(Decision {
             changes: vec![Change::Job(job)],
             answer: artifact,

@@ -81,8 +81,9 @@ impl Command for Claim {
             return Err(Refusal::JobOver { job: self.job });
         };
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
-        let unreadable = || Refusal::NoSuchWorkflow {
-            workflow: job.workflow.name.clone(),
+        let unreadable = || Refusal::RevisionUnreadable {
+            job: job.id,
+            revision: job.revision.number,
         };
         let workflow = to_run(world, job).ok_or_else(unreadable)?;
         let revision = workflow.revision.clone();
@@ -124,22 +125,14 @@ impl Command for Claim {
             artifacts: Vec::new(),
             log_records: 0,
         };
-        let state = job
-            .state
-            .clone()
-            .on_event(JobEvent::Claimed(Box::new(run)))
-            .map_err(|source| Refusal::IllegalTransition {
-                job: job.id,
-                source,
-            })?;
+        let claimed = job.after(JobEvent::Claimed(Box::new(run)))?;
         let job = Arc::new(Job {
-            state,
             revision: revision.record.reference.clone(),
             inputs: match job.trigger {
                 Trigger::Dispatch => job.inputs.clone(),
                 Trigger::Cron | Trigger::Expr => Inputs::defaults_of(scan),
             },
-            ..Job::clone(job)
+            ..Job::clone(&claimed)
         });
         head.latest_claim = Some(moment.order);
         head.latest_job = head.latest_job.max(job.id);

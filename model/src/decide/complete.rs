@@ -52,7 +52,7 @@ impl Command for Complete {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let (job, run) = running(world, self.job, self.token)?;
         let steps = check_steps(world, job, self.steps)?;
-        let reason = outcome(job, &steps, declared_steps(world, job), self.failure)?;
+        let reason = outcome(job, &steps, declared_steps(world, job)?, self.failure)?;
         let verdict = if reason == Reason::StepsSucceeded {
             Verdict::Succeeded
         } else {

@@ -9,10 +9,10 @@ use workflow::{InputValue, ScanName};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::idempotency::{Idempotency, IdempotencyKey};
 use crate::job::{Inputs, Job, JobState, Trigger};
-use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP};
+use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
-use crate::world::{Change, World};
+use crate::world::{Change, ScanKey, World};
 use crate::{Actor, JobId, Reason, RevisionId, Timestamp, WorkflowId};
 
 /// Start a job of a scan, with inputs that were checked against `revision`.
@@ -110,6 +110,7 @@ impl Command for Dispatch {
         if workflow.scan(&self.scan).is_none() {
             return Err(no_such_scan(&workflow, self.scan.as_str()));
         }
+        check_room(world, self.workflow, &self.scan)?;
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
         let mut changes = remember(world, self.idempotency, id, moment);
         changes.push(Change::Job(Arc::new(Job {
@@ -130,6 +131,32 @@ impl Command for Dispatch {
             answer: id,
         })
     }
+}
+
+/// Whether the scan may have one more job.
+fn check_room(world: &World, workflow: WorkflowId, scan: &ScanName) -> Result<(), Refusal> {
+    let waiting = world.scheduled_of(&ScanKey {
+        workflow,
+        scan: scan.clone(),
+    });
+    let bounds = [
+        (waiting, SCHEDULED_JOBS_PER_SCAN, "waiting for a runner"),
+        (
+            world.unfinished_jobs(),
+            UNFINISHED_JOBS,
+            "unfinished in all scans together",
+        ),
+    ];
+    for (jobs, bound, state) in bounds {
+        if jobs >= bound {
+            return Err(Refusal::TooManyJobs {
+                scan: scan.to_string(),
+                jobs,
+                state,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The job of an earlier request with the same key, when this is a repeat of it: answered as it was then, whatever has

@@ -68,33 +68,22 @@ pub(super) fn end(
     head: &mut ScanHead,
     moment: &Moment<'_>,
 ) -> Result<Finished, Refusal> {
-    let illegal = |source| Refusal::IllegalTransition {
+    let job = job.after(event)?;
+    let line = HistoryLine::of(&job).ok_or(Refusal::Unwritable {
         job: job.id,
-        source,
-    };
-    let event_name = event.name();
-    let state = job.state.clone().on_event(event).map_err(illegal)?;
-    let job = Arc::new(Job {
-        state,
-        ..job.clone()
-    });
-    let line = HistoryLine::of(&job).ok_or_else(|| {
-        illegal(crate::IllegalTransition {
-            state: job.state.name(),
-            event: event_name,
-        })
+        record: "history line",
+        problem: "the job is not over".to_owned(),
     })?;
     head.latest_job = head.latest_job.max(job.id);
     count(head, &job, moment);
-    let history = head.append_to_history(line);
+    let history = head.append_to_history(line)?;
     Ok(Finished { job, history })
 }
 
 fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
+    head.totals.count(job.state.name());
     match &job.state {
-        JobState::Scheduled | JobState::Running { .. } => {}
         JobState::Succeeded { end, run } => {
-            head.totals.succeeded += 1;
             head.successes.insert(
                 0,
                 Success {
@@ -110,8 +99,10 @@ fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
             );
             head.successes.truncate(2);
         }
-        JobState::Failed { .. } => head.totals.failed += 1,
-        JobState::Cancelled { .. } => head.totals.cancelled += 1,
-        JobState::Skipped { .. } => head.totals.skipped += 1,
+        JobState::Scheduled
+        | JobState::Running { .. }
+        | JobState::Failed { .. }
+        | JobState::Cancelled { .. }
+        | JobState::Skipped { .. } => {}
     }
 }

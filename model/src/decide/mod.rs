@@ -17,7 +17,7 @@ mod tokens;
 mod triggers;
 mod workflows;
 
-pub use artifact::StoreArtifact;
+pub use artifact::{StoreArtifact, declared_artifact};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};

@@ -75,6 +75,40 @@ pub enum Refusal {
         /// What is wrong.
         problem: String,
     },
+    /// The job's revision could not be loaded, so nothing of the job can be checked against it.
+    #[error("job {job}: revision {revision} of its workflow cannot be read")]
+    RevisionUnreadable {
+        /// The job.
+        job: JobId,
+        /// The revision's number.
+        revision: u64,
+    },
+    /// Too many jobs of the scan wait, or are unfinished altogether.
+    #[error("scan `{scan}` cannot have another job: {jobs} are {state}")]
+    TooManyJobs {
+        /// The scan's name.
+        scan: String,
+        /// How many there are.
+        jobs: usize,
+        /// What they are.
+        state: &'static str,
+    },
+    /// Too many tokens exist.
+    #[error("there are {tokens} tokens, and more are not kept")]
+    TooManyTokens {
+        /// How many.
+        tokens: usize,
+    },
+    /// A record of the job cannot be written as JSON, which is a defect.
+    #[error("job {job}: its {record} cannot be written as JSON: {problem}")]
+    Unwritable {
+        /// The job.
+        job: JobId,
+        /// Which record.
+        record: &'static str,
+        /// What the writer said.
+        problem: String,
+    },
     /// The artifact is not one the scan declares.
     #[error("scan `{scan}` declares no artifact `{artifact}`")]
     UndeclaredArtifact {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use workflow::Scan;
+
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{Job, JobState, Run, Step};
 use crate::life_cycle::JobEvent;
@@ -32,19 +34,9 @@ impl Command for ReportSteps {
         if run.steps == steps || is_behind(&steps, &run.steps) {
             return Ok(Decision::unchanged(()));
         }
-        let state = job
-            .state
-            .clone()
-            .on_event(JobEvent::StepsReported(steps))
-            .map_err(|source| Refusal::IllegalTransition {
-                job: job.id,
-                source,
-            })?;
+        let job = job.after(JobEvent::StepsReported(steps))?;
         Ok(Decision {
-            changes: vec![Change::Job(Arc::new(Job {
-                state,
-                ..Job::clone(job)
-            }))],
+            changes: vec![Change::Job(job)],
             answer: (),
         })
     }
@@ -82,7 +74,7 @@ pub(super) fn check_steps(
     job: &Job,
     mut steps: Vec<Step>,
 ) -> Result<Vec<Step>, Refusal> {
-    let declared = declared_steps(world, job);
+    let declared = declared_steps(world, job)?;
     let in_order = steps
         .iter()
         .enumerate()
@@ -105,9 +97,18 @@ pub(super) fn check_steps(
 }
 
 /// How many steps the job's scan has.
-pub(super) fn declared_steps(world: &World, job: &Job) -> usize {
+pub(super) fn declared_steps(world: &World, job: &Job) -> Result<usize, Refusal> {
+    declared(world, job).map(|scan| scan.steps.len())
+}
+
+/// What the job's revision says of its scan. A revision that is damaged on disk is not in the world, and a scan that
+/// is not known must not pass for an empty one.
+pub(super) fn declared<'a>(world: &'a World, job: &Job) -> Result<&'a Scan, Refusal> {
     world
         .revision(job.revision.id)
         .and_then(|revision| revision.definition.scan(job.scan.as_str()))
-        .map_or(0, |scan| scan.steps.len())
+        .ok_or(Refusal::RevisionUnreadable {
+            job: job.id,
+            revision: job.revision.number,
+        })
 }

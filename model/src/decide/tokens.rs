@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 
 use super::runners::check_name;
 use super::{Command, Decision, Refusal, Urgency};
+use crate::limits::TOKENS;
 use crate::moment::Moment;
 use crate::scope::Scopes;
 use crate::token::{Secret, SecretKind, Token};
@@ -38,7 +39,7 @@ impl Command for CreateToken {
     type Answer = NewToken;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    fn decide(self, _: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         check_name("name", &self.name)?;
         if self.scopes.is_empty() {
             return Err(Refusal::InvalidField {
@@ -48,6 +49,10 @@ impl Command for CreateToken {
         }
         if !self.granted_by.cover(&self.scopes) {
             return Err(Refusal::TooStrong);
+        }
+        let tokens = world.tokens().len();
+        if tokens >= TOKENS {
+            return Err(Refusal::TooManyTokens { tokens });
         }
         let expires_at = self.life.map(|life| end_of(life, moment)).transpose()?;
         let secret = Secret::random(SecretKind::Personal, moment.entropy);

@@ -73,6 +73,10 @@ impl Jobs {
         self.by_id.get(&id)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
         self.by_id.values()
     }

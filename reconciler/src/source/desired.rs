@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use model::plan::{DesiredContent, DesiredFile, DesiredTip};
 use model::{WorkflowId, WorkflowStatus};
-use sha2::{Digest, Sha256};
 use state::State;
 use workflow::{Code, Diagnostic, TemplatePolicy};
 
@@ -108,7 +107,7 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
             )]);
         }
     };
-    let sha256 = digest(text);
+    let sha256 = workflow::sha256(text.as_bytes());
     if active.is_some_and(|active| active.sha256 == sha256 && active.file == file.path) {
         return DesiredContent::Unchanged;
     }
@@ -120,14 +119,6 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
         },
         Err(diagnostics) => DesiredContent::Invalid(diagnostics),
     }
-}
-
-/// SHA-256 of a text, hexadecimal.
-pub(crate) fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 fn twice(path: &str) -> Diagnostic {

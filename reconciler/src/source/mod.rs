@@ -14,15 +14,12 @@ use std::time::Duration;
 
 use model::decide::{ConfigureSource, DropSource, Retire};
 use model::{Clock, SourceName, Timestamp, WorkflowId, WorkflowStatus};
-use state::{Layout, State, SubmitError};
+use state::{State, SubmitError, mirror_folder};
 use tokio::sync::watch;
 
 use crate::git::{CommitId, Location, Mirror, Reference};
 use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
 use crate::watch::RepositoryWatch;
-
-#[cfg(test)]
-pub(crate) use desired::digest;
 
 /// A source as the daemon's configuration names it.
 #[derive(Debug, Clone)]
@@ -109,7 +106,7 @@ struct Shared {
 
 impl SourceHandle {
     pub(crate) fn new(config: SourceConfig, root: &Path) -> Self {
-        let mirror = root.join(Layout::mirror(&config.name));
+        let mirror = mirror_folder(root, &config.name);
         Self {
             shared: Arc::new(Shared {
                 config,

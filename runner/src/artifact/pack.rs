@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
+use workflow::hex;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -139,11 +140,7 @@ impl Packer {
         Ok(Packed {
             file,
             size,
-            content_digest: format!("sha256:{}", hexadecimal(&self.digest.finalize())),
+            content_digest: format!("sha256:{}", hex(&self.digest.finalize())),
         })
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -96,11 +96,7 @@ fn the_content_digest_is_what_its_definition_says() {
             digest.update(part);
         }
     }
-    let expected: String = digest
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let expected = workflow::hex(&digest.finalize());
     let (_, found) = pack_paths(folder.path(), &["d", "a"]).unwrap();
     assert_eq!(found, format!("sha256:{expected}"));
 

@@ -113,7 +113,7 @@ fn the_page_names_what_the_code_makes_and_nothing_else() {
         .lines()
         .filter_map(|line| {
             line.trim_start()
-                .strip_prefix("pub fn ")?
+                .strip_prefix("pub(crate) fn ")?
                 .split_once('(')
                 .map(|(name, _)| name)
         })

@@ -1,60 +1,80 @@
-//! One open log: where it ends, what of it is durable.
+//! One open log: where it ends, what of it is durable, what waits for room.
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use store::append_file::AppendFile;
+use model::Timestamp;
+use store::append_file::{AppendFile, AppendReader};
 use store::{Append, DiskError, Key};
 
 use super::stream::{LogStream, decode};
-use super::{LogError, LogReceipt, LogRecord, NewLogRecord};
+use super::{LogError, LogReceipt, LogRecord, NewLogRecord, Stream};
 use crate::alarm::Alarm;
-use crate::error::WriteError;
+use crate::error::{ReadError, WriteError};
 use crate::limits::{LOG_TAIL_BYTES, LOG_TEXT_BYTES};
 
 pub(crate) struct JobLog {
     root: PathBuf,
     key: Key,
-    file: AppendFile,
+    /// None while the disk is too full to make one.
+    file: Option<AppendFile>,
     alarm: Alarm,
     /// The sync that failed, after which nothing becomes durable any more.
     failed: Option<DiskError>,
-    length: u64,
-    received: u64,
-    durable: u64,
-    durable_length: u64,
-    /// What lies between `durable_length` and `length`, while that is little.
+    /// Whether a commit holds the end, after which nothing is added.
+    is_sealed: bool,
+    received: Reach,
+    /// What lies beyond waits in `tail` until the disk has room.
+    written: Reach,
+    durable: Reach,
+    /// What lies between `durable` and `received`, while that is little.
     tail: Vec<u8>,
+}
+
+/// How far a log has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Reach {
+    records: u64,
+    bytes: u64,
 }
 
 impl JobLog {
     /// Opens the log and finds its end. A last record that was cut off by a crash was never acknowledged and is
     /// overwritten by the next append.
     pub(crate) fn open(root: &Path, key: Key, alarm: Alarm) -> Result<Self, LogError> {
-        let mut file = AppendFile::open(root, &key).map_err(|error| broken(&key, error))?;
         let mut stream = LogStream::new(root, key.clone(), 0);
-        let (mut received, mut length) = (0, 0);
+        let mut found = Reach::default();
         while let Some(chunk) = stream.next_blocking()? {
-            received = stream.position();
-            length += chunk.len() as u64;
+            found.records = stream.position();
+            found.bytes += chunk.len() as u64;
         }
-        if length < file.len() {
-            tracing::warn!(%key, records = received, bytes = file.len() - length, "the torn end of a log is cut off");
-        }
-        file.cut(length).map_err(|error| broken(&key, error))?;
+        let broken = |error| LogError::Write(WriteError::new(&key, error));
+        let file = match AppendFile::open(root, &key) {
+            Ok(mut file) => {
+                if found.bytes < file.len() {
+                    let torn = file.len() - found.bytes;
+                    tracing::warn!(%key, records = found.records, bytes = torn, "the torn end of a log is cut off");
+                }
+                file.cut(found.bytes).map_err(broken)?;
+                Some(file)
+            }
+            // Only a file that does not exist yet needs room to be opened.
+            Err(error) if error.is_full() => None,
+            Err(error) => return Err(broken(error)),
+        };
         let mut log = Self {
             root: root.to_owned(),
             key,
             file,
             alarm,
             failed: None,
-            length,
-            received,
-            durable: 0,
-            durable_length: 0,
+            is_sealed: false,
+            received: found,
+            written: found,
+            durable: Reach::default(),
             tail: Vec::new(),
         };
-        if received > 0 {
+        if found.records > 0 {
             // What survived the last process may still be in the page cache only.
             log.sync()?;
         }
@@ -63,8 +83,8 @@ impl JobLog {
 
     pub(crate) fn receipt(&self) -> LogReceipt {
         LogReceipt {
-            received: self.received,
-            durable: self.durable,
+            received: self.received.records,
+            durable: self.durable.records,
         }
     }
 
@@ -73,7 +93,7 @@ impl JobLog {
         from: u64,
         records: &[NewLogRecord],
     ) -> Result<LogReceipt, LogError> {
-        let next = self.received;
+        let next = self.received.records;
         if from > next {
             return Err(LogError::Mismatch { next });
         }
@@ -92,34 +112,29 @@ impl JobLog {
         if fresh.is_empty() {
             return Ok(self.receipt());
         }
+        if self.is_sealed {
+            return Err(LogError::Mismatch { next });
+        }
         let mut bytes = Vec::new();
         for (n, record) in (next..).zip(fresh) {
             let record = LogRecord {
                 n,
                 record: record.clone(),
             };
-            bytes.extend(encode(&record));
+            serde_json::to_writer(&mut bytes, &record).map_err(LogError::Unwritable)?;
+            bytes.push(b'\n');
         }
-        self.file
-            .append(&bytes)
-            .map_err(|error| broken(&self.key, error))?;
-        self.length += bytes.len() as u64;
-        if self.length - self.durable_length <= LOG_TAIL_BYTES {
-            self.tail.extend_from_slice(&bytes);
-        } else {
-            self.tail = Vec::new();
-        }
-        self.received = next + fresh.len() as u64;
+        self.keep(&bytes, fresh.len() as u64)?;
         Ok(self.receipt())
     }
 
-    /// Whether the stored records from `from` on are these.
+    /// Whether the records received from `from` on are these.
     fn has(&self, from: u64, records: &[NewLogRecord]) -> Result<bool, LogError> {
         let mut stream = LogStream::new(&self.root, self.key.clone(), from);
         let mut wanted = records.iter();
         while wanted.len() > 0 {
             let Some(chunk) = stream.next_blocking()? else {
-                return Ok(false);
+                break;
             };
             let lines = chunk.split_inclusive(|byte| *byte == b'\n');
             for (line, wanted) in lines.zip(&mut wanted) {
@@ -128,7 +143,72 @@ impl JobLog {
                 }
             }
         }
-        Ok(true)
+        let next = from + (records.len() - wanted.len()) as u64;
+        let waiting = self.waiting().split_inclusive(|byte| *byte == b'\n');
+        let mut waiting = waiting
+            .filter_map(decode)
+            .skip_while(|record| record.n < next);
+        Ok(wanted.all(|wanted| waiting.next().is_some_and(|kept| kept.record == *wanted)))
+    }
+
+    /// Takes whole lines: into the file, or while the disk is full into memory as far as a commit can carry them.
+    fn keep(&mut self, bytes: &[u8], records: u64) -> Result<(), LogError> {
+        let reach = Reach {
+            records: self.received.records + records,
+            bytes: self.received.bytes + bytes.len() as u64,
+        };
+        match self.write_waiting().and_then(|()| self.write(bytes)) {
+            Ok(()) => self.written = reach,
+            Err(error) if error.is_full() => {
+                if reach.bytes - self.durable.bytes > LOG_TAIL_BYTES {
+                    // What is in the file needs no memory once it is durable.
+                    self.sync_written()?;
+                }
+                if reach.bytes - self.durable.bytes > LOG_TAIL_BYTES {
+                    return Err(self.broken(error));
+                }
+            }
+            Err(error) => return Err(self.broken(error)),
+        }
+        if reach.bytes - self.durable.bytes <= LOG_TAIL_BYTES {
+            self.tail.extend_from_slice(bytes);
+        } else {
+            self.tail = Vec::new();
+        }
+        self.received = reach;
+        Ok(())
+    }
+
+    /// What was received and is not in the file.
+    fn waiting(&self) -> &[u8] {
+        let written = usize::try_from(self.written.bytes - self.durable.bytes);
+        match written {
+            Ok(written) if self.written != self.received => {
+                self.tail.get(written..).unwrap_or_default()
+            }
+            Ok(_) | Err(_) => &[],
+        }
+    }
+
+    fn write_waiting(&mut self) -> Result<(), DiskError> {
+        if self.written != self.received {
+            let waiting = self.waiting().to_vec();
+            self.write(&waiting)?;
+            self.written = self.received;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.writer()?.append(bytes).map(drop)
+    }
+
+    fn writer(&mut self) -> Result<&mut AppendFile, DiskError> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => AppendFile::open(&self.root, &self.key)?,
+        };
+        Ok(self.file.insert(file))
     }
 
     pub(crate) fn is_durable(&self) -> bool {
@@ -137,55 +217,95 @@ impl JobLog {
 
     /// A commit holds everything up to record `records`.
     pub(crate) fn committed(&mut self, records: u64) {
-        if records == self.received {
+        if records == self.received.records {
+            self.is_sealed = true;
+            self.written = self.received;
             self.durable = self.received;
-            self.durable_length = self.length;
             self.tail = Vec::new();
         }
     }
 
+    /// Makes everything durable for which there is room.
     pub(crate) fn sync(&mut self) -> Result<(), LogError> {
         if self.is_durable() {
             return Ok(());
         }
-        if let Some(error) = &self.failed {
-            return Err(broken(&self.key, error.clone()));
+        match self.write_waiting() {
+            Ok(()) => {}
+            Err(error) if error.is_full() => {}
+            Err(error) => return Err(self.broken(error)),
         }
-        if let Err(error) = self.file.sync() {
+        self.sync_written()
+    }
+
+    fn sync_written(&mut self) -> Result<(), LogError> {
+        if let Some(error) = &self.failed {
+            return Err(self.broken(error.clone()));
+        }
+        if self.durable == self.written {
+            return Ok(());
+        }
+        let synced = self.writer().and_then(AppendFile::sync);
+        if let Err(error) = synced {
             self.alarm.watch(&error);
             self.failed = Some(error.clone());
-            return Err(broken(&self.key, error));
+            return Err(self.broken(error));
         }
-        self.durable = self.received;
-        self.durable_length = self.length;
-        self.tail = Vec::new();
+        self.tail = self.waiting().to_vec();
+        self.durable = self.written;
         Ok(())
     }
 
     /// The end that is not durable, to ride inside a commit; a long one is synced instead.
     pub(crate) fn tail_for_commit(&mut self) -> Result<Vec<Append>, LogError> {
-        if self.length - self.durable_length > LOG_TAIL_BYTES {
+        if self.received.bytes - self.durable.bytes > LOG_TAIL_BYTES {
             self.sync()?;
         }
-        if self.length == self.durable_length {
+        if self.is_durable() {
             return Ok(Vec::new());
         }
         let bytes = Bytes::copy_from_slice(&self.tail);
         Ok(vec![Append {
             ledger: self.key.clone(),
-            at: self.durable_length,
+            at: self.durable.bytes,
             bytes,
         }])
     }
-}
 
-/// A record as its line. Records consist of texts and numbers, which JSON can always hold.
-fn encode(record: &LogRecord) -> Vec<u8> {
-    let mut line = serde_json::to_vec(record).unwrap_or_default();
-    line.push(b'\n');
-    line
-}
+    /// Whether somebody removed or cut the file, so that the end of the log has no place to go to.
+    pub(crate) fn is_lost(&self) -> Result<bool, LogError> {
+        let file = AppendReader::open(&self.root, &self.key);
+        let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
+        match length {
+            Ok(length) => Ok(length < self.durable.bytes),
+            Err(error) => Err(LogError::Read(ReadError::File {
+                path: self.key.to_string(),
+                source: std::io::Error::other(error),
+            })),
+        }
+    }
 
-fn broken(key: &Key, error: DiskError) -> LogError {
-    LogError::Write(WriteError::new(key, error))
+    /// Goes on after the whole lines that are left, with a word on what is lost: a job must be able to end without its
+    /// log.
+    pub(crate) fn begin_anew(&mut self, now: Timestamp) -> Result<(), LogError> {
+        let lost = self.received.records;
+        *self = Self::open(&self.root, self.key.clone(), self.alarm.clone())?;
+        let next = self.received.records;
+        tracing::error!(key = %self.key, from = next, to = lost, "records of a log are lost: its file was removed or cut while the job ran");
+        let text = format!(
+            "log records {next} to {} are lost: the file of this log was removed or cut while the job ran",
+            lost.saturating_sub(1)
+        );
+        let word = NewLogRecord {
+            at: now,
+            step: None,
+            stream: Stream::Runner,
+            text,
+        };
+        self.append(next, &[word]).map(drop)
+    }
+
+    fn broken(&self, error: DiskError) -> LogError {
+        LogError::Write(WriteError::new(&self.key, error))
+    }
 }

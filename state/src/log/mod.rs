@@ -1,7 +1,8 @@
 //! Job logs: numbered records, appended while a job runs, read by the same code live and afterwards.
 //!
 //! An append is written at once and synced within a second; the answer says how far both have come. The end of a log
-//! that is not synced when its job completes rides inside the completing commit.
+//! that is not synced when its job completes rides inside the completing commit. So a job can end on a full disk: a
+//! little of its log is kept in memory and is read once there is room, and the journal has room for the commit.
 
 mod job_log;
 mod stream;
@@ -18,7 +19,8 @@ use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
 use crate::alarm::Alarm;
-use crate::error::{ReadError, WriteError};
+use crate::error::{Interrupted, ReadError, WriteError};
+use crate::files::blocking;
 use crate::layout::Layout;
 use crate::limits::LOG_SYNC;
 use crate::log::job_log::JobLog;
@@ -86,12 +88,21 @@ pub enum LogError {
         /// Its number.
         n: u64,
     },
+    /// A record cannot be written as JSON, which is a defect.
+    #[error("a log record cannot be written as JSON")]
+    Unwritable(#[source] serde_json::Error),
     /// The file, when reading.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The file, when writing.
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+impl From<Interrupted> for LogError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Write(interrupted.into())
+    }
 }
 
 /// The logs of all jobs. Cheap to clone.
@@ -138,16 +149,14 @@ impl Logs {
         records: Vec<NewLogRecord>,
     ) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
-        let appended = tokio::task::spawn_blocking(move || {
+        let appended = blocking(move || {
             let receipt = logs.with(job, |log| log.append(from, &records))?;
             if let Some(sender) = lock(&logs.shared.growth).get(&job) {
                 sender.send_replace(receipt.received);
             }
-            Ok((receipt, receipt.durable < receipt.received))
+            Ok::<_, LogError>((receipt, receipt.durable < receipt.received))
         });
-        let (receipt, dirty) = appended
-            .await
-            .unwrap_or(Err(LogError::Write(WriteError::Interrupted)))?;
+        let (receipt, dirty) = appended.await?;
         if dirty {
             self.shared.dirty.notify_one();
         }
@@ -157,9 +166,7 @@ impl Logs {
     /// How far the log of an unfinished job has come.
     pub async fn receipt(&self, job: JobId) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
-        let read = tokio::task::spawn_blocking(move || logs.with(job, |log| Ok(log.receipt())));
-        read.await
-            .unwrap_or(Err(LogError::Write(WriteError::Interrupted)))
+        blocking(move || logs.with(job, |log| Ok(log.receipt()))).await
     }
 
     /// How many records the log of a job has, whether the job runs or is over.
@@ -192,15 +199,17 @@ impl Logs {
             self.shared.dirty.notified().await;
             tokio::time::sleep(LOG_SYNC).await;
             let logs = self.clone();
-            let synced = tokio::task::spawn_blocking(move || logs.sync()).await;
-            if let Ok(Err(error)) = synced {
-                tracing::error!(%error, "a log cannot be synced");
+            match blocking(move || logs.sync()).await {
+                Ok(true) => {}
+                Ok(false) => self.shared.dirty.notify_one(),
+                Err(error) => tracing::error!(%error, "a log cannot be synced"),
             }
         }
     }
 
-    /// Syncs every log, and lets go of those whose jobs are over.
-    fn sync(&self) -> Result<(), LogError> {
+    /// Syncs every log, and lets go of those whose jobs are over. False while the disk has no room for all of them.
+    pub(crate) fn sync(&self) -> Result<bool, LogError> {
+        let mut has_room = true;
         let slots: Vec<_> = lock(&self.shared.open)
             .iter()
             .map(|(job, slot)| (*job, slot.clone()))
@@ -208,6 +217,7 @@ impl Logs {
         for (job, slot) in slots {
             if let Some(log) = &mut *lock(&slot) {
                 log.sync()?;
+                has_room &= log.is_durable();
             }
             drop(slot);
             if self
@@ -218,18 +228,28 @@ impl Logs {
                 self.close(job);
             }
         }
-        Ok(())
+        Ok(has_room)
     }
 
-    /// What a completion needs: that the log has all of its records, and the end that is not durable yet.
-    fn seal(&self, job: JobId, records: u64) -> Result<Vec<Append>, LogError> {
+    /// What a completion needs: that the log has all of its records, and the end that is not durable yet. Answers with
+    /// the number of records there are, which is another when the file was lost.
+    fn seal(
+        &self,
+        job: JobId,
+        records: u64,
+        now: Timestamp,
+    ) -> Result<(u64, Vec<Append>), LogError> {
         self.with(job, |log| {
             let next = log.receipt().received;
-            if next == records {
-                log.tail_for_commit()
-            } else {
-                Err(LogError::Mismatch { next })
+            if next != records {
+                return Err(LogError::Mismatch { next });
             }
+            let mut tail = log.tail_for_commit()?;
+            if log.is_lost()? {
+                log.begin_anew(now)?;
+                tail = log.tail_for_commit()?;
+            }
+            Ok((log.receipt().received, tail))
         })
     }
 
@@ -302,16 +322,16 @@ impl State {
     /// Completes a job, its log's unsynced end included in the same commit.
     pub async fn complete(
         &self,
-        complete: Complete,
+        mut complete: Complete,
     ) -> Result<<Complete as Command>::Answer, CompleteError> {
         let (job, records, logs) = (complete.job, complete.log_records, self.logs().clone());
-        let tail = if records == 0 && logs.records(job).await? == 0 {
-            // There is no log, and none is made only to be empty.
-            Vec::new()
-        } else {
-            let sealed = tokio::task::spawn_blocking(move || logs.seal(job, records)).await;
-            sealed.unwrap_or(Err(LogError::Write(WriteError::Interrupted)))?
-        };
+        let mut tail = Vec::new();
+        // Where there is no log, none is made only to be empty.
+        if records > 0 || logs.records(job).await? > 0 {
+            let now = self.now();
+            (complete.log_records, tail) = blocking(move || logs.seal(job, records, now)).await?;
+        }
+        let records = complete.log_records;
         let answer = self.submit_with(complete, tail).await?;
         self.logs().close_sealed(job, records);
         Ok(answer)

@@ -6,8 +6,9 @@ use model::decide::Dispatch;
 use model::{Inputs, JobId};
 use workflow::InputValue;
 
-use super::fixture::{Folder, completion, line, picture};
-use crate::{JobFilter, Layout};
+use super::fixture::{Folder, WORKFLOW, completion, line, picture};
+use crate::JobFilter;
+use crate::layout::Layout;
 
 #[tokio::test]
 async fn submitters_at_the_same_time_each_get_their_own_answer() {
@@ -141,14 +142,7 @@ async fn a_history_that_was_cut_short_stops_nobody() {
     opened.complete(lost).await;
     let job = opened.running_job(fleet, "build").await;
     opened.close();
-    let head = super::fixture::scan_name("build");
-    let history = Layout::history(
-        &model::ScanKey {
-            workflow: fleet.workflow,
-            scan: head,
-        },
-        0,
-    );
+    let history = Layout::history(&fleet.scan("build"), 0);
     std::fs::remove_file(folder.root().join(history.as_str())).unwrap();
 
     let opened = folder.open().await;
@@ -167,10 +161,7 @@ async fn a_head_that_was_damaged_does_not_write_over_its_history() {
     let first = opened.running_job(fleet, "build").await;
     opened.complete(first).await;
     opened.close();
-    let scan = model::ScanKey {
-        workflow: fleet.workflow,
-        scan: super::fixture::scan_name("build"),
-    };
+    let scan = fleet.scan("build");
     let head = folder.root().join(Layout::head(&scan).as_str());
     let text = std::fs::read_to_string(&head).unwrap();
     std::fs::write(&head, text.replace("\"succeeded\": 1", "\"succeeded\": 7")).unwrap();
@@ -182,11 +173,52 @@ async fn a_head_that_was_damaged_does_not_write_over_its_history() {
     let page = opened.state.jobs(&filter("build"), None, 10).await.unwrap();
     let listed: Vec<_> = page.jobs.iter().map(|job| job.id).collect();
     assert_eq!(listed, [second, first]);
-    assert_eq!(
-        opened.head(fleet, "build").totals.succeeded,
-        1,
-        "counters begin again"
-    );
+    let head = opened.head(fleet, "build");
+    assert_eq!(head.totals.succeeded, 2, "the history is counted");
+    assert_eq!(head.successes.len(), 1, "what no line says begins again");
+}
+
+#[tokio::test]
+async fn a_workflow_whose_record_is_lost_does_not_write_over_its_revisions() {
+    let changed = |number: u32| format!("{WORKFLOW}# {number}\n");
+    for lost in [&["workflow"][..], &["workflow", "second revision"]] {
+        for is_removed in [true, false] {
+            let (mut folder, opened, fleet) = Folder::prepared().await;
+            opened.activate("main", &changed(2)).await;
+            let record = opened.workflow(fleet);
+            opened.close();
+            let mut paths = vec![Layout::workflow(fleet.workflow)];
+            paths.extend(
+                lost.contains(&"second revision")
+                    .then(|| Layout::revision(fleet.workflow, &record.revision)),
+            );
+            for path in paths {
+                let path = folder.root().join(path.as_str());
+                if is_removed {
+                    std::fs::remove_file(path).unwrap();
+                } else {
+                    std::fs::write(path, "{}").unwrap();
+                }
+            }
+            std::fs::remove_dir_all(folder.root().join("index")).unwrap();
+            let before = folder.walk();
+
+            let opened = folder.open().await;
+            let restored = opened.workflow(fleet);
+            assert_eq!(restored.revision.number, 2);
+            if lost == ["workflow"] {
+                assert_eq!(restored, record);
+            }
+            opened.activate("main", &changed(3)).await;
+            assert_eq!(opened.workflow(fleet).revision.number, 3);
+            opened.close();
+            let revisions = |files: &BTreeMap<String, u32>| {
+                let files = files.keys().filter(|file| file.ends_with("workflow.yaml"));
+                files.count()
+            };
+            assert_eq!(revisions(&folder.walk()), revisions(&before) + 1);
+        }
+    }
 }
 
 fn filter(scan: &str) -> JobFilter {

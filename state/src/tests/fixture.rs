@@ -12,12 +12,11 @@ use model::decide::{
 };
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, RunnerId, ScanHead, ScanKey, SourceName, Step,
-    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
+    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, WorkflowRecord, World,
 };
 use tempfile::TempDir;
-use workflow::{ScanName, TemplatePolicy};
+use workflow::{ScanName, TemplatePolicy, sha256};
 
-use crate::files::digest;
 use crate::{Closing, NewLogRecord, OpenError, Options, State, Stream};
 
 /// 2026-11-20T12:00:00Z.
@@ -177,6 +176,16 @@ pub(crate) struct Fleet {
     pub(crate) runner: RunnerId,
 }
 
+impl Fleet {
+    /// Names a scan of the workflow.
+    pub(crate) fn scan(self, name: &str) -> ScanKey {
+        ScanKey {
+            workflow: self.workflow,
+            scan: scan_name(name),
+        }
+    }
+}
+
 /// An open state and its end.
 pub(crate) struct Opened {
     pub(crate) state: State,
@@ -210,7 +219,7 @@ impl Opened {
             file,
             commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
             text: text.into(),
-            sha256: digest(text.as_bytes()),
+            sha256: sha256(text.as_bytes()),
             definition: Arc::new(definition),
         };
         self.state.submit(activate).await.unwrap();
@@ -283,11 +292,13 @@ impl Opened {
             .unwrap();
     }
 
+    pub(crate) fn workflow(&self, fleet: Fleet) -> Arc<WorkflowRecord> {
+        self.state
+            .read(|world| world.workflow_record(fleet.workflow).unwrap().clone())
+    }
+
     pub(crate) fn head(&self, fleet: Fleet, scan: &str) -> Arc<ScanHead> {
-        let scan = ScanKey {
-            workflow: fleet.workflow,
-            scan: scan_name(scan),
-        };
+        let scan = fleet.scan(scan);
         self.state.read(|world| world.head(&scan).unwrap().clone())
     }
 }

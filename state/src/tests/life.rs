@@ -9,8 +9,8 @@ use store::Key;
 use workflow::InputValue;
 
 use super::fixture::{Folder, WORKFLOW, picture, token};
-use crate::files::digest;
-use crate::{Layout, OpenError, Stored, SubmitError};
+use crate::layout::Layout;
+use crate::{OpenError, Stored, SubmitError};
 
 #[tokio::test]
 async fn a_state_that_is_opened_again_is_the_same() {
@@ -62,13 +62,20 @@ async fn a_job_lives_from_dispatch_to_its_history() {
         content_digest,
     };
     opened.state.submit(store).await.unwrap();
-    let (_, length) = opened
-        .state
-        .objects()
-        .open(&Layout::artifact(id, "report"))
-        .unwrap()
-        .unwrap();
-    assert_eq!(length, 3);
+    let stored = opened.state.open_artifact(id, "report").await.unwrap();
+    let stored = stored.unwrap();
+    assert_eq!(stored.size(), 3);
+    let (stored, piece) = stored.read(1, 2).await.unwrap();
+    assert_eq!(piece, "ip");
+    assert!(stored.read(2, 2).await.is_err(), "there are three bytes");
+    assert!(
+        opened
+            .state
+            .open_artifact(id, "other")
+            .await
+            .unwrap()
+            .is_none()
+    );
 
     let job = opened.complete(id).await;
     assert_eq!(job.state.name(), "succeeded");
@@ -84,17 +91,10 @@ async fn a_job_lives_from_dispatch_to_its_history() {
     let history = std::fs::read_to_string(
         folder
             .root()
-            .join(Layout::history(&scan(fleet), 0).as_str()),
+            .join(Layout::history(&fleet.scan("build"), 0).as_str()),
     )
     .unwrap();
     assert!(history.contains(&id.to_string()) && history.lines().count() == 1);
-}
-
-fn scan(fleet: super::fixture::Fleet) -> model::ScanKey {
-    model::ScanKey {
-        workflow: fleet.workflow,
-        scan: super::fixture::scan_name("build"),
-    }
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn an_upload_that_is_dropped_leaves_nothing() {
         upload.received(),
         Stored {
             size: 4,
-            sha256: digest(b"half")
+            sha256: workflow::sha256(b"half")
         }
     );
     drop(upload);

@@ -1,13 +1,18 @@
 //! Lists over live and finished jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::decide::{Cancel, Claim, Command};
 use model::{Actor, JobId};
 
 use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
+use crate::history::{HistoryCursor, Look, Wanted};
 use crate::jobs::Listing;
-use crate::{JobFilter, Layout, State};
+use crate::layout::Layout;
+use crate::reader::StoreReader;
+use crate::{JobFilter, State};
 
 /// 300 jobs of both scans with how they stand: most succeed or are cancelled, out of order; some run and some wait.
 async fn many_jobs(
@@ -93,13 +98,13 @@ async fn together<T: Send + 'static>(
 }
 
 async fn all_pages(opened: &Opened, filter: &JobFilter, limit: usize) -> Vec<JobId> {
-    let mut listed = Vec::new();
+    let (mut listed, mut before) = (Vec::new(), None);
     loop {
-        let before = listed.last().copied();
         let page = opened.state.jobs(filter, before, limit).await.unwrap();
-        assert!(page.jobs.len() <= limit && (page.jobs.len() == limit || !page.more));
+        assert!(page.jobs.len() <= limit && (page.jobs.len() == limit || page.next.is_none()));
         listed.extend(page.jobs.iter().map(|job| job.id));
-        if !page.more {
+        before = page.next;
+        if before.is_none() {
             return listed;
         }
     }
@@ -148,10 +153,12 @@ async fn a_job_that_ends_while_it_is_listed_is_listed_once() {
     opened.complete(done).await;
     let ending = opened.running_job(fleet, "build").await;
     let filter = JobFilter::default();
-    let listing = opened.state.read(|world| Listing::of(world, &filter, None));
+    let listing = opened
+        .state
+        .read(|world| Listing::of(world, &filter, None, 10));
     opened.complete(ending).await;
     let page = listing
-        .page(opened.state.reader(), &filter, None, 10)
+        .page(opened.state.reader(), &Arc::default(), &filter, None, 10, 1)
         .await
         .unwrap();
     let listed: Vec<_> = page
@@ -199,10 +206,7 @@ async fn histories_go_on_over_pages() {
     let jobs = BTreeSet::from_iter(made);
     opened.close();
     // Three pages as a long history would have them, of ten lines each.
-    let scan = model::ScanKey {
-        workflow: fleet.workflow,
-        scan: scan_name("build"),
-    };
+    let scan = fleet.scan("build");
     let path = |page| folder.root().join(Layout::history(&scan, page).as_str());
     let text = std::fs::read_to_string(path(0)).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -214,16 +218,16 @@ async fn histories_go_on_over_pages() {
     let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
     head.history = model::Tail { page: 3, bytes: 0 };
     let cursor = |before| {
-        let wanted = crate::history::Wanted {
+        let wanted = Wanted {
             before,
             state: None,
         };
-        crate::history::HistoryCursor::new(opened.state.reader().clone(), &head, wanted)
+        HistoryCursor::new(opened.state.reader().clone(), Arc::default(), &head, wanted)
     };
     for before in [None, jobs.iter().nth(15).copied()] {
         let mut cursor = cursor(before);
         let mut read = Vec::new();
-        while let Some(job) = cursor.newest().await.unwrap() {
+        while let Look::Job(job) = cursor.newest(&mut 3).await.unwrap() {
             cursor.pop();
             read.push(job);
         }
@@ -235,4 +239,133 @@ async fn histories_go_on_over_pages() {
             .collect();
         assert_eq!(read, expected);
     }
+}
+
+/// Counts the files that are read.
+#[derive(Clone)]
+struct Counting<R>(R, Arc<AtomicUsize>);
+
+impl<R: store::Reader> store::Reader for Counting<R> {
+    async fn get(&self, key: &store::Key) -> Result<Option<bytes::Bytes>, store::ReadError> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.get(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &store::Prefix,
+        before: Option<&store::Key>,
+        limit: usize,
+    ) -> Result<store::Page, store::ReadError> {
+        self.0.list(prefix, before, limit).await
+    }
+
+    async fn settled(&self) -> Result<(), store::ReadError> {
+        self.0.settled().await
+    }
+
+    fn watch(&self, from: store::Seq) -> Result<store::Changes, store::Compacted> {
+        self.0.watch(from)
+    }
+}
+
+#[tokio::test]
+async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
+    const PAGES: u64 = 10;
+    const IN_VAIN: usize = 3;
+    let (_folder, opened, fleet) = Folder::prepared().await;
+    let failing = opened.running_job(fleet, "build").await;
+    let failed = model::decide::Complete {
+        steps: Vec::new(),
+        failure: Some(model::decide::Failure::Setup("no room".to_owned())),
+        ..completion(failing, 0)
+    };
+    opened.state.complete(failed).await.unwrap();
+    let newest = opened.running_job(fleet, "build").await;
+    opened.complete(newest).await;
+    // A long history whose oldest page alone has the failure.
+    let line = |id: JobId, state: &str| {
+        let at = id.moment();
+        format!(
+            "{{\"id\":\"{id}\",\"state\":\"{state}\",\"finished_at\":\"{}\"}}\n",
+            at.to_rfc3339()
+        )
+    };
+    let memory = store::memory::MemoryStore::new();
+    let mut engine = memory.engine();
+    let (epoch, _) = store::Engine::open(&mut engine, &mut |_, _| {})
+        .await
+        .unwrap();
+    let mut batch = store::Batch::new(epoch);
+    let scan = fleet.scan("build");
+    for page in 0..PAGES {
+        let text = if page == 0 {
+            line(failing, "failed")
+        } else {
+            line(newest, "succeeded")
+        };
+        let put = store::Put {
+            bytes: text.into(),
+            live: false,
+        };
+        batch.puts.insert(Layout::history(&scan, page), put);
+    }
+    let record = opened
+        .state
+        .reader()
+        .get(&Layout::job(failing))
+        .await
+        .unwrap()
+        .unwrap();
+    let put = store::Put {
+        bytes: record,
+        live: false,
+    };
+    batch.puts.insert(Layout::job(failing), put);
+    store::Engine::commit(&mut engine, batch).await.unwrap();
+    let reads = Arc::new(AtomicUsize::new(0));
+    let reader = StoreReader::new(Counting(store::Engine::reader(&engine), reads.clone()));
+    let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
+    head.history = model::Tail {
+        page: PAGES,
+        bytes: 0,
+    };
+    let mut world = opened.state.read(model::World::clone);
+    world.apply(&model::Change::Head(Arc::new(head)));
+
+    let index = Arc::default();
+    let list = async |state: &str, before| {
+        let filter = JobFilter {
+            state: Some(state.to_owned()),
+            ..JobFilter::default()
+        };
+        reads.store(0, Ordering::SeqCst);
+        let page = Listing::of(&world, &filter, before, 5)
+            .page(&reader, &index, &filter, before, 5, IN_VAIN)
+            .await
+            .unwrap();
+        let jobs: Vec<JobId> = page.jobs.iter().map(|job| job.id).collect();
+        (jobs, page.next, reads.load(Ordering::SeqCst))
+    };
+    let (mut listed, mut before, mut asked) = (Vec::new(), None, 0);
+    loop {
+        let (jobs, next, read) = list("failed", before).await;
+        assert!(read <= IN_VAIN + 2, "{read} files for {} jobs", jobs.len());
+        listed.extend(jobs);
+        asked += 1;
+        before = next;
+        if next.is_none() {
+            break;
+        }
+    }
+    assert_eq!((listed, asked), (vec![failing], 4));
+    let (jobs, next, read) = list("failed", None).await;
+    assert_eq!((jobs, next), (vec![failing], None));
+    assert_eq!(read, 2, "pages without a failure are remembered as such");
+    let none = list("cancelled", None).await;
+    assert_eq!(
+        none,
+        (Vec::new(), None, 0),
+        "the head knows that there is none"
+    );
 }

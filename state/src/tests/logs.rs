@@ -6,7 +6,8 @@ use std::time::Duration;
 use model::JobId;
 
 use super::fixture::{Fleet, Folder, Opened, completion, line};
-use crate::{CompleteError, Layout, LogError, LogReceipt, LogRecord, NewLogRecord};
+use crate::layout::Layout;
+use crate::{CompleteError, LogError, LogReceipt, LogRecord, NewLogRecord};
 
 async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {
     let (folder, opened, fleet) = Folder::prepared().await;
@@ -325,4 +326,77 @@ async fn a_log_that_was_completed_needs_no_further_sync() {
         .unwrap();
     opened.state.complete(completion(job, 2)).await.unwrap();
     assert!(!opened.state.logs().is_open(job));
+}
+
+/// As good as a full disk: it takes no byte and reads as empty.
+fn fill_the_disk(folder: &Folder, job: JobId) -> std::path::PathBuf {
+    let path = folder.root().join(Layout::log(job).as_str());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn a_job_ends_on_a_full_disk_with_all_of_its_log() {
+    let (mut folder, opened, _, job) = a_running_job().await;
+    let path = fill_the_disk(&folder, job);
+    let logs = opened.state.logs();
+    let receipt = logs.append(job, 0, lines(0..2)).await.unwrap();
+    assert_eq!((receipt.received, receipt.durable), (2, 0));
+    assert_eq!(logs.append(job, 1, lines(1..4)).await.unwrap().received, 4);
+    assert!(matches!(
+        logs.append(job, 3, vec![line("other")]).await,
+        Err(LogError::Mismatch { next: 4 })
+    ));
+    let long = line("x".repeat(usize::try_from(crate::limits::LOG_TAIL_BYTES).unwrap()));
+    assert!(matches!(
+        logs.append(job, 4, vec![long]).await,
+        Err(LogError::Write(crate::WriteError::DiskFull))
+    ));
+    let ended = opened.state.complete(completion(job, 4)).await.unwrap();
+    assert_eq!(ended.state.name(), "succeeded");
+    assert!(!logs.is_open(job), "a commit holds what waited");
+
+    std::fs::remove_file(path).unwrap();
+    opened.close();
+    let opened = folder.open().await;
+    assert_eq!(
+        texts(&read(&opened, job, 0).await),
+        ["line 0", "line 1", "line 2", "line 3"]
+    );
+}
+
+#[tokio::test]
+async fn a_job_whose_log_was_removed_or_cut_ends_and_its_log_says_so() {
+    let (mut folder, opened, fleet, _) = a_running_job().await;
+    let mut jobs = Vec::new();
+    for left in [None, Some(0), Some(2)] {
+        let job = opened.running_job(fleet, "build").await;
+        let logs = opened.state.logs();
+        logs.append(job, 0, lines(0..5)).await.unwrap();
+        logs.sync().unwrap();
+        logs.append(job, 5, lines(5..7)).await.unwrap();
+        let path = folder.root().join(Layout::log(job).as_str());
+        match left {
+            None => std::fs::remove_file(&path).unwrap(),
+            Some(records) => {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let whole: String = text.split_inclusive('\n').take(records).collect();
+                // Half a record is left behind the whole ones.
+                std::fs::write(&path, whole + "{\"n\":").unwrap();
+            }
+        }
+        let ended = opened.state.complete(completion(job, 7)).await.unwrap();
+        let kept = left.unwrap_or(0);
+        assert_eq!(ended.state.run().unwrap().log_records, kept as u64 + 1);
+        jobs.push((job, kept));
+    }
+    opened.close();
+    let opened = folder.open().await;
+    for (job, kept) in jobs {
+        let texts = texts(&read(&opened, job, 0).await);
+        assert_eq!(texts.len(), kept + 1);
+        let word = format!("log records {kept} to 6 are lost");
+        assert!(texts[kept].starts_with(&word), "{texts:?}");
+    }
 }

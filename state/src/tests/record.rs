@@ -1,7 +1,7 @@
 //! How a record looks on disk. A change here is a change of the format: old records must go on being read.
 
 use super::fixture::{Folder, completion, line};
-use crate::Layout;
+use crate::layout::Layout;
 
 #[tokio::test]
 async fn the_records_of_a_job_are_written_as_ever() {
@@ -19,10 +19,7 @@ async fn the_records_of_a_job_are_written_as_ever() {
     let text = |key: store::Key| std::fs::read_to_string(folder.root().join(key.as_str())).unwrap();
     assert_eq!(text(Layout::job(job)), include_str!("record/job.json"));
     assert_eq!(text(Layout::log(job)), include_str!("record/log.jsonl"));
-    let scan = model::ScanKey {
-        workflow: fleet.workflow,
-        scan: super::fixture::scan_name("build"),
-    };
+    let scan = fleet.scan("build");
     assert_eq!(text(Layout::head(&scan)), include_str!("record/head.json"));
     assert_eq!(
         text(Layout::history(&scan, 0)),

@@ -1,12 +1,16 @@
 //! Starting jobs by hand: inputs, refusals, repeats.
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::decide::{Dispatch, Refusal, Retire, check_dispatch};
-use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP};
+use crate::decide::{Cancel, Dispatch, Refusal, Retire, check_dispatch};
+use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::testing::{House, NIGHTLY, key};
-use crate::{IdempotencyKey, Inputs, JobId, JobState, TokenId, Trigger, WorkflowId};
+use crate::{
+    Actor, Change, IdempotencyKey, Inputs, Job, JobId, JobState, TokenId, Trigger, WorkflowId,
+};
 
 fn with_key(house: &House, workflow: WorkflowId, key: &str, body: &str) -> Dispatch {
     let token = TokenId::from_uuid(uuid::Uuid::nil());
@@ -164,4 +168,48 @@ fn ids_rise_while_the_clock_steps_back() {
         latest = job;
         house.pass(TimeDelta::seconds(-7));
     }
+}
+
+#[test]
+fn one_scan_and_all_scans_together_have_a_bounded_number_of_jobs() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let first = house.dispatch(workflow, "probe", json!({})).unwrap();
+    let record = Job::clone(house.world.job(first).unwrap());
+    // The bounds are of the world, however its jobs came about.
+    let fill = |house: &mut House, workflow: WorkflowId, until: usize| {
+        while house.world.unfinished_jobs() < until {
+            let id = JobId::next(house.world.latest_job(), house.now, &mut house.entropy);
+            let mut job = Job {
+                id,
+                ..record.clone()
+            };
+            job.workflow.id = workflow;
+            house.world.apply(&Change::Job(Arc::new(job)));
+        }
+    };
+    fill(&mut house, workflow, SCHEDULED_JOBS_PER_SCAN - 1);
+    let last = house.dispatch(workflow, "probe", json!({})).unwrap();
+    let refusal = house.dispatch(workflow, "probe", json!({}));
+    let Err(Refusal::TooManyJobs { jobs, .. }) = refusal else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(jobs, SCHEDULED_JOBS_PER_SCAN);
+    house
+        .dispatch(workflow, "strict", json!({"target": "x"}))
+        .unwrap();
+    let actor = Actor::Daemon;
+    house.run(Cancel { job: last, actor }).unwrap();
+    house.dispatch(workflow, "probe", json!({})).unwrap();
+
+    let elsewhere = WorkflowId::from_uuid(uuid::Uuid::nil());
+    fill(&mut house, elsewhere, UNFINISHED_JOBS);
+    let refusal = house.dispatch(workflow, "strict", json!({"target": "x"}));
+    assert!(matches!(
+        refusal,
+        Err(Refusal::TooManyJobs {
+            jobs: UNFINISHED_JOBS,
+            ..
+        })
+    ));
 }

@@ -261,10 +261,7 @@ impl Story {
     fn note_job(&mut self, job: &Job) {
         let order = self.house.order;
         let before = self.jobs.insert(job.id, job.clone());
-        let past = self.past.entry(ScanKey {
-            workflow: job.workflow.id,
-            scan: job.scan.clone(),
-        });
+        let past = self.past.entry(job.scan_key());
         let past = past.or_default();
         if let Some(before) = &before {
             assert!(

@@ -1,10 +1,13 @@
 //! Personal access tokens: none is stronger than the one it was made with.
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
 
 use crate::decide::{CreateToken, InitialToken, Refusal};
+use crate::limits::TOKENS;
 use crate::testing::House;
-use crate::{Change, Scope, Scopes};
+use crate::{Change, Scope, Scopes, Token, TokenHash, TokenId};
 
 fn create(scopes: &[Scope]) -> CreateToken {
     CreateToken {
@@ -81,4 +84,21 @@ fn the_first_token_is_made_once_and_its_secret_goes_to_the_operator() {
 
     let (changes, ()) = house.changes(InitialToken).unwrap();
     assert!(changes.is_empty());
+}
+
+#[test]
+fn the_number_of_tokens_is_bounded() {
+    let mut house = House::new();
+    let first = house.run(create(&[Scope::JobRead])).unwrap().token;
+    for number in 2..TOKENS {
+        let token = Token {
+            id: TokenId::random(&mut house.entropy),
+            hash: TokenHash::of(&number.to_string()),
+            ..Token::clone(&first)
+        };
+        house.world.apply(&Change::Token(Arc::new(token)));
+    }
+    house.run(create(&[Scope::JobRead])).unwrap();
+    let refusal = house.run(create(&[Scope::JobRead])).unwrap_err();
+    assert_eq!(refusal, Refusal::TooManyTokens { tokens: TOKENS });
 }

@@ -97,7 +97,10 @@ fn numbers_go_on_and_jobs_stay_while_the_newest_revision_cannot_be_read() {
     assert!(!house.world.is_orphan(house.world.job(job).unwrap()));
     let runner = house.runner("first", &[]);
     let refusal = house.claim(job, runner);
-    assert!(matches!(refusal, Err(Refusal::NoSuchWorkflow { .. })));
+    assert_eq!(
+        refusal,
+        Err(Refusal::RevisionUnreadable { job, revision: 2 })
+    );
 
     house.push("nightly", &changed(2));
     assert_eq!(house.world.workflow(id).unwrap().record.revision.number, 3);

@@ -114,7 +114,7 @@ pub(super) fn consider(
         evaluation: Some(evaluation),
         outcome,
     };
-    changes.extend(head.note(record));
+    changes.extend(head.note(record)?);
     changes.push(Change::Head(Arc::new(head)));
     Ok(changes)
 }

@@ -83,7 +83,7 @@ fn fire(
             },
             count: missed,
         };
-        changes.extend(head.note(record(moment, cause, not_made(Reason::SlotsMissed))));
+        changes.extend(head.note(record(moment, cause, not_made(Reason::SlotsMissed)))?);
     }
     match subject.obstacle(scan.overlap) {
         // The slot stays due until that job has ended; later ones are the same one.
@@ -93,7 +93,7 @@ fn fire(
         Obstacle::Unfinished(job) => {
             for slot in wanted {
                 let outcome = not_made(Reason::Overlap { job });
-                changes.extend(head.note(record(moment, at(slot), outcome)));
+                changes.extend(head.note(record(moment, at(slot), outcome))?);
             }
         }
         Obstacle::None => {
@@ -106,12 +106,12 @@ fn fire(
                     &mut head,
                     &mut changes,
                     moment,
-                ));
+                )?);
             }
         }
         Obstacle::Replaceable(jobs) => {
             if let Some(slot) = wanted.last() {
-                let job = make(subject, scan, *slot, None, &mut head, &mut changes, moment);
+                let job = make(subject, scan, *slot, None, &mut head, &mut changes, moment)?;
                 changes.extend(replace(&jobs, job, &mut head, moment)?);
                 made = Some(job);
             }
@@ -150,14 +150,14 @@ fn make(
     head: &mut ScanHead,
     changes: &mut Vec<Change>,
     moment: &mut Moment<'_>,
-) -> JobId {
+) -> Result<JobId, Refusal> {
     let latest = before.unwrap_or_else(|| subject.past.world().latest_job());
     let id = JobId::next(latest, moment.now, moment.entropy);
     let job = subject.job(scan, id, Trigger::Cron, Reason::SlotDue { slot }, moment);
     head.latest_job = head.latest_job.max(id);
     changes.push(Change::Job(Arc::new(job)));
-    changes.extend(head.note(record(moment, at(slot), Outcome::Made { job: id })));
-    id
+    changes.extend(head.note(record(moment, at(slot), Outcome::Made { job: id }))?);
+    Ok(id)
 }
 
 const fn at(slot: Timestamp) -> Cause {

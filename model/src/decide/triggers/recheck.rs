@@ -57,7 +57,7 @@ pub(in crate::decide) fn recheck(
             reason: reason.clone(),
         },
     };
-    let mut changes = head.note(record);
+    let mut changes = head.note(record)?;
     let event = JobEvent::NoLongerWanted(End {
         at: moment.now,
         reason,

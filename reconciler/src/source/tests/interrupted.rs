@@ -14,7 +14,7 @@ async fn look_until(
     let mut version = state.subscribe();
     let stop_at = *version.borrow() + changes;
     let config = scene.config();
-    let mirror = Mirror::new(state.root().join(Layout::mirror(&config.name)));
+    let mirror = Mirror::new(mirror_folder(state.root(), &config.name));
     tokio::select! {
         // A change is published before its asker is told, so nothing more is asked for.
         biased;
@@ -118,7 +118,7 @@ async fn going_back_to_the_tip_before_a_half_applied_one_undoes_it() {
             .unwrap();
         workflow.revision.record.text.sha256.clone()
     });
-    assert_eq!(of_a, digest(&text("1")));
+    assert_eq!(of_a, workflow::sha256(text("1").as_bytes()));
     drop(state);
     closed(closing).await;
 }

@@ -1,0 +1,124 @@
+//! Workflows whose own record was damaged or removed by somebody.
+//!
+//! Their revisions are still there, and the newest one says all that the record said but whether the workflow is
+//! retired, which the next look at its source finds out. Without this the workflow's next text would be revision 1
+//! again, written over what is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use model::{
+    ProjectId, RevisionId, RevisionRecord, RevisionRef, WorkflowId, WorkflowRecord, WorkflowStatus,
+};
+
+use crate::envelope::{self, Kind};
+use crate::error::ReadError;
+use crate::files::blocking;
+use crate::layout::Layout;
+use crate::reader::StoreReader;
+
+/// The records of workflows that have revisions and are not among those `known`.
+pub(crate) async fn restored(
+    root: &Path,
+    reader: &StoreReader,
+    known: BTreeSet<WorkflowId>,
+) -> Result<Vec<WorkflowRecord>, ReadError> {
+    let root = root.to_owned();
+    let lost = blocking(move || lost(&root, &known)).await?;
+    let mut records = Vec::with_capacity(lost.len());
+    for revisions in lost {
+        if let Some(record) = newest_readable(reader, &revisions).await? {
+            tracing::error!(workflow = %record.id, name = record.name, revision = record.revision.number, "the record of a workflow is lost and made again from its revisions");
+            records.push(record);
+        }
+    }
+    Ok(records)
+}
+
+/// The revisions of a lost workflow, the newest first.
+type Revisions = Vec<(WorkflowId, RevisionRef)>;
+
+fn lost(root: &Path, known: &BTreeSet<WorkflowId>) -> Result<Vec<Revisions>, ReadError> {
+    let ids = names(root, "workflows")?.into_iter();
+    let ids = ids.filter_map(|name| name.parse::<WorkflowId>().ok());
+    let mut lost = Vec::new();
+    for id in ids.filter(|id| !known.contains(id)) {
+        let names = names(root, &format!("workflows/{id}/revisions"))?;
+        let mut revisions: Revisions = names
+            .iter()
+            .filter_map(|name| Some((id, reference(id, name)?)))
+            .collect();
+        revisions.sort_by_key(|(_, revision)| std::cmp::Reverse(revision.number));
+        lost.push(revisions);
+    }
+    Ok(lost)
+}
+
+/// What a revision's folder says of it; the commit is shortened.
+fn reference(workflow: WorkflowId, folder: &str) -> Option<RevisionRef> {
+    let (number, commit) = folder.split_once('-')?;
+    let number = number.parse().ok()?;
+    Some(RevisionRef {
+        id: RevisionId::derive(workflow, number),
+        number,
+        commit: commit.to_owned(),
+    })
+}
+
+/// The names in a folder; none when there is no such folder.
+fn names(root: &Path, folder: &str) -> Result<Vec<String>, ReadError> {
+    let read = || -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(root.join(folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    };
+    read().map_err(|source| ReadError::File {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+/// The record as the newest revision that can be read has it, with the number of the newest there is.
+async fn newest_readable(
+    reader: &StoreReader,
+    revisions: &Revisions,
+) -> Result<Option<WorkflowRecord>, ReadError> {
+    let Some((id, newest)) = revisions.first() else {
+        return Ok(None);
+    };
+    for (_, revision) in revisions {
+        let key = Layout::revision(*id, revision);
+        let Some(bytes) = reader.get(&key).await? else {
+            continue;
+        };
+        match envelope::open::<RevisionRecord>(Kind::Revision, &bytes) {
+            Ok(record) if record.workflow.id == *id => {
+                let is_newest = record.reference.number == newest.number;
+                return Ok(Some(WorkflowRecord {
+                    id: *id,
+                    project: ProjectId::of_source(&record.workflow.source),
+                    source: record.workflow.source,
+                    name: record.workflow.name,
+                    file: record.file,
+                    status: WorkflowStatus::Active,
+                    revision: if is_newest {
+                        record.reference
+                    } else {
+                        newest.clone()
+                    },
+                    armed: BTreeMap::new(),
+                }));
+            }
+            Ok(_) => tracing::error!(%key, "it is the record of another workflow's revision"),
+            Err(error) => tracing::error!(%key, %error, "a revision cannot be read"),
+        }
+    }
+    tracing::error!(workflow = %id, "the record and all revisions of a workflow are lost");
+    Ok(None)
+}

@@ -4,6 +4,7 @@
 //! Finished jobs and old revisions are settled: they are on disk and no decision reads them. Records are shared, so a
 //! second copy of the world costs its pointers.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -87,6 +88,8 @@ pub struct World {
     heads: HashMap<ScanKey, Arc<ScanHead>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     scheduled: BTreeMap<WorkflowId, BTreeSet<JobId>>,
+    /// How many of them are of one scan; never 0.
+    scheduled_of: HashMap<ScanKey, usize>,
     running: HashMap<RunnerId, BTreeSet<JobId>>,
     latest_job: Option<JobId>,
     latest_order: Order,
@@ -161,9 +164,18 @@ impl World {
         let workflow = job.workflow.id;
         self.latest_job = self.latest_job.max(Some(job.id));
         if matches!(job.state, JobState::Scheduled) {
-            self.scheduled.entry(workflow).or_default().insert(job.id);
+            if self.scheduled.entry(workflow).or_default().insert(job.id) {
+                *self.scheduled_of.entry(job.scan_key()).or_default() += 1;
+            }
         } else if let Some(waiting) = self.scheduled.get_mut(&workflow) {
-            waiting.remove(&job.id);
+            if waiting.remove(&job.id)
+                && let Entry::Occupied(mut count) = self.scheduled_of.entry(job.scan_key())
+            {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
+            }
             if waiting.is_empty() {
                 self.scheduled.remove(&workflow);
             }
@@ -296,10 +308,7 @@ impl World {
 
     /// How many jobs of a scan wait for a runner.
     pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
-        let ids = self.scheduled.get(&scan.workflow).into_iter().flatten();
-        ids.filter_map(|id| self.jobs.get(id))
-            .filter(|job| job.scan == scan.scan)
-            .count()
+        self.scheduled_of.get(scan).copied().unwrap_or(0)
     }
 
     /// Jobs that wait for a runner: by workflow, oldest first.

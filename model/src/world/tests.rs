@@ -24,6 +24,7 @@ fn nothing_is_kept_of_jobs_that_are_over_but_their_heads() {
     }
     let world = &house.world;
     assert!(world.jobs.is_empty() && world.scheduled.is_empty() && world.running.is_empty());
+    assert!(world.scheduled_of.is_empty());
     assert_eq!((world.heads.len(), world.revisions.len()), (1, 1));
 }
 

@@ -303,6 +303,13 @@ impl Story {
             .collect();
         let scheduled = world.scheduled().flat_map(|(_, jobs)| jobs.clone());
         assert_eq!(scheduled.collect::<BTreeSet<_>>(), waiting);
+        for job in world.jobs() {
+            let of_scan = waiting.iter().filter(|id| {
+                let other = world.job(**id).unwrap();
+                other.scan_key() == job.scan_key()
+            });
+            assert_eq!(world.scheduled_of(&job.scan_key()), of_scan.count());
+        }
         for job in unfinished {
             assert!(
                 world.revision(job.revision.id).is_some(),

@@ -259,6 +259,12 @@ mod tests {
                 page: 10_000,
                 bytes: 1_000_000,
             },
+            cron_cursor: Some(house.now),
+            considered: Some(success("new").order),
+            ledger: Tail {
+                page: 10_000,
+                bytes: 100_000,
+            },
             ..ScanHead::new(workflow, key(workflow, "subdomains_all").scan)
         };
         let json = serde_json::to_string(&head).unwrap();

@@ -370,9 +370,7 @@ impl World {
 
     /// How many jobs of a scan wait for a runner.
     pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
-        self.jobs_of(scan)
-            .filter(|job| matches!(job.state, JobState::Scheduled))
-            .count()
+        self.jobs.scheduled_of(scan)
     }
 
     /// Jobs that wait for a runner with these labels: by workflow, oldest first. A workflow may come several times.

@@ -69,17 +69,20 @@ impl<'a> Subject<'a> {
 
     /// What stands in the way of another job (design section 4, `overlap`). A dispatched job is never replaced.
     fn obstacle(&self, overlap: Overlap) -> Obstacle {
-        let unfinished: Vec<Arc<Job>> = self.past.unfinished(&self.key).cloned().collect();
-        let Some(newest) = unfinished.first() else {
+        let Some(newest) = self.past.unfinished(&self.key).next() else {
             return Obstacle::None;
         };
-        let dispatched = unfinished
-            .iter()
-            .find(|job| job.trigger == Trigger::Dispatch);
-        match (overlap, dispatched) {
-            (Overlap::Skip | Overlap::Queue, _) => Obstacle::Unfinished(newest.id),
-            (Overlap::Replace, Some(dispatched)) => Obstacle::Unfinished(dispatched.id),
-            (Overlap::Replace, None) => Obstacle::Replaceable(unfinished),
+        match overlap {
+            Overlap::Skip | Overlap::Queue => Obstacle::Unfinished(newest.id),
+            Overlap::Replace => {
+                let mut unfinished = self.past.unfinished(&self.key);
+                match unfinished.find(|job| job.trigger == Trigger::Dispatch) {
+                    Some(dispatched) => Obstacle::Unfinished(dispatched.id),
+                    None => {
+                        Obstacle::Replaceable(self.past.unfinished(&self.key).cloned().collect())
+                    }
+                }
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The unfinished jobs, with the indices that keep decisions from walking them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use super::ScanKey;
@@ -15,6 +16,8 @@ pub(super) struct Jobs {
     queue: Queue,
     running: HashMap<RunnerId, BTreeSet<JobId>>,
     by_scan: HashMap<ScanKey, BTreeSet<JobId>>,
+    /// How many of a scan's jobs wait for a runner; never 0.
+    scheduled: HashMap<ScanKey, usize>,
     by_revision: HashMap<RevisionId, usize>,
 }
 
@@ -30,7 +33,10 @@ impl Jobs {
             self.forget(&before);
         }
         match &job.state {
-            JobState::Scheduled => self.queue.file(job.workflow.id, job.id, place),
+            JobState::Scheduled => {
+                self.queue.file(job.workflow.id, job.id, place);
+                *self.scheduled.entry(job.scan_key()).or_default() += 1;
+            }
             JobState::Running { run } => {
                 self.running
                     .entry(run.runner.id)
@@ -56,12 +62,10 @@ impl Jobs {
             leave(&mut self.running, &run.runner.id, job.id);
         }
         leave(&mut self.by_scan, &job.scan_key(), job.id);
-        if let Some(count) = self.by_revision.get_mut(&job.revision.id) {
-            *count -= 1;
-            if *count == 0 {
-                self.by_revision.remove(&job.revision.id);
-            }
+        if matches!(job.state, JobState::Scheduled) {
+            count_down(&mut self.scheduled, &job.scan_key());
         }
+        count_down(&mut self.by_revision, &job.revision.id);
     }
 
     /// Files a waiting job anew, after what it waits for has changed.
@@ -101,6 +105,11 @@ impl Jobs {
         ids.filter_map(|id| self.by_id.get(id))
     }
 
+    /// How many jobs of a scan wait for a runner.
+    pub(super) fn scheduled_of(&self, scan: &ScanKey) -> usize {
+        self.scheduled.get(scan).copied().unwrap_or(0)
+    }
+
     /// Whether an unfinished job runs that revision.
     pub(super) fn uses(&self, revision: RevisionId) -> bool {
         self.by_revision.contains_key(&revision)
@@ -119,11 +128,21 @@ impl Jobs {
             && self.queue.is_empty()
             && self.running.is_empty()
             && self.by_scan.is_empty()
+            && self.scheduled.is_empty()
             && self.by_revision.is_empty()
     }
 }
 
-fn leave<K: std::hash::Hash + Eq>(index: &mut HashMap<K, BTreeSet<JobId>>, key: &K, job: JobId) {
+fn count_down<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+fn leave<K: Hash + Eq>(index: &mut HashMap<K, BTreeSet<JobId>>, key: &K, job: JobId) {
     if let Some(jobs) = index.get_mut(key) {
         jobs.remove(&job);
         if jobs.is_empty() {

@@ -308,6 +308,11 @@ impl Story {
         assert_eq!(filed.into_iter().collect::<BTreeSet<_>>(), waiting);
         for job in unfinished.clone().filter(|job| waiting.contains(&job.id)) {
             assert_eq!(world.is_orphan(job), world.orphans().any(|id| id == job.id));
+            let of_scan = waiting.iter().filter(|id| {
+                let other = world.job(**id).unwrap();
+                other.scan_key() == job.scan_key()
+            });
+            assert_eq!(world.scheduled_of(&job.scan_key()), of_scan.count());
         }
         for job in unfinished {
             assert!(

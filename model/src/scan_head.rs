@@ -36,7 +36,7 @@ pub struct ScanHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub considered: Option<Order>,
     /// Where the next ledger record goes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Tail::is_empty")]
     pub ledger: Tail,
     /// The run of looks that made no job and have the newest ledger record's outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,6 +210,11 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// Whether nothing has been written.
+    const fn is_empty(&self) -> bool {
+        self.page == 0 && self.bytes == 0
+    }
+
     /// Makes room for so many bytes and tells where they go. A page that has reached `full` is closed.
     fn advance(&mut self, length: u64, full: u64) -> Self {
         let at = *self;

@@ -97,7 +97,7 @@ pub(crate) async fn after_loss(
 
 /// The page after the newest of a ledger, of which old pages are removed.
 async fn after_ledger(reader: &StoreReader, scan: &ScanKey) -> Result<u64, ReadError> {
-    let pages = reader.list(&Layout::ledger_folder(scan)).await?;
+    let pages = reader.list(&Layout::ledger(scan, 0).folder()).await?;
     let number = |key: &Key| {
         let name = key.segments().last()?;
         name.strip_suffix(".jsonl")?.parse::<u64>().ok()

@@ -10,7 +10,7 @@ use model::{
     JobId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use store::{Key, KeyError, Prefix};
+use store::{Key, KeyError};
 use workflow::sha256;
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
@@ -80,11 +80,6 @@ impl Layout {
     /// A page of a scan's ledger.
     pub(crate) fn ledger(scan: &ScanKey, page: u64) -> Key {
         key(format!("{}/ledger/{page}.jsonl", scan_folder(scan)))
-    }
-
-    /// The folder of a scan's ledger.
-    pub(crate) fn ledger_folder(scan: &ScanKey) -> Prefix {
-        folder(format!("{}/ledger", scan_folder(scan)))
     }
 
     /// A job's record.
@@ -190,13 +185,6 @@ fn encoded(name: &str) -> String {
 }
 
 /// Every path above is built from ids and encoded words, so it is a key by construction.
-fn folder(path: String) -> Prefix {
-    match Prefix::folder(&path) {
-        Ok(folder) => folder,
-        Err(error) => broken(&path, &error),
-    }
-}
-
 fn key(path: String) -> Key {
     match Key::new(&path) {
         Ok(key) => key,

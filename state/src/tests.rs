@@ -6,3 +6,4 @@ mod life;
 mod lists;
 mod logs;
 mod record;
+mod triggers;

@@ -7,7 +7,9 @@ use model::decide::{CreateRegistration, Dispatch, InitialToken, RecordTip, Store
 use model::{IdempotencyKey, RevisionId};
 
 use super::*;
-use crate::tests::fixture::{Fleet, Folder, Opened, WORKFLOW, completion, line, scan_name, token};
+use crate::tests::fixture::{
+    Fleet, Folder, Opened, WATCHING, WORKFLOW, completion, line, scan_name, token,
+};
 
 const PAGE: &str = include_str!("../../../state-layout.md");
 
@@ -231,6 +233,12 @@ async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         .await
         .unwrap();
     state.complete(completion(job, 1)).await.unwrap();
+    let watching = Fleet {
+        workflow: opened.activate("watching", WATCHING).await,
+        ..fleet
+    };
+    let waking = opened.running_job(watching, "build").await;
+    opened.complete(waking).await;
 }
 
 #[test]

@@ -40,6 +40,18 @@ scans:
       - run: make check
 ";
 
+/// A scan that starts once another has succeeded twice.
+pub(crate) const WATCHING: &str = "\
+scans:
+  build:
+    on: {dispatch: {}}
+    steps: [{run: make}]
+  announce:
+    on:
+      expr: scans.build.filter(j, j.state == 'succeeded').size() > 1
+    steps: [{run: announce}]
+";
+
 pub(crate) struct TestClock(AtomicI64);
 
 impl Clock for TestClock {

@@ -44,6 +44,9 @@ scans:
   nightly:
     on: { cron: "0 3 * * *" }
     steps: [ { run: make clean } ]
+  announce:
+    on: { expr: "scans.build.has_diff('out') && size(scans.build) > 5" }
+    steps: [ { run: make announcement } ]
 "#;
 pub(crate) const PLAIN: &str =
     "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
-    Artifact, Condition, Diagnostic, Input, Job, JobReason, JobState, LogRecord, LogSummary,
-    NewLogRecord, Page, Revision, RevisionRef, Runner, RunnerRef, Scan, ScanInput, Severity,
-    Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, Workflow,
-    WorkflowRef,
+    Artifact, Clause, Condition, Diagnostic, Evaluation, Input, Job, JobReason, JobState,
+    LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Page, Revision,
+    RevisionRef, Runner, RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity, Source,
+    StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, UnfinishedJob, Watching,
+    Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -225,5 +226,120 @@ pub(crate) fn token() -> Token {
         scopes: vec!["job:read".to_owned(), "dispatch".to_owned()],
         created_at: at(0),
         expires_at: None,
+    }
+}
+
+/// A scan with a schedule and an expression, and every kind of look at them.
+pub(crate) fn why() -> Why {
+    let clause = |text: &str, value: bool, parts: Vec<Clause>| Clause {
+        text: text.to_owned(),
+        value: Some(value.into()),
+        error: None,
+        parts,
+    };
+    let diff = clause("scans.hosts.has_diff('list')", true, Vec::new());
+    let failed = Clause {
+        text: "scans.hosts[0].state == 'succeeded'".to_owned(),
+        value: None,
+        error: Some("the list has no such position".to_owned()),
+        parts: Vec::new(),
+    };
+    let read = ScanRead {
+        size: 3,
+        available: true,
+        diff: true,
+        successes: vec![id(5), id(4)],
+    };
+    let evaluation = Evaluation {
+        clause: clause("||", true, vec![failed, diff]),
+        scans: BTreeMap::from([("hosts".to_owned(), read)]),
+    };
+    let look = |second, cause, evaluation, outcome| LedgerRecord {
+        at: at(second),
+        cause,
+        evaluation,
+        outcome,
+    };
+    let not_made = |code: &str, message: &str| LedgerOutcome::NotMade {
+        code: code.to_owned(),
+        message: message.to_owned(),
+    };
+    let (first, last) = (at(-7200), at(-3600));
+    Why {
+        workflow: "main/recon".to_owned(),
+        scan: "changes".to_owned(),
+        state: "active".to_owned(),
+        cron: Some(Schedule {
+            schedule: "0 * * * *".to_owned(),
+            description: "at minute 0 of every hour".to_owned(),
+            timezone: "Europe/Oslo".to_owned(),
+            next: Some(at(3600)),
+        }),
+        expr: Some(Watching {
+            expression: "scans.hosts[0].state == 'succeeded' || scans.hosts.has_diff('list')"
+                .to_owned(),
+            now: Some(evaluation.clone()),
+        }),
+        dispatch: true,
+        unfinished: vec![UnfinishedJob {
+            id: id(6),
+            state: JobState::Scheduled,
+            trigger: Trigger::Expr,
+            created_at: at(2),
+        }],
+        records: vec![
+            look(
+                2,
+                LedgerCause::Success {
+                    scan: "hosts".to_owned(),
+                    job: id(5),
+                },
+                Some(evaluation),
+                LedgerOutcome::Made { job: id(6) },
+            ),
+            look(
+                1,
+                LedgerCause::Claim { job: id(3) },
+                None,
+                LedgerOutcome::Skipped {
+                    job: id(3),
+                    code: "expression_false".to_owned(),
+                    message: "its expression is false".to_owned(),
+                },
+            ),
+            look(
+                0,
+                LedgerCause::Repeats {
+                    first,
+                    last,
+                    count: 3,
+                },
+                None,
+                not_made("overlap", "job 1 of the scan was not over"),
+            ),
+            look(
+                0,
+                LedgerCause::Slots {
+                    first,
+                    last,
+                    count: 9,
+                },
+                None,
+                not_made(
+                    "slots_missed",
+                    "the time had passed while nothing could start",
+                ),
+            ),
+            look(
+                0,
+                LedgerCause::Slots {
+                    first,
+                    last: first,
+                    count: 1,
+                },
+                None,
+                LedgerOutcome::Made { job: id(2) },
+            ),
+        ],
     }
 }

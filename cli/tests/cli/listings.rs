@@ -1,9 +1,9 @@
 //! What people and programs see of lists and single things.
 
-use wire::{JobState, Page};
+use wire::{JobState, Page, Why};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, id, job, page, runner, source, token, workflow};
+use crate::fixtures::{artifact, id, job, page, runner, source, token, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -73,6 +73,24 @@ fn sources() {
         "GET /v0/sources/main",
         reply,
     );
+}
+
+#[test]
+fn why_a_scan_ran_or_did_not() {
+    let request = "GET /v0/workflows/main%2Frecon/scans/changes/why?limit=10";
+    let line = "scan why main/recon changes";
+    check("scan-why", line, request, Reply::json(&why()));
+    let request =
+        "GET /v0/workflows/recon/scans/only/why?limit=3&at=2026-11-21T10%3A00%3A00%2B00%3A00";
+    let line = "scan why recon only --limit 3 --at 2026-11-21T10:00:00Z";
+    let by_hand = Why {
+        cron: None,
+        expr: None,
+        records: Vec::new(),
+        unfinished: Vec::new(),
+        ..why()
+    };
+    check("scan-why-dispatch", line, request, Reply::json(&by_hand));
 }
 
 #[test]

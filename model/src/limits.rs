@@ -51,6 +51,10 @@ pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 /// Personal access tokens: each is a live record, and a program that makes one for every call is a mistake to be told.
 pub const TOKENS: usize = 10_000;
 
+/// Registration tokens that have run out and are removed along with one new one or one runner: more than one, so that
+/// they cannot pile up, and few enough for the batch they share.
+pub const REGISTRATION_SWEEP: usize = 20;
+
 /// An offer lapses after this long without a claim (design section 4).
 pub const OFFER: TimeDelta = TimeDelta::seconds(10);
 

@@ -41,13 +41,9 @@ impl Runner {
         if self.session.token == token {
             now >= self.session.issued_at + RUNNER_RENEWAL
         } else {
-            self.is_held_by(token, now) && self.renewal_was_lost(now)
+            // The answer with the current token has had the time to arrive.
+            self.is_held_by(token, now) && now >= self.session.issued_at + RUNNER_RENEWAL_RETRY
         }
-    }
-
-    /// Whether the answer with the current token has had the time to arrive.
-    pub(crate) fn renewal_was_lost(&self, now: Timestamp) -> bool {
-        now >= self.session.issued_at + RUNNER_RENEWAL_RETRY
     }
 }
 

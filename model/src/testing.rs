@@ -120,6 +120,7 @@ impl House {
         let registration = self.run(CreateRegistration).unwrap().secret.hash();
         self.run(register(registration, name, labels))
             .unwrap()
+            .session
             .runner
     }
 

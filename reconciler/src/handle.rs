@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
-use crate::limits::UPLOAD_LOCKS;
+use crate::limits::{DISPATCH_TRIES, UPLOAD_LOCKS};
 use crate::presence::Presence;
 use crate::source::SourceHandle;
 
@@ -38,7 +38,6 @@ struct Shared {
     board: Mutex<Board>,
     board_woken: Notify,
     presence: Mutex<Presence>,
-    renewals: tokio::sync::Mutex<()>,
     uploads: [Arc<tokio::sync::Mutex<()>>; UPLOAD_LOCKS],
     sources: HashMap<SourceName, SourceHandle>,
     stopping: watch::Sender<bool>,
@@ -65,8 +64,6 @@ impl Handle {
         actor: Actor,
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Arc<Job>, DispatchError> {
-        // A push between reading and deciding is rare and one more look settles it; a bound keeps it honest.
-        const TRIES: usize = 5;
         let now = self.now();
         let first = self
             .state()
@@ -74,7 +71,7 @@ impl Handle {
         if let Some(first) = first {
             return self.dispatched(first).await;
         }
-        for _ in 0..TRIES {
+        for _ in 0..DISPATCH_TRIES {
             let checked = self
                 .state()
                 .read(|world| check_dispatch(world, workflow, scan, given))?;
@@ -191,7 +188,6 @@ impl Handle {
                 board: Mutex::default(),
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
-                renewals: tokio::sync::Mutex::default(),
                 uploads: std::array::from_fn(|_| Arc::default()),
                 sources,
                 stopping: watch::Sender::new(false),
@@ -254,10 +250,6 @@ impl Handle {
 
     pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {
         lock(&self.shared.presence)
-    }
-
-    pub(crate) async fn renewals(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.shared.renewals.lock().await
     }
 }
 

@@ -23,6 +23,10 @@ pub(crate) const DEADLINE_LOOK: Duration = Duration::from_secs(30);
 /// the committer's queue for everybody else.
 pub(crate) const AT_ONCE: usize = 128;
 
+/// How often a dispatch is read against the newest revision: a push between reading and deciding is rare and one more
+/// look settles it.
+pub(crate) const DISPATCH_TRIES: usize = 5;
+
 /// The first retry after a failed look; doubles up to the source's interval.
 pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
 

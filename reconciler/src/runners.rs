@@ -31,18 +31,11 @@ impl Handle {
         &self,
         register: RegisterRunner,
     ) -> Result<NewSession, SubmitError> {
-        let name = register.name.clone();
-        let replaced = self.state().read(|world| {
-            world
-                .runners()
-                .find(|runner| runner.name == name)
-                .map(|runner| runner.id)
-        });
-        let session = self.state().submit(register).await?;
-        if let Some(replaced) = replaced {
+        let new = self.state().submit(register).await?;
+        if let Some(replaced) = new.replaced {
             self.lose(replaced, |_| true).await?;
         }
-        Ok(session)
+        Ok(new.session)
     }
 
     /// The runner's session with that token.
@@ -63,18 +56,16 @@ impl Handle {
         &self,
         session: RunnerSession,
     ) -> Result<Option<NewSession>, SubmitError> {
-        // One at a time: of two polls that end together only one may bring a token, or the runner might keep the one
-        // that the other has put out of use.
-        let _turn = self.renewals().await;
         let now = self.now();
         let RunnerSession { runner, token } = session;
-        let due = self.state().read(|world| {
+        // Nearly always there is nothing to decide, and a poll must not wait in the committer's queue to learn that.
+        let may_be_due = self.state().read(|world| {
             world
                 .runner(runner)
                 .is_some_and(|runner| runner.is_renewal_due(token, now))
         });
-        if due {
-            self.state().submit(RenewSession { runner }).await.map(Some)
+        if may_be_due {
+            self.state().submit(RenewSession { runner, token }).await
         } else {
             Ok(None)
         }

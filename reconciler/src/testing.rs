@@ -143,6 +143,7 @@ impl Lab {
         let registration = self.decide(CreateRegistration).unwrap();
         self.decide(register(name, capacity, labels, &registration.secret))
             .unwrap()
+            .session
             .runner
     }
 

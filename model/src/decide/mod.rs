@@ -25,7 +25,8 @@ pub use end::{Cancel, EndJob, Loss};
 pub use refusal::Refusal;
 pub use report::ReportSteps;
 pub use runners::{
-    CreateRegistration, NewRegistration, NewSession, RegisterRunner, RemoveRunner, RenewSession,
+    CreateRegistration, NewRegistration, NewRunner, NewSession, RegisterRunner, RemoveRunner,
+    RenewSession,
 };
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::limits::{
-    NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, RUNNER_CAPACITY, RUNNER_LABELS,
-    RUNNER_RENEWAL_OVERLAP, RUNNER_SESSION,
+    NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP, RUNNER_CAPACITY,
+    RUNNER_LABELS, RUNNER_RENEWAL_OVERLAP, RUNNER_SESSION,
 };
 use crate::moment::Moment;
 use crate::runner::{Registration, Runner, Session};
@@ -58,11 +58,10 @@ impl Command for CreateRegistration {
 
 /// A bounded number of registrations that ran out, to be removed along the way.
 fn spent(world: &World, now: Timestamp) -> Vec<Change> {
-    const AT_ONCE: usize = 20;
     world
         .registrations()
         .filter(|registration| registration.expires_at <= now)
-        .take(AT_ONCE)
+        .take(REGISTRATION_SWEEP)
         .map(|registration| Change::RegistrationRemoved(registration.id))
         .collect()
 }
@@ -95,15 +94,24 @@ pub struct NewSession {
     pub expires_at: Timestamp,
 }
 
+/// A registered runner.
+#[derive(Debug, Clone)]
+pub struct NewRunner {
+    /// Its first session.
+    pub session: NewSession,
+    /// The runner whose place it took. Its jobs are ended by whoever asks.
+    pub replaced: Option<RunnerId>,
+}
+
 impl Command for RegisterRunner {
-    type Answer = NewSession;
+    type Answer = NewRunner;
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(
         self,
         world: &World,
         moment: &mut Moment<'_>,
-    ) -> Result<Decision<NewSession>, Refusal> {
+    ) -> Result<Decision<NewRunner>, Refusal> {
         let registration = world
             .registrations()
             .find(|registration| {
@@ -130,11 +138,13 @@ impl Command for RegisterRunner {
         }
         let mut changes = spent(world, moment.now);
         changes.push(Change::RegistrationRemoved(registration.id));
-        if let Some(namesake) = world.runners().find(|runner| runner.name == self.name) {
+        let namesake = world.runners().find(|runner| runner.name == self.name);
+        let replaced = namesake.map(|namesake| namesake.id);
+        if let Some(replaced) = replaced {
             if !self.replace {
                 return Err(Refusal::NameTaken { name: self.name });
             }
-            changes.push(Change::RunnerRemoved(namesake.id));
+            changes.push(Change::RunnerRemoved(replaced));
         }
         let secret = Secret::session(moment.entropy);
         let runner = Runner {
@@ -147,13 +157,16 @@ impl Command for RegisterRunner {
             session: session(&secret, moment.now),
             previous_session: None,
         };
-        let answer = NewSession {
+        let session = NewSession {
             runner: runner.id,
             secret,
             expires_at: runner.session.expires_at,
         };
         changes.push(Change::Runner(Arc::new(runner)));
-        Ok(Decision { changes, answer })
+        Ok(Decision {
+            changes,
+            answer: NewRunner { session, replaced },
+        })
     }
 }
 
@@ -197,27 +210,34 @@ fn is_invisible(char: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Give a runner a new session token; the old one stays good for ten minutes.
+/// Give the holder of a runner's session token a new one, when that is due; the old one stays good for ten minutes.
 #[derive(Debug, Clone)]
 pub struct RenewSession {
     /// The runner.
     pub runner: RunnerId,
+    /// Hash of the token it came with.
+    pub token: TokenHash,
 }
 
 impl Command for RenewSession {
-    type Answer = NewSession;
+    /// Nothing when no renewal is due. Of two requests that end together one brings a token: the runner might otherwise
+    /// keep the one that the other has put out of use.
+    type Answer = Option<NewSession>;
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(
         self,
         world: &World,
         moment: &mut Moment<'_>,
-    ) -> Result<Decision<NewSession>, Refusal> {
+    ) -> Result<Decision<Option<NewSession>>, Refusal> {
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
+        if !runner.is_renewal_due(self.token, moment.now) {
+            return Ok(Decision::unchanged(None));
+        }
         let secret = Secret::session(moment.entropy);
         let runner = Runner {
             session: session(&secret, moment.now),
-            previous_session: Some(outgoing(runner, moment.now)),
+            previous_session: Some(outgoing(runner, self.token, moment.now)),
             ..Runner::clone(runner)
         };
         let answer = NewSession {
@@ -227,17 +247,16 @@ impl Command for RenewSession {
         };
         Ok(Decision {
             changes: vec![Change::Runner(Arc::new(runner))],
-            answer,
+            answer: Some(answer),
         })
     }
 }
 
-/// The session that stays good beside a new one: the current, or the one before when the current never arrived.
-fn outgoing(runner: &Runner, now: Timestamp) -> Session {
+/// The session that stays good beside a new one: that of the token which is in use.
+fn outgoing(runner: &Runner, token: TokenHash, now: Timestamp) -> Session {
     match &runner.previous_session {
-        Some(previous) if now < previous.expires_at && runner.renewal_was_lost(now) => {
-            previous.clone()
-        }
+        // The current one never arrived.
+        Some(previous) if previous.token == token => previous.clone(),
         Some(_) | None => Session {
             expires_at: runner.session.expires_at.min(now + RUNNER_RENEWAL_OVERLAP),
             ..runner.session.clone()

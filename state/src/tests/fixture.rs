@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use model::decide::{
-    Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, NewSession,
+    Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch,
     RegisterRunner,
 };
 use model::{
@@ -248,8 +248,8 @@ impl Opened {
             version: "0.1.0".to_owned(),
             replace: false,
         };
-        let NewSession { runner, .. } = self.state.submit(register).await.unwrap();
-        runner
+        let new = self.state.submit(register).await.unwrap();
+        new.session.runner
     }
 
     pub(crate) fn dispatch(&self, fleet: Fleet, scan: &str) -> Dispatch {

@@ -2,7 +2,9 @@
 
 use chrono::TimeDelta;
 
-use crate::decide::{CreateRegistration, Refusal, RegisterRunner, RemoveRunner, RenewSession};
+use crate::decide::{
+    CreateRegistration, NewSession, Refusal, RegisterRunner, RemoveRunner, RenewSession,
+};
 use crate::limits::{
     NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, RUNNER_CAPACITY, RUNNER_LABELS, RUNNER_RENEWAL,
     RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION,
@@ -12,6 +14,11 @@ use crate::{Runner, RunnerId, TokenHash};
 
 fn registration(house: &mut House) -> TokenHash {
     house.run(CreateRegistration).unwrap().secret.hash()
+}
+
+/// A renewal for the holder of that token.
+fn renew(house: &mut House, runner: RunnerId, token: TokenHash) -> Option<NewSession> {
+    house.run(RenewSession { runner, token }).unwrap()
 }
 
 fn record(house: &House, runner: RunnerId) -> Runner {
@@ -74,9 +81,10 @@ fn a_name_is_taken_until_somebody_takes_its_place_on_purpose() {
         replace: true,
         ..register(token, "first", &["linux"])
     };
-    let new = house.run(replace).unwrap().runner;
+    let new = house.run(replace).unwrap();
+    assert_eq!(new.replaced, Some(old));
     assert!(house.world.runner(old).is_none());
-    assert_eq!(record(&house, new).labels, ["linux"]);
+    assert_eq!(record(&house, new.session.runner).labels, ["linux"]);
 }
 
 #[test]
@@ -124,8 +132,9 @@ fn names_labels_and_capacities_have_bounds() {
         version: "1.0\u{1b}[31m".to_owned(),
         ..register(token, &longest, &[&longest, "arm 64"])
     };
-    let runner = house.run(good).unwrap().runner;
-    assert_eq!(record(&house, runner).version, "1.0[31m");
+    let new = house.run(good).unwrap();
+    assert_eq!(new.replaced, None);
+    assert_eq!(record(&house, new.session.runner).version, "1.0[31m");
 }
 
 #[test]
@@ -133,29 +142,30 @@ fn the_old_session_outlives_a_renewal_by_ten_minutes() {
     let mut house = House::new();
     let runner = house.runner("first", &[]);
     let old = record(&house, runner).session.token;
-    assert!(!record(&house, runner).is_renewal_due(old, house.now));
+    assert!(renew(&mut house, runner, old).is_none());
     house.pass(RUNNER_RENEWAL);
-    assert!(record(&house, runner).is_renewal_due(old, house.now));
+    let stranger = TokenHash::of("stranger");
+    assert!(renew(&mut house, runner, stranger).is_none());
 
-    let renewed = house.run(RenewSession { runner }).unwrap();
+    let renewed = renew(&mut house, runner, old).unwrap();
     assert_eq!(renewed.expires_at, house.now + RUNNER_SESSION);
     let record = record(&house, runner);
     let end = house.now + RUNNER_RENEWAL_OVERLAP;
     assert!(record.is_held_by(renewed.secret.hash(), end));
     assert!(record.is_held_by(old, end - TimeDelta::seconds(1)));
     assert!(!record.is_held_by(old, end));
-    assert!(!record.is_held_by(TokenHash::of("stranger"), house.now));
+    assert!(!record.is_held_by(stranger, house.now));
 }
 
 #[test]
 fn an_old_session_near_its_end_does_not_live_longer_by_a_renewal() {
     let mut house = House::new();
     let runner = house.runner("first", &[]);
-    let end = record(&house, runner).session.expires_at;
+    let old = record(&house, runner).session;
     house.pass(RUNNER_SESSION - TimeDelta::minutes(1));
-    house.run(RenewSession { runner }).unwrap();
+    assert!(renew(&mut house, runner, old.token).is_some());
     let previous = record(&house, runner).previous_session.unwrap();
-    assert_eq!(previous.expires_at, end);
+    assert_eq!(previous.expires_at, old.expires_at);
 }
 
 #[test]
@@ -164,13 +174,12 @@ fn a_renewal_whose_answer_was_lost_is_made_up_for() {
     let runner = house.runner("first", &[]);
     let old = record(&house, runner).session.token;
     house.pass(RUNNER_RENEWAL);
-    let lost = house.run(RenewSession { runner }).unwrap().secret.hash();
+    let lost = renew(&mut house, runner, old).unwrap().secret.hash();
 
     // Requests that were on their way already still come with the old token; later ones tell of the loss.
-    assert!(!record(&house, runner).is_renewal_due(old, house.now));
+    assert!(renew(&mut house, runner, old).is_none());
     house.pass(RUNNER_RENEWAL_RETRY);
-    assert!(record(&house, runner).is_renewal_due(old, house.now));
-    let new = house.run(RenewSession { runner }).unwrap().secret.hash();
+    let new = renew(&mut house, runner, old).unwrap().secret.hash();
     let record = record(&house, runner);
     assert!(record.is_held_by(new, house.now));
     assert!(record.is_held_by(old, house.now));
@@ -178,25 +187,27 @@ fn a_renewal_whose_answer_was_lost_is_made_up_for() {
 }
 
 #[test]
-fn two_renewals_at_once_leave_both_new_tokens_good() {
+fn of_two_renewals_at_once_one_brings_a_token() {
     let mut house = House::new();
     let runner = house.runner("first", &[]);
+    let old = record(&house, runner).session.token;
     house.pass(RUNNER_RENEWAL);
-    let one = house.run(RenewSession { runner }).unwrap().secret.hash();
-    let two = house.run(RenewSession { runner }).unwrap().secret.hash();
+    let one = renew(&mut house, runner, old).unwrap().secret.hash();
+    assert!(renew(&mut house, runner, old).is_none());
     let record = record(&house, runner);
-    assert!(record.is_held_by(one, house.now) && record.is_held_by(two, house.now));
+    assert!(record.is_held_by(one, house.now) && record.is_held_by(old, house.now));
 }
 
 #[test]
 fn a_removed_runner_is_gone() {
     let mut house = House::new();
     let runner = house.runner("first", &[]);
+    let token = record(&house, runner).session.token;
     house.run(RemoveRunner { runner }).unwrap();
     let gone = Err(Refusal::NoSuchRunner);
     assert_eq!(house.run(RemoveRunner { runner }), gone);
     assert_eq!(
-        house.run(RenewSession { runner }).map(drop),
+        house.run(RenewSession { runner, token }).map(drop),
         Err(Refusal::NoSuchRunner)
     );
 }

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::deadlines::due;
+use crate::git::{Calls, LAST_CALLS};
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK};
 use crate::source::{self, SourceConfig, SourceHandle};
@@ -34,6 +35,7 @@ pub struct Start {
 pub struct Reconciler {
     handle: Handle,
     tasks: JoinSet<()>,
+    git: Calls,
 }
 
 impl Reconciler {
@@ -48,9 +50,10 @@ impl Reconciler {
         } = start;
         unless_full(state.submit(InitialToken).await)?;
         unless_full(source::configure(&state, &sources).await)?;
+        let git = Calls::default();
         let sources: Vec<SourceHandle> = sources
             .into_iter()
-            .map(|config| SourceHandle::new(config, state.root()))
+            .map(|config| SourceHandle::new(config, state.root(), git.clone()))
             .collect();
         let handle = Handle::new(state, clock, entropy, &sources);
         let mut tasks = JoinSet::new();
@@ -77,7 +80,7 @@ impl Reconciler {
             let logs = logs.clone();
             async move { logs.keep_durable().await }
         }));
-        Ok(Self { handle, tasks })
+        Ok(Self { handle, tasks, git })
     }
 
     /// The handle to give out.
@@ -85,10 +88,15 @@ impl Reconciler {
         self.handle.clone()
     }
 
-    /// Ends the tasks. Held polls are answered with nothing first.
+    /// Ends the tasks, then the fetches they leave behind. Held polls are answered with nothing first.
     pub async fn stop(mut self) {
         self.handle.drain();
         self.tasks.shutdown().await;
+        let git = self.git;
+        let ended = tokio::task::spawn_blocking(move || git.end(LAST_CALLS)).await;
+        if !matches!(ended, Ok(true)) {
+            tracing::warn!("a fetch goes on: the kernel does not let go of `git`");
+        }
     }
 }
 

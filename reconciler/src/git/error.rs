@@ -69,6 +69,8 @@ pub(crate) enum FetchError {
     },
     #[error("{location} was not done within {} seconds", limit.as_secs())]
     TimedOut { location: Location, limit: Duration },
+    #[error("the daemon stopped while it fetched {location}")]
+    Stopped { location: Location },
     #[error("{location} needs more than {limit} bytes")]
     TooLarge { location: Location, limit: u64 },
     #[error("cannot copy objects out of the repository {location}")]
@@ -141,6 +143,7 @@ impl FetchError {
             FetchError::Mirror { .. } => "check the free space and the owner of the folder",
             FetchError::Unreachable { .. }
             | FetchError::TimedOut { .. }
+            | FetchError::Stopped { .. }
             | FetchError::TooLarge { .. }
             | FetchError::GitNotRun { .. }
             | FetchError::GitFailed { .. } => return None,

@@ -45,6 +45,9 @@ pub(super) const SKIPPED_COMMITS: usize = 100;
 /// Characters of a location or a reference, as in the longest path of the kernel.
 pub(super) const NAME_CHARACTERS: usize = 4096;
 
+/// How long a stop waits for the `git` programs it has killed: they are gone at once unless the kernel holds them.
+pub(crate) const LAST_CALLS: Duration = Duration::from_secs(5);
+
 /// What one fetch may cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FetchLimits {

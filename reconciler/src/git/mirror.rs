@@ -17,6 +17,7 @@ use std::{fs, io};
 
 use git2::{Repository, RepositoryInitOptions};
 
+use super::calls::Calls;
 use super::error::MirrorFault;
 use super::limits::FetchLimits;
 use super::local::LocalSource;
@@ -40,15 +41,17 @@ pub(crate) struct Mirror {
     dir: PathBuf,
     limits: FetchLimits,
     git: OsString,
+    calls: Calls,
 }
 
 impl Mirror {
-    /// The mirror in `dir`, which is made by the first fetch.
-    pub(crate) fn new(dir: PathBuf) -> Mirror {
+    /// The mirror in `dir`, which is made by the first fetch. What it has to ask the `git` program for is one of `calls`.
+    pub(crate) fn new(dir: PathBuf, calls: Calls) -> Mirror {
         Mirror {
             dir,
             limits: FetchLimits::default(),
             git: OsString::from("git"),
+            calls,
         }
     }
 
@@ -153,6 +156,7 @@ impl Mirror {
                     url,
                     program: &self.git,
                     limits: &self.limits,
+                    calls: &self.calls,
                 };
                 let listed = remote.resolve(wanted)?;
                 Ok(Source::Remote { remote, listed })

@@ -5,6 +5,7 @@
 //! Every call blocks; callers bring a thread for it. What a revision means, when to look again and what to do about a
 //! refusal are left to the reconciler.
 
+mod calls;
 mod commit_id;
 mod complaint;
 mod copy;
@@ -29,9 +30,10 @@ mod tip;
 pub use location::{Location, LocationError};
 pub use reference::Reference;
 
+pub(crate) use calls::Calls;
 pub(crate) use commit_id::CommitId;
 pub(crate) use error::{FetchError, ReadError};
-pub(crate) use limits::ReadLimits;
+pub(crate) use limits::{LAST_CALLS, ReadLimits};
 pub(crate) use location::RemoteUrl;
 pub(crate) use mirror::Mirror;
 pub(crate) use relation::Relation;

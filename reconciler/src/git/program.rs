@@ -1,4 +1,5 @@
-//! Runs the `git` program: a clean environment, a deadline, bounded output, no leftover processes.
+//! Runs the `git` program: a clean environment, a deadline, bounded output, no leftover processes, also when the daemon
+//! stops meanwhile.
 //!
 //! Git runs no hook, asks no question, reads no configuration of a user or the system, and speaks
 //! the one protocol of the URL. What its words mean is left to `remote`.
@@ -12,12 +13,13 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 
+use super::calls::{Calls, Ended as AllEnded, Patience};
 use super::limits;
 use super::location::Protocol;
 
@@ -75,6 +77,8 @@ pub(super) struct Call<'a> {
     pub deadline: Duration,
     /// Bytes the program may write into one file.
     pub file_bytes: u64,
+    /// The calls of which this is one.
+    pub calls: &'a Calls,
 }
 
 /// What the program left when it ended by itself.
@@ -90,13 +94,16 @@ pub(super) struct Ended {
 pub(super) enum CallError {
     NotInstalled,
     TimedOut,
+    /// All calls were ended.
+    Stopped,
     /// More came than [`limits::LISTING_BYTES`].
     TooMuchOutput,
     Io(io::Error),
 }
 
-/// Starts the program and waits for its end, or ends it with all its children at the deadline.
+/// Starts the program and waits for its end, or ends it with all its children at the deadline or with all other calls.
 pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
+    let _running = call.calls.begin().map_err(|AllEnded| CallError::Stopped)?;
     let mut child = command(call).spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => CallError::NotInstalled,
         _ => CallError::Io(error),
@@ -111,7 +118,7 @@ pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
             maximum: Some(call.file_bytes),
         },
     );
-    supervise(&mut child, group, call.deadline)
+    supervise(&mut child, group, call)
 }
 
 fn command(call: &Call<'_>) -> Command {
@@ -145,35 +152,39 @@ fn command(call: &Call<'_>) -> Command {
 }
 
 /// Waits without reaping, so that the group's id stays ours until the last signal is sent.
-fn supervise(child: &mut Child, group: Pid, deadline: Duration) -> Result<Ended, CallError> {
+fn supervise(child: &mut Child, group: Pid, call: &Call<'_>) -> Result<Ended, CallError> {
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
+    let is_done = AtomicBool::new(false);
+    let deadline = Instant::now() + call.deadline;
     thread::scope(|scope| {
         let output = scope.spawn(|| stdout.map_or(Ok(Some(Vec::new())), read_bounded));
         let complaint = scope.spawn(|| stderr.map_or(Ok(String::new()), read_end));
-        let (ended, when_ended) = mpsc::channel::<()>();
-        let watchdog = scope.spawn(move || {
-            let timed_out =
-                when_ended.recv_timeout(deadline) == Err(mpsc::RecvTimeoutError::Timeout);
-            if timed_out {
+        let watchdog = scope.spawn(|| {
+            let is_done = || is_done.load(Ordering::SeqCst);
+            let patience = call.calls.watch(deadline, is_done);
+            if patience != Patience::Done {
                 kill(group);
             }
-            timed_out
+            patience
         });
         let waited = rustix::process::waitid(
             WaitId::Pid(group),
             WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
         );
-        drop(ended);
-        let timed_out = watchdog.join().unwrap_or(false);
+        is_done.store(true, Ordering::SeqCst);
+        call.calls.look_again();
+        let patience = watchdog.join().unwrap_or(Patience::Done);
         kill(group);
         let status = child.wait();
         let output = joined(output.join());
         let complaint = joined(complaint.join());
 
         waited.map_err(|error| CallError::Io(error.into()))?;
-        if timed_out {
-            return Err(CallError::TimedOut);
+        match patience {
+            Patience::Done => {}
+            Patience::TimedOut => return Err(CallError::TimedOut),
+            Patience::Ended => return Err(CallError::Stopped),
         }
         Ok(Ended {
             status: status.map_err(CallError::Io)?,
@@ -219,12 +230,16 @@ fn read_end(mut pipe: impl Read) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::sync::mpsc;
 
     use super::*;
 
     /// `git` with an alias runs a shell, which shows the environment and the process group.
     fn shell(script: &str, deadline: Duration) -> Result<Ended, CallError> {
+        shell_among(&Calls::default(), script, deadline)
+    }
+
+    fn shell_among(calls: &Calls, script: &str, deadline: Duration) -> Result<Ended, CallError> {
         let alias = format!("alias.probe=!{script}");
         let arguments = ["-c", &alias, "probe"].map(OsStr::new);
         run(&Call {
@@ -233,6 +248,7 @@ mod tests {
             protocol: Protocol::Https,
             deadline,
             file_bytes: 1024,
+            calls,
         })
     }
 
@@ -246,6 +262,7 @@ mod tests {
             protocol: Protocol::Ssh,
             deadline: LONG,
             file_bytes: 1024,
+            calls: &Calls::default(),
         })
         .unwrap_err();
         assert!(matches!(error, CallError::NotInstalled));
@@ -278,6 +295,28 @@ mod tests {
         let error = shell("sleep 600 & sleep 600", Duration::from_millis(200)).unwrap_err();
         assert!(matches!(error, CallError::TimedOut));
         assert!(started.elapsed() < LONG);
+    }
+
+    #[test]
+    fn the_end_of_all_calls_ends_the_whole_group_and_lets_none_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("begun");
+        let status = Command::new("mkfifo").arg(&begun).status().unwrap();
+        assert!(status.success());
+        let calls = Calls::default();
+        let of_call = calls.clone();
+        let script = format!("sleep 600 & echo > {}; sleep 600", begun.display());
+        let (told, outcome) = mpsc::channel();
+        thread::spawn(move || told.send(shell_among(&of_call, &script, LONG * 10)));
+        // Opening the other end waits until the script is there.
+        std::fs::read(&begun).unwrap();
+
+        // It waits for everybody who holds the output, so the whole group is gone.
+        assert!(calls.end(LONG));
+        let outcome = outcome.recv_timeout(LONG).unwrap();
+        assert!(matches!(outcome, Err(CallError::Stopped)), "{outcome:?}");
+        let outcome = shell_among(&calls, "echo late", LONG);
+        assert!(matches!(outcome, Err(CallError::Stopped)), "{outcome:?}");
     }
 
     #[test]

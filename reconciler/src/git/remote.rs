@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::calls::Calls;
 use super::limits::FetchLimits;
 use super::local::near;
 use super::program::{self, Call, CallError};
@@ -20,6 +21,8 @@ pub(super) struct RemoteSource<'a> {
     /// The `git` program.
     pub program: &'a OsStr,
     pub limits: &'a FetchLimits,
+    /// What ends its calls.
+    pub calls: &'a Calls,
 }
 
 /// Where the wanted reference stood when it was listed.
@@ -114,6 +117,7 @@ impl RemoteSource<'_> {
             protocol: self.url.protocol(),
             deadline,
             file_bytes: self.limits.bytes,
+            calls: self.calls,
         });
         let location = self.location();
         match ended {
@@ -124,6 +128,7 @@ impl RemoteSource<'_> {
                 location,
                 limit: deadline,
             }),
+            Err(CallError::Stopped) => Err(FetchError::Stopped { location }),
             Err(CallError::TooMuchOutput) => Err(self.too_large(limits::LISTING_BYTES as u64)),
             Err(CallError::Io(source)) => Err(FetchError::GitNotRun { source }),
         }

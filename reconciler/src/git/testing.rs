@@ -7,7 +7,7 @@ use std::process::Command;
 use git2::{Oid, Repository, RepositoryInitOptions, Signature, Time};
 use tempfile::TempDir;
 
-use super::{CommitId, Location, Mirror};
+use super::{Calls, CommitId, Location, Mirror};
 
 /// A folder with one repository, and room for its mirror.
 pub(crate) struct Fixture {
@@ -54,7 +54,7 @@ impl Fixture {
     }
 
     pub(crate) fn mirror(&self) -> Mirror {
-        Mirror::new(self.mirror_dir())
+        Mirror::new(self.mirror_dir(), Calls::default())
     }
 
     /// A commit of exactly these entries on `refs/heads/main`.

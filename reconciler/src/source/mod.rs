@@ -8,7 +8,7 @@ mod look;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use model::{Clock, SourceName, Timestamp, WorkflowId, WorkflowStatus};
 use state::{State, SubmitError, mirror_folder};
 use tokio::sync::watch;
 
-use crate::git::{CommitId, Location, Mirror, Reference};
+use crate::git::{Calls, CommitId, Location, Mirror, Reference};
 use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
 use crate::watch::RepositoryWatch;
 
@@ -98,15 +98,15 @@ pub(crate) struct SourceHandle {
 
 struct Shared {
     config: SourceConfig,
-    mirror: PathBuf,
+    mirror: Mirror,
     requested: watch::Sender<u64>,
     handled: watch::Sender<u64>,
     checked_at: Mutex<Option<Timestamp>>,
 }
 
 impl SourceHandle {
-    pub(crate) fn new(config: SourceConfig, root: &Path) -> Self {
-        let mirror = mirror_folder(root, &config.name);
+    pub(crate) fn new(config: SourceConfig, root: &Path, calls: Calls) -> Self {
+        let mirror = Mirror::new(mirror_folder(root, &config.name), calls);
         Self {
             shared: Arc::new(Shared {
                 config,
@@ -155,14 +155,7 @@ impl SourceHandle {
         let mut failures = 0;
         loop {
             let goal = *requested.borrow_and_update();
-            match look::look(
-                &state,
-                config,
-                &Mirror::new(self.shared.mirror.clone()),
-                &mut applied,
-            )
-            .await
-            {
+            match look::look(&state, config, &self.shared.mirror, &mut applied).await {
                 Ok(()) => {
                     failures = 0;
                     *self

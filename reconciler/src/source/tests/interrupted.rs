@@ -14,7 +14,8 @@ async fn look_until(
     let mut version = state.subscribe();
     let stop_at = *version.borrow() + changes;
     let config = scene.config();
-    let mirror = Mirror::new(mirror_folder(state.root(), &config.name));
+    let folder = mirror_folder(state.root(), &config.name);
+    let mirror = Mirror::new(folder, Calls::default());
     tokio::select! {
         // A change is published before its asker is told, so nothing more is asked for.
         biased;

@@ -27,6 +27,12 @@ pub(crate) const AT_ONCE: usize = 128;
 /// look settles it.
 pub(crate) const DISPATCH_TRIES: usize = 5;
 
+/// Pause before a watch that was refused or lost is set up again: the interval has taken over, so there is no hurry.
+pub(crate) const WATCH_RETRY: Duration = Duration::from_secs(60);
+
+/// Set-ups of a watch in a row that somebody making or removing folders meanwhile may spoil.
+pub(crate) const WATCH_ATTEMPTS: usize = 5;
+
 /// The first retry after a failed look; doubles up to the source's interval.
 pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
 

@@ -13,12 +13,7 @@ use std::{io, path};
 use notify::{ErrorKind, Event, RecommendedWatcher, Watcher};
 
 use crate::git::{Scene, Verdict};
-
-/// Pause before a lost watch is set up again: the poll has taken over, so there is no hurry.
-const RETRY: Duration = Duration::from_secs(60);
-
-/// Set-ups in a row that somebody making or removing folders meanwhile may spoil.
-const ATTEMPTS: usize = 5;
+use crate::limits::{WATCH_ATTEMPTS, WATCH_RETRY};
 
 /// Calls a closure when the references of a repository may have changed. Dropping it stops that.
 ///
@@ -28,7 +23,7 @@ pub(crate) struct RepositoryWatch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why a repository cannot be watched.
+/// Why a repository is not watched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("cannot find the folder {}", path.display())]
@@ -37,38 +32,45 @@ pub(crate) enum WatchError {
         #[source]
         source: io::Error,
     },
-    #[error("cannot watch the folder {}", path.display())]
-    Watch {
-        path: PathBuf,
-        #[source]
-        source: notify::Error,
-    },
     #[error("cannot start the thread that watches")]
     Thread(#[source] io::Error),
 }
 
 impl RepositoryWatch {
-    /// Watches the repository at `path`. `wake` is called on a thread of its own and must not drop
-    /// the watch.
+    /// Watches the repository at `path`. `wake` is called on a thread of its own and must not drop the watch. What the
+    /// system refuses, usually for its limit of watches, is logged and tried again after a minute, as is a watch that
+    /// is lost later.
     ///
     /// # Errors
-    /// When the system refuses, usually for its limit of watches. A watch that is lost later is
-    /// logged and set up again after a minute.
+    /// When there is no working directory to begin the path with, or no thread to watch on.
     pub(crate) fn new(
         path: &Path,
         wake: impl FnMut() + Send + 'static,
+    ) -> Result<RepositoryWatch, WatchError> {
+        RepositoryWatch::armed_by(path, wake, Armed::new, WATCH_RETRY)
+    }
+
+    /// The same with another way to set the watch up and another pause before it is tried again.
+    fn armed_by(
+        path: &Path,
+        wake: impl FnMut() + Send + 'static,
+        arm: impl FnMut(&Path, &Arc<News>) -> Result<Armed, ArmError> + Send + 'static,
+        retry: Duration,
     ) -> Result<RepositoryWatch, WatchError> {
         let path = path::absolute(path).map_err(|source| WatchError::Path {
             path: path.to_owned(),
             source,
         })?;
         let news = Arc::new(News::default());
-        let armed = Armed::new(&path, &news)?;
-        let guard = Guard {
+        let mut guard = Guard {
             path,
             news: Arc::clone(&news),
             wake,
+            arm,
+            retry,
         };
+        // Whoever asked looks next, and must not miss what happens after that look.
+        let armed = guard.arm();
         let thread = thread::Builder::new()
             .name("repository-watch".to_owned())
             .spawn(move || guard.run(armed))
@@ -157,21 +159,39 @@ impl News {
 }
 
 /// The thread's part: it keeps the watch fitting to what is there, and wakes.
-struct Guard<W> {
+struct Guard<W, A> {
     path: PathBuf,
     news: Arc<News>,
     wake: W,
+    arm: A,
+    /// The pause before a watch is set up again.
+    retry: Duration,
 }
 
-impl<W: FnMut()> Guard<W> {
-    fn run(mut self, mut armed: Armed) {
+impl<W, A> Guard<W, A>
+where
+    W: FnMut(),
+    A: FnMut(&Path, &Arc<News>) -> Result<Armed, ArmError>,
+{
+    fn arm(&mut self) -> Result<Armed, ArmError> {
+        (self.arm)(&self.path, &self.news)
+    }
+
+    fn run(mut self, armed: Result<Armed, ArmError>) {
+        let mut armed = match armed {
+            Ok(armed) => armed,
+            Err(error) => match self.arm_again(error) {
+                Some(armed) => armed,
+                None => return,
+            },
+        };
         loop {
             match self.news.next() {
                 Next::Stop => return,
                 Next::Changed => (self.wake)(),
                 Next::Rearm if armed.still_waits_for(&self.path) => {}
                 // The new watch stands before the old one falls and before anybody looks.
-                Next::Rearm => match Armed::new(&self.path, &self.news) {
+                Next::Rearm => match self.arm() {
                     Ok(new) => {
                         armed = new;
                         (self.wake)();
@@ -184,7 +204,7 @@ impl<W: FnMut()> Guard<W> {
                 Next::Lost(source) => {
                     drop(armed);
                     let path = self.path.clone();
-                    match self.arm_again(WatchError::Watch { path, source }) {
+                    match self.arm_again(ArmError { path, source }) {
                         Some(new) => armed = new,
                         None => return,
                     }
@@ -193,20 +213,20 @@ impl<W: FnMut()> Guard<W> {
         }
     }
 
-    /// Tries until the watch stands again; none when it is time to stop.
-    fn arm_again(&mut self, mut error: WatchError) -> Option<Armed> {
+    /// Tries until the watch stands; none when it is time to stop.
+    fn arm_again(&mut self, mut error: ArmError) -> Option<Armed> {
         loop {
             tracing::warn!(
                 path = %self.path.display(),
                 error = &error as &dyn std::error::Error,
-                "the repository is no longer watched; it is looked at by its interval only"
+                "the repository is not watched; it is looked at by its interval only"
             );
-            if self.news.stops_within(RETRY) {
+            if self.news.stops_within(self.retry) {
                 return None;
             }
             // What the lost watch said last is not about the new one.
             self.news.add(|pending| pending.lost = None);
-            match Armed::new(&self.path, &self.news) {
+            match self.arm() {
                 Ok(armed) => {
                     (self.wake)();
                     return Some(armed);
@@ -217,6 +237,14 @@ impl<W: FnMut()> Guard<W> {
     }
 }
 
+/// What the system refuses to watch.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot watch the folder {}", path.display())]
+struct ArmError {
+    path: PathBuf,
+    source: notify::Error,
+}
+
 /// A watch that stands.
 struct Armed {
     scene: Scene,
@@ -224,7 +252,7 @@ struct Armed {
 }
 
 impl Armed {
-    fn new(path: &Path, news: &Arc<News>) -> Result<Armed, WatchError> {
+    fn new(path: &Path, news: &Arc<News>) -> Result<Armed, ArmError> {
         Armed::over(path, news, || Scene::at(path))
     }
 
@@ -233,7 +261,7 @@ impl Armed {
         path: &Path,
         news: &Arc<News>,
         mut look: impl FnMut() -> Scene,
-    ) -> Result<Armed, WatchError> {
+    ) -> Result<Armed, ArmError> {
         let mut scene = look();
         let mut attempt = 1;
         loop {
@@ -241,7 +269,7 @@ impl Armed {
                 Ok(watcher) => {
                     let now = look();
                     let is_current = now == scene;
-                    if is_current || attempt == ATTEMPTS {
+                    if is_current || attempt == WATCH_ATTEMPTS {
                         // The step that came in between was not seen by this watch.
                         if !is_current {
                             news.add(|pending| pending.rearm = true);
@@ -253,9 +281,9 @@ impl Armed {
                     }
                     scene = now;
                 }
-                Err(source) if attempt == ATTEMPTS || !is_vanished(&source) => {
+                Err(source) if attempt == WATCH_ATTEMPTS || !is_vanished(&source) => {
                     let path = path.to_owned();
-                    return Err(WatchError::Watch { path, source });
+                    return Err(ArmError { path, source });
                 }
                 Err(_) => scene = look(),
             }
@@ -438,7 +466,7 @@ mod tests {
     #[test]
     fn a_watch_that_could_not_keep_up_is_set_up_again() {
         let folder = tempfile::tempdir().unwrap();
-        let steps = ATTEMPTS + 1;
+        let steps = WATCH_ATTEMPTS + 1;
         let folders: Vec<PathBuf> = (0..steps)
             .map(|step| folder.path().join(step.to_string()))
             .collect();
@@ -457,6 +485,42 @@ mod tests {
         });
         assert!(armed.is_ok());
         assert!(matches!(news.next(), Next::Rearm));
+    }
+
+    #[test]
+    fn a_watch_that_is_refused_at_first_is_tried_again_and_then_wakes() {
+        let source = Fixture::bare();
+        let (sender, wakes) = mpsc::channel();
+        let mut refusals = 2;
+        let watch = RepositoryWatch::armed_by(
+            &source.path(),
+            move || {
+                // The test may be over.
+                let _closed = sender.send(());
+            },
+            move |path, news| {
+                if refusals > 0 {
+                    refusals -= 1;
+                    let (path, source) = (
+                        path.to_owned(),
+                        notify::Error::new(ErrorKind::MaxFilesWatch),
+                    );
+                    return Err(ArmError { path, source });
+                }
+                Armed::new(path, news)
+            },
+            Duration::ZERO,
+        );
+        let watched = Watched {
+            _watch: watch.unwrap(),
+            wakes,
+        };
+        // It wakes once it stands: something may have happened before.
+        watched.sees("the watch", || true);
+        let commit = source.push_text("1");
+        watched.sees("a push", || {
+            tip(&source.path(), "refs/heads/main") == Some(commit)
+        });
     }
 
     #[test]

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Connections at once: ten thousand runners and some people, at about 15 KB each.
 pub(crate) const CONNECTIONS: usize = 12_000;
 
+/// After an accept that failed for lack of descriptors or memory: long enough not to spin, short enough not to be felt.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
 /// From the end of one request to the end of the next one's head: also how long an idle connection is kept.
 pub(crate) const HEAD: Duration = Duration::from_secs(60);
 

@@ -13,11 +13,8 @@ use tokio::sync::Semaphore;
 use warp::reply::Response;
 use warp::{Filter, Rejection};
 
-use crate::limits::{CONNECTIONS, DRAIN, HEAD, HEAD_BYTES};
+use crate::limits::{ACCEPT_PAUSE, CONNECTIONS, DRAIN, HEAD, HEAD_BYTES};
 use crate::service::service;
-
-/// After an accept that failed for lack of descriptors or memory: long enough not to spin, short enough not to be felt.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves the API on `listener` until `stop` resolves, then drains. Held reads and polls end by themselves once the
 /// handle is drained, which the caller does together with `stop`.

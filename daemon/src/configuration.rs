@@ -11,15 +11,13 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::arguments::RunOptions;
+use crate::limits::SHORTEST_INTERVAL;
 
 /// Where the daemon listens when nothing is said: this machine only.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
 /// Time between two looks at a source when nothing is said.
 const INTERVAL: Duration = Duration::from_secs(60);
-
-/// Shortest time between two looks: a host that is asked more often takes it for an attack.
-const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Checked settings.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ mod configuration;
 mod demo;
 mod error;
 mod exit;
+mod limits;
 mod run;
 mod system;
 

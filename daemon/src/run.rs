@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
 use reconciler::{Reconciler, Start};
 use state::{Closing, Options, State};
@@ -12,10 +11,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::configuration::Settings;
 use crate::error::Error;
+use crate::limits::LAST_TASKS;
 use crate::system::{SystemClock, SystemEntropy};
-
-/// What still runs after the drain is given this long before it is dropped.
-const LAST_TASKS: Duration = Duration::from_secs(2);
 
 /// Runs the daemon until it is told to stop or cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {

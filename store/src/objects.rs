@@ -89,11 +89,6 @@ impl Objects {
         let size = file.len()?;
         Ok(Some((file.into_std(), size)))
     }
-
-    /// Removes the object at `key`, if there is one. Not durable by itself: after a power cut it may be back.
-    pub fn remove(&self, key: &Key) -> Result<(), DiskError> {
-        self.tree.delete(key)
-    }
 }
 
 impl ObjectWriter {
@@ -182,11 +177,6 @@ mod tests {
         file.read_to_string(&mut content).unwrap();
         assert_eq!((content.as_str(), size), ("hello world", 11));
         assert!(is_tidy(folder.path()));
-
-        objects.remove(&key).unwrap();
-        objects.remove(&key).unwrap();
-        assert!(objects.open(&key).unwrap().is_none());
-        assert!(!folder.path().join("jobs").exists(), "empty folders go too");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::limits;
 
@@ -121,14 +121,6 @@ impl Location {
         match text.split_once(':') {
             Some((host, path)) if !host.contains('/') => short_ssh(text, host, path),
             _ => Ok(Location::Local(PathBuf::from(text))),
-        }
-    }
-
-    /// The path of a local repository.
-    pub fn local_path(&self) -> Option<&Path> {
-        match self {
-            Location::Local(path) => Some(path),
-            Location::Remote(_) => None,
         }
     }
 }
@@ -281,7 +273,7 @@ mod tests {
             ("file://localhost/srv/flows.git", "/srv/flows.git"),
         ] {
             let location = Location::parse(text).unwrap();
-            assert_eq!(location.local_path(), Some(Path::new(path)), "{text}");
+            assert_eq!(location, Location::Local(PathBuf::from(path)), "{text}");
         }
     }
 

@@ -1,6 +1,5 @@
 //! The commit a source stands at, as people are shown it.
 
-use chrono::{DateTime, Utc};
 use git2::Repository;
 
 use super::{CommitId, limits};
@@ -14,8 +13,6 @@ pub(crate) struct Tip {
     pub(crate) summary: String,
     /// `Name <address>`.
     pub(crate) author: String,
-    /// The committer's clock, which may be wrong.
-    pub(crate) committed_at: DateTime<Utc>,
 }
 
 /// Reads the tip out of a mirror, and with it whether the mirror can be read from there.
@@ -35,7 +32,6 @@ pub(super) fn read(mirror: &Repository, commit: CommitId) -> Result<Tip, git2::E
             found.summary_bytes().unwrap_or_default(),
         )),
         author: one_line(&format!("{name} <{address}>")),
-        committed_at: moment(found.time().seconds()),
     })
 }
 
@@ -46,29 +42,16 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// A committer may claim any time; one that RFC 3339 cannot write becomes the epoch.
-fn moment(seconds: i64) -> DateTime<Utc> {
-    const YEAR_10000: i64 = 253_402_300_800;
-    if (0..YEAR_10000).contains(&seconds) {
-        DateTime::from_timestamp(seconds, 0).unwrap_or_default()
-    } else {
-        DateTime::UNIX_EPOCH
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_times_are_made_fit_to_show() {
+    fn texts_are_made_fit_to_show() {
         assert_eq!(one_line("a\u{1b}[31mb\nc"), "a [31mb c");
         assert_eq!(
             one_line(&"é".repeat(1000)).chars().count(),
             limits::TITLE_CHARACTERS
         );
-        assert_eq!(moment(1_700_000_000).timestamp(), 1_700_000_000);
-        assert_eq!(moment(i64::MAX), DateTime::UNIX_EPOCH);
-        assert_eq!(moment(-1), DateTime::UNIX_EPOCH);
     }
 }

@@ -5,8 +5,9 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide::Refusal;
+use model::error_chain;
 use reconciler::{DispatchError, SourceError, WhyError, WorkerError};
-use state::{LogError, ReadError, SubmitError, WriteError, error_chain};
+use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
 
 use crate::limits::ECHO_CHARS;

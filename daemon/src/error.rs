@@ -57,10 +57,8 @@ impl Error {
     /// The error and everything that led to it, for a person.
     pub(crate) fn report(&self) -> String {
         let mut text = format!("error: {self}");
-        let mut source = std::error::Error::source(self);
-        while let Some(error) = source {
-            text.push_str(&format!("\n  caused by: {error}"));
-            source = error.source();
+        for cause in model::causes(self) {
+            text.push_str(&format!("\n  caused by: {cause}"));
         }
         text
     }

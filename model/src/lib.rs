@@ -7,6 +7,7 @@
 mod actor;
 mod armed;
 pub mod decide;
+mod error_chain;
 mod history;
 mod id;
 mod idempotency;
@@ -32,6 +33,7 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron};
+pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
     ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName,

@@ -3,10 +3,11 @@
 //! A sync that failed leaves nobody knowing what is on disk, and a second try says nothing either. Whoever sees one
 //! rings here; the daemon waits for it and ends.
 
+use model::error_chain;
 use store::{Action, DiskError};
 use tokio::sync::watch;
 
-use crate::error::{Fatal, error_chain};
+use crate::error::Fatal;
 
 /// Rings once; the first failure counts. Cheap to clone.
 #[derive(Clone)]

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::thread;
 
 use model::decide::{Command, Urgency, decide};
-use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World};
+use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World, error_chain};
 use store::{Append, Batch, CommitError, Engine, Epoch};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
 use crate::encode::{encode, fold};
-use crate::error::{SubmitError, error_chain};
+use crate::error::SubmitError;
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
 use crate::recent::ReadRecent;

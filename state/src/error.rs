@@ -128,15 +128,3 @@ impl WriteError {
         Self::new(path, source)
     }
 }
-
-/// An error and everything that led to it, in one line: for logs, and for records people read.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
-}

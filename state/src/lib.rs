@@ -35,7 +35,7 @@ mod state;
 mod upload;
 
 pub use download::Download;
-pub use error::{Fatal, OpenError, ReadError, SubmitError, WriteError, error_chain};
+pub use error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
 pub use log::{

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
-use model::{Reason, Status};
-use state::{State, SubmitError, error_chain};
+use model::{Reason, Status, error_chain};
+use state::{State, SubmitError};
 use workflow::Scan;
 
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};

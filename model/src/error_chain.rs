@@ -1,0 +1,34 @@
+//! Errors as text, for the edges where they leave the program: logs, records that people read, the terminal.
+
+use std::error::Error;
+
+/// What led to an error, from the outside inwards.
+pub fn causes(error: &dyn Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
+}
+
+/// An error and everything that led to it, in one line.
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    for cause in causes(error) {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read the page")]
+    struct Outer(#[source] std::num::ParseIntError);
+
+    #[test]
+    fn every_cause_is_told_from_the_outside_inwards() {
+        let inner = "x".parse::<u32>().unwrap_err();
+        let line = format!("cannot read the page: {inner}");
+        assert_eq!(error_chain(&Outer(inner)), line);
+    }
+}

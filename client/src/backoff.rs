@@ -1,89 +1,87 @@
-//! Pauses between the repetitions of a call.
+//! Pauses between attempts. They exist only after failures: nothing that succeeds waits here.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{Error, limits};
-
-/// How often a call goes out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// Once: a repetition could do the thing twice.
-    Once,
-    /// A few times within moments.
-    Call,
-    /// As long as a restart of the daemon takes.
-    Wait,
-}
-
-impl Patience {
-    const fn attempts(self) -> u32 {
-        match self {
-            Self::Once => 1,
-            Self::Call => limits::CALL_ATTEMPTS,
-            Self::Wait => limits::WAIT_ATTEMPTS,
-        }
-    }
-}
-
-/// Counts the failures of one call since its last success.
-#[derive(Debug)]
-pub(crate) struct Backoff {
-    patience: Patience,
+/// Counts the failures since the last success, and makes the pauses grow with them.
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
     failures: u32,
 }
 
 impl Backoff {
-    pub(crate) const fn new(patience: Patience) -> Self {
+    /// Pauses that begin with about `first` and double up to `longest`.
+    pub const fn new(first: Duration, longest: Duration) -> Self {
         Self {
-            patience,
+            first,
+            longest,
             failures: 0,
         }
     }
 
-    /// Changes how many attempts there are.
-    pub(crate) const fn be(&mut self, patience: Patience) {
-        self.patience = patience;
-    }
-
-    pub(crate) const fn succeeded(&mut self) {
+    /// The next pause is short again.
+    pub const fn succeeded(&mut self) {
         self.failures = 0;
     }
 
-    /// Waits before the next attempt.
-    ///
-    /// # Errors
-    /// The given error, when another attempt cannot help or the attempts are used up.
-    pub(crate) async fn pause_after(&mut self, error: Error) -> Result<(), Error> {
-        self.failures += 1;
-        if !error.is_repeatable() || self.failures >= self.patience.attempts() {
-            return Err(error);
-        }
+    /// How long to wait after one more failure.
+    pub fn failed(&mut self) -> Duration {
+        self.failures = self.failures.saturating_add(1);
         // The random bits of a version 4 id are the only randomness needed here.
         let [random, ..] = Uuid::new_v4().into_bytes();
-        tokio::time::sleep(pause(self.failures, random)).await;
-        Ok(())
+        self.pause(random)
     }
-}
 
-/// The pause after so many failures: doubled each time, bounded, and drawn from its upper half, so that many clients
-/// of a restarted daemon do not come at once.
-fn pause(failures: u32, random: u8) -> Duration {
-    let doubled = limits::FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16));
-    let half = doubled.min(limits::LONGEST_PAUSE) / 2;
-    half + half * u32::from(random) / 255
+    /// How many failures there were since the last success.
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Doubled with each failure, bounded, and drawn from its upper half, so that many clients of a restarted daemon do
+    /// not come at once.
+    fn pause(&self, random: u8) -> Duration {
+        let doublings = self.failures.saturating_sub(1).min(16);
+        let doubled = self.first.saturating_mul(1 << doublings);
+        let half = doubled.min(self.longest) / 2;
+        half + half * u32::from(random) / 255
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const FIRST: Duration = Duration::from_millis(100);
+    const LONGEST: Duration = Duration::from_secs(5);
+
+    fn pause(failures: u32, random: u8) -> Duration {
+        let backoff = Backoff {
+            failures,
+            ..Backoff::new(FIRST, LONGEST)
+        };
+        backoff.pause(random)
+    }
+
     #[test]
     fn pauses_double_up_to_a_bound() {
-        assert_eq!(pause(1, 0), limits::FIRST_PAUSE / 2);
-        assert_eq!(pause(1, 255), limits::FIRST_PAUSE);
-        assert_eq!(pause(3, 255), limits::FIRST_PAUSE * 4);
-        assert_eq!(pause(1_000, 255), limits::LONGEST_PAUSE);
+        assert_eq!(pause(1, 0), FIRST / 2);
+        assert_eq!(pause(1, 255), FIRST);
+        assert_eq!(pause(2, 255), FIRST * 2);
+        assert_eq!(pause(3, 255), FIRST * 4);
+        assert_eq!(pause(1_000, 255), LONGEST);
+        assert_eq!(pause(u32::MAX, 0), LONGEST / 2);
+    }
+
+    #[test]
+    fn a_success_makes_the_next_pause_short() {
+        let mut backoff = Backoff::new(FIRST, LONGEST);
+        for _ in 0..10 {
+            backoff.failed();
+        }
+        backoff.succeeded();
+        assert!(backoff.failed() <= FIRST);
     }
 }

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use wire::{ErrorCode, Page, Problem};
 
-use crate::backoff::{Backoff, Patience};
 use crate::error::Operation;
+use crate::repetition::{Patience, Repetition};
 use crate::route::Route;
 use crate::{Client, Error, limits};
 
@@ -139,7 +139,7 @@ impl Call<'_> {
     }
 
     async fn send(&self) -> Result<(HeaderMap, Bytes), Error> {
-        let mut backoff = Backoff::new(self.patience);
+        let mut repetition = Repetition::new(self.patience);
         loop {
             let attempt = timeout(self.limit, async {
                 let answer = self.open_once(None).await?;
@@ -148,19 +148,19 @@ impl Call<'_> {
             });
             match attempt.await.unwrap_or_else(|_| Err(self.timed_out())) {
                 Ok(answer) => return Ok(answer),
-                Err(error) => backoff.pause_after(error).await?,
+                Err(error) => repetition.pause_after(error).await?,
             }
         }
     }
 
     /// Sends, and leaves the body to be read piece by piece. The time limit ends with the headers.
     pub(crate) async fn open(&self) -> Result<Answer, Error> {
-        let mut backoff = Backoff::new(self.patience);
+        let mut repetition = Repetition::new(self.patience);
         loop {
             let attempt = timeout(self.limit, self.open_once(None));
             match attempt.await.unwrap_or_else(|_| Err(self.timed_out())) {
                 Ok(answer) => return Ok(answer),
-                Err(error) => backoff.pause_after(error).await?,
+                Err(error) => repetition.pause_after(error).await?,
             }
         }
     }

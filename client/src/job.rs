@@ -4,7 +4,7 @@ use reqwest::Method;
 use uuid::Uuid;
 use wire::{CancelJob, Job, JobState, Page};
 
-use crate::backoff::Patience;
+use crate::repetition::Patience;
 use crate::route::Route;
 use crate::{Client, Error};
 

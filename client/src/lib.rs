@@ -15,6 +15,7 @@ mod job;
 mod json_lines;
 pub mod limits;
 mod log_stream;
+mod repetition;
 mod route;
 mod runner;
 mod runner_session;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use base_url::BaseUrl;
 
 pub use artifact::Download;
+pub use backoff::Backoff;
 pub use error::{Error, Operation};
 pub use job::JobFilter;
 pub use log_stream::LogStream;

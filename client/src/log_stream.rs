@@ -1,16 +1,14 @@
 //! A job's log, live or finished, through one reader. A lost connection is taken up again after the last record that
 //! arrived, so that the caller sees each record once.
 
-use futures_util::Stream;
-use futures_util::stream;
 use tokio::time::Instant;
 use uuid::Uuid;
 use wire::LogRecord;
 
-use crate::backoff::{Backoff, Patience};
 use crate::call::Answer;
 use crate::job::job_route;
 use crate::json_lines::{Lines, TooLong};
+use crate::repetition::{Patience, Repetition};
 use crate::{Client, Error, limits};
 
 /// A log being read.
@@ -20,7 +18,7 @@ pub struct LogStream {
     follow: bool,
     next: u64,
     connection: Option<Connection>,
-    backoff: Backoff,
+    repetition: Repetition,
     ended: bool,
 }
 
@@ -41,7 +39,7 @@ impl Client {
             follow,
             next: from,
             connection: None,
-            backoff: Backoff::new(Patience::Call),
+            repetition: Repetition::new(Patience::Call),
             ended: false,
         }
     }
@@ -56,7 +54,7 @@ impl LogStream {
         while !self.ended {
             match self.advance().await {
                 Ok(Some(record)) => {
-                    self.backoff.succeeded();
+                    self.repetition.succeeded();
                     self.next = record.n.saturating_add(1);
                     return Ok(Some(record));
                 }
@@ -65,9 +63,9 @@ impl LogStream {
                     if let Some(lost) = self.connection.take()
                         && lost.since.elapsed() > limits::STEADY_CONNECTION
                     {
-                        self.backoff.succeeded();
+                        self.repetition.succeeded();
                     }
-                    if let Err(error) = self.backoff.pause_after(error).await {
+                    if let Err(error) = self.repetition.pause_after(error).await {
                         self.ended = true;
                         return Err(error);
                     }
@@ -82,17 +80,10 @@ impl LogStream {
         self.next
     }
 
-    /// The same as a [`Stream`].
-    pub fn into_stream(self) -> impl Stream<Item = Result<LogRecord, Error>> + Send {
-        stream::try_unfold(self, async |mut log| {
-            Ok(log.next_record().await?.map(|record| (record, log)))
-        })
-    }
-
     async fn advance(&mut self) -> Result<Option<LogRecord>, Error> {
         if self.connection.is_none() {
             self.connection = Some(self.connect().await?);
-            self.backoff.be(Patience::Wait);
+            self.repetition.be(Patience::Wait);
         }
         let Some(connection) = &mut self.connection else {
             return Ok(None);

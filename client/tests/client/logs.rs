@@ -1,9 +1,8 @@
 //! Logs, read and written.
 
 use client::Error;
-use futures_util::TryStreamExt;
 use uuid::Uuid;
-use wire::{ErrorCode, LogRecord, NewLogRecord, Stream};
+use wire::{ErrorCode, NewLogRecord, Stream};
 
 use crate::server::{Reply, Server};
 
@@ -14,9 +13,12 @@ fn line(n: u64) -> String {
 }
 
 async fn read(server: &Server, from: u64, follow: bool) -> Result<Vec<u64>, Error> {
-    let records = server.client().logs(Uuid::nil(), from, follow);
-    let records: Vec<LogRecord> = records.into_stream().try_collect().await?;
-    Ok(records.into_iter().map(|record| record.n).collect())
+    let mut log = server.client().logs(Uuid::nil(), from, follow);
+    let mut read = Vec::new();
+    while let Some(record) = log.next_record().await? {
+        read.push(record.n);
+    }
+    Ok(read)
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use http::StatusCode;
 use http::header::HeaderName;
 use model::decide::Refusal;
 use model::error_chain;
-use reconciler::{DispatchError, SourceError, WhyError, WorkerError};
+use reconciler::{DispatchError, RunnerError, SourceError, WhyError, WorkerError};
 use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
 
@@ -136,6 +136,8 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::LogMismatch
         | ErrorCode::ArtifactMismatch
         | ErrorCode::NameTaken
+        | ErrorCode::RunnerInUse
+        | ErrorCode::PollReplaced
         | ErrorCode::TooManyTokens => StatusCode::CONFLICT,
         ErrorCode::TooManyJobs => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Gone => StatusCode::GONE,
@@ -262,6 +264,20 @@ impl From<DispatchError> for Failure {
             DispatchError::Read(error) => error.into(),
             DispatchError::KeepsChanging => Self::new(ErrorCode::Unavailable, text),
         }
+    }
+}
+
+impl From<RunnerError> for Failure {
+    fn from(error: RunnerError) -> Self {
+        let text = error.to_string();
+        let code = match error {
+            RunnerError::InUse => ErrorCode::RunnerInUse,
+            RunnerError::PollReplaced => ErrorCode::PollReplaced,
+            RunnerError::Submit(error) => return error.into(),
+        };
+        Self::new(code, text).hint(
+            "every process needs a runner of its own: `everscan-runner configure --name NAME`",
+        )
     }
 }
 

@@ -31,6 +31,20 @@ impl From<Refusal> for DispatchError {
     }
 }
 
+/// Why a runner's word was not taken.
+#[derive(Debug, Error)]
+pub enum RunnerError {
+    /// Another process is this runner.
+    #[error("another process works as this runner, or did and may come back")]
+    InUse,
+    /// A poll in whose place another process's has come.
+    #[error("another process works as this runner now")]
+    PollReplaced,
+    /// The decision.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
 /// Why a worker's call was refused.
 #[derive(Debug, Error)]
 pub enum WorkerError {

@@ -29,9 +29,10 @@ mod watch;
 mod worker;
 
 pub use board::Message;
-pub use error::{DispatchError, SourceError, WorkerError};
+pub use error::{DispatchError, RunnerError, SourceError, WorkerError};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
+pub use presence::Instance;
 pub use runners::RunnerSession;
 pub use source::SourceConfig;
 pub use tasks::{Reconciler, Start};

@@ -12,6 +12,16 @@ pub(crate) const OFFER: Duration = match model::limits::OFFER.to_std() {
     Err(_) => Duration::ZERO,
 };
 
+/// [`model::limits::RUNNER_SILENCE`] as a span of the lease's time.
+pub(crate) const SILENCE: Duration = match model::limits::RUNNER_SILENCE.to_std() {
+    Ok(silence) => silence,
+    Err(_) => Duration::ZERO,
+};
+
+/// After a start of the daemon a runner's process that went on comes back within this: its pauses between two attempts
+/// are 5 s at most.
+pub(crate) const RETURN: Duration = Duration::from_secs(10);
+
 /// What a runner was told and has not acted upon is repeated at most this often: it polls again at once after every
 /// answer, and a step may take ten seconds to stop.
 pub(crate) const REPEAT: Duration = Duration::from_secs(1);

@@ -1,4 +1,7 @@
-//! When each runner was last heard.
+//! When each runner was last heard, and which process it is.
+//!
+//! A runner is one process at a time. Another one with the same registration is turned away while the first was heard
+//! within its lease, so that it neither ends that one's jobs nor takes its offers.
 //!
 //! Kept in memory only: the daemon's own downtime must not count against anybody, so after a start every runner begins
 //! with a fresh lease. Leases are measured on a clock that never jumps, so that setting the wall clock loses no job.
@@ -7,11 +10,30 @@ use std::collections::HashMap;
 
 use model::{RunnerId, Timestamp};
 use tokio::time::Instant;
+use uuid::Uuid;
 
-/// When each runner was last heard since the daemon started.
+use crate::limits::{RETURN, SILENCE};
+
+/// A process that speaks for a runner, by the name it gives itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Instance(Uuid);
+
+impl Instance {
+    /// The process of that name. Those that give none share the nil one.
+    pub const fn from_uuid(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+}
+
+/// Another process is the runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken;
+
+/// When each runner was last heard since the daemon started, and as which process.
 pub(crate) struct Presence {
     started: Instant,
     heard: HashMap<RunnerId, Heard>,
+    instances: HashMap<RunnerId, Instance>,
 }
 
 #[derive(Clone, Copy)]
@@ -25,6 +47,7 @@ impl Presence {
         Self {
             started,
             heard: HashMap::new(),
+            instances: HashMap::new(),
         }
     }
 
@@ -44,9 +67,42 @@ impl Presence {
             .map_or(self.started, |heard| heard.steady)
     }
 
+    /// Takes a process for the runner, unless another one is. After a start of the daemon nobody knows which one it was:
+    /// a process with which jobs of the runner would be lost then waits until the one that executes them had the time
+    /// to come back.
+    pub(crate) fn admit(
+        &mut self,
+        runner: RunnerId,
+        instance: Instance,
+        loses_jobs: bool,
+        now: Instant,
+    ) -> Result<(), Taken> {
+        let is_taken = match self.instances.get(&runner) {
+            Some(current) => *current != instance && now < self.lease_from(runner) + SILENCE,
+            None => loses_jobs && now < self.started + RETURN,
+        };
+        if is_taken {
+            return Err(Taken);
+        }
+        self.instances.insert(runner, instance);
+        Ok(())
+    }
+
+    /// Whether another process is the runner.
+    pub(crate) fn is_another(&self, runner: RunnerId, instance: Instance) -> bool {
+        let current = self.instances.get(&runner);
+        current.is_some_and(|current| *current != instance)
+    }
+
+    /// Lets any process be the runner next.
+    pub(crate) fn release(&mut self, runner: RunnerId) {
+        self.instances.remove(&runner);
+    }
+
     /// Forgets runners that are not registered any more.
     pub(crate) fn keep(&mut self, is_registered: impl Fn(RunnerId) -> bool) {
         self.heard.retain(|runner, _| is_registered(*runner));
+        self.instances.retain(|runner, _| is_registered(*runner));
     }
 }
 
@@ -73,5 +129,48 @@ mod tests {
         presence.keep(|id| id == runner(2));
         assert_eq!(presence.last(runner(1)), None);
         assert_eq!(presence.last(runner(2)), Some(at(100)));
+    }
+
+    fn instance(number: u128) -> Instance {
+        Instance::from_uuid(Uuid::from_u128(number))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_process_at_a_time_is_the_runner_until_it_leaves_or_falls_silent() {
+        let started = Instant::now();
+        let mut presence = Presence::new(started);
+        let (id, one, two) = (runner(1), instance(1), instance(2));
+        assert_eq!(presence.admit(id, one, false, started), Ok(()));
+        presence.heard(id, at(0), started);
+        let late = started + SILENCE - Duration::from_secs(1);
+        assert_eq!(presence.admit(id, two, false, late), Err(Taken));
+        assert!(presence.is_another(id, two));
+        // Itself again, as after a crash.
+        assert_eq!(presence.admit(id, one, true, late), Ok(()));
+
+        assert_eq!(presence.admit(id, two, true, started + SILENCE), Ok(()));
+        presence.heard(id, at(120), started + SILENCE);
+        assert_eq!(
+            presence.admit(id, one, false, started + SILENCE),
+            Err(Taken)
+        );
+        presence.release(id);
+        assert_eq!(presence.admit(id, one, false, started + SILENCE), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_start_whoever_executes_comes_back_before_anybody_takes_its_place() {
+        let started = Instant::now();
+        let mut presence = Presence::new(started);
+        let (id, one, two) = (runner(1), instance(1), instance(2));
+        assert_eq!(presence.admit(id, two, true, started), Err(Taken));
+        assert_eq!(presence.admit(id, one, false, started), Ok(()));
+        presence.heard(id, at(0), started);
+        assert_eq!(presence.admit(id, two, true, started + RETURN), Err(Taken));
+
+        // Nobody came back; or there is nothing to lose.
+        let mut presence = Presence::new(started);
+        assert_eq!(presence.admit(id, two, true, started + RETURN), Ok(()));
+        assert_eq!(presence.admit(runner(2), two, false, started), Ok(()));
     }
 }

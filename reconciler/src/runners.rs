@@ -6,22 +6,32 @@ use model::decide::{Loss, NewSession, RegisterRunner, RenewSession};
 use model::limits::OFFER;
 use model::{Job, JobId, RunnerId, TokenHash};
 use state::SubmitError;
+use tokio::time::Instant;
 
 use crate::board::{Message, Poll};
+use crate::error::RunnerError;
 use crate::handle::Handle;
 use crate::limits::{HOLDING, POLL};
+use crate::presence::{Instance, Taken};
 
 /// The holder of a runner's session token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunnerSession {
     runner: RunnerId,
     token: TokenHash,
+    instance: Instance,
 }
 
 impl RunnerSession {
     /// The runner.
     pub const fn runner(self) -> RunnerId {
         self.runner
+    }
+
+    /// The same session as that process speaks in it.
+    #[must_use]
+    pub const fn spoken_by(self, instance: Instance) -> Self {
+        Self { instance, ..self }
     }
 }
 
@@ -46,7 +56,12 @@ impl Handle {
                 .runners()
                 .find(|runner| runner.is_held_by(token, now))?
                 .id;
-            Some(RunnerSession { runner, token })
+            let instance = Instance::default();
+            Some(RunnerSession {
+                runner,
+                token,
+                instance,
+            })
         })
     }
 
@@ -57,7 +72,7 @@ impl Handle {
         session: RunnerSession,
     ) -> Result<Option<NewSession>, SubmitError> {
         let now = self.now();
-        let RunnerSession { runner, token } = session;
+        let RunnerSession { runner, token, .. } = session;
         // Nearly always there is nothing to decide, and a poll must not wait in the committer's queue to learn that.
         let may_be_due = self.state().read(|world| {
             world
@@ -71,9 +86,35 @@ impl Handle {
         }
     }
 
-    /// A runner's program has started or is stopping: it executes nothing and has forgotten what it was offered.
-    pub async fn runner_is_empty(&self, session: RunnerSession) -> Result<(), SubmitError> {
-        let runner = session.runner;
+    /// A runner's program has started: it executes nothing and has forgotten what it was offered.
+    pub async fn runner_starts(&self, session: RunnerSession) -> Result<(), RunnerError> {
+        self.admit(session, |_| true)
+            .map_err(|Taken| RunnerError::InUse)?;
+        Ok(self.runner_is_empty(session.runner).await?)
+    }
+
+    /// A runner's program ends and executes nothing any more. When another process is the runner that says nothing.
+    pub async fn runner_stops(&self, session: RunnerSession) -> Result<(), SubmitError> {
+        if self.admit(session, |_| true) == Err(Taken) {
+            return Ok(());
+        }
+        self.presence().release(session.runner);
+        self.runner_is_empty(session.runner).await
+    }
+
+    /// Takes the process that speaks for the runner, unless another one is. `loses` tells which jobs end with that.
+    fn admit(&self, session: RunnerSession, loses: impl Fn(&Job) -> bool) -> Result<(), Taken> {
+        let RunnerSession {
+            runner, instance, ..
+        } = session;
+        let loses_jobs = self
+            .state()
+            .read(|world| world.running_on(runner).any(|job| loses(job)));
+        self.presence()
+            .admit(runner, instance, loses_jobs, Instant::now())
+    }
+
+    async fn runner_is_empty(&self, runner: RunnerId) -> Result<(), SubmitError> {
         self.heard(runner);
         self.board().forget(runner);
         self.wake_board();
@@ -81,16 +122,18 @@ impl Handle {
     }
 
     /// A runner asks for work; the answer comes when there is something to say, or after a while with nothing. A newer
-    /// poll of the same runner ends this one with nothing.
+    /// poll of the same process ends this one with nothing; that of another process replaces it.
     pub async fn poll(
         &self,
         session: RunnerSession,
         capacity: u32,
         holding: Vec<JobId>,
-    ) -> Result<Vec<Message>, SubmitError> {
+    ) -> Result<Vec<Message>, RunnerError> {
         let runner = session.runner;
-        self.heard(runner);
         let holding: BTreeSet<JobId> = holding.into_iter().take(HOLDING).collect();
+        self.admit(session, |job| !holding.contains(&job.id))
+            .map_err(|Taken| RunnerError::PollReplaced)?;
+        self.heard(runner);
         let now = self.now();
         // Jobs it should run and does not name are lost. One claimed a moment ago may have been claimed while this
         // poll was on its way; one claimed in the future was claimed before the clock was set back.
@@ -109,6 +152,9 @@ impl Handle {
         });
         self.wake_board();
         let messages = tokio::time::timeout(POLL, answer).await;
+        if self.presence().is_another(runner, session.instance) {
+            return Err(RunnerError::PollReplaced);
+        }
         self.heard(runner);
         Ok(messages.ok().and_then(Result::ok).unwrap_or_default())
     }

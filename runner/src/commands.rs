@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use model::error_chain;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::configuration::ConfigurationError;
 use crate::environment::HostEnvironment;
-use crate::error_chain::chain;
+use crate::instance::InstanceError;
 use crate::session::SessionError;
 
 /// Executes the jobs of an Everscan service on this machine.
@@ -126,8 +127,13 @@ impl Failure {
             | Self::Session(SessionError::Unknown { .. }) => {
                 Some(format!("register it anew with `{CONFIGURE} --replace`"))
             }
+            Self::Session(SessionError::Instance(InstanceError::Running { .. })) => Some(
+                "more than one process needs more than one runner: register another with \
+                 `everscan-runner configure --name NAME`"
+                    .to_owned(),
+            ),
             Self::Session(SessionError::Workdir(_)) => {
-                Some("is it running already? every runner needs a --workdir of its own".to_owned())
+                Some("every runner needs a --workdir of its own".to_owned())
             }
             Self::Configuration(
                 ConfigurationError::Name { .. }
@@ -135,7 +141,8 @@ impl Failure {
                 | ConfigurationError::Write { .. },
             )
             | Self::Workdir { .. }
-            | Self::Start(_) => None,
+            | Self::Start(_)
+            | Self::Session(SessionError::Instance(InstanceError::Unusable { .. })) => None,
         }
     }
 }
@@ -164,7 +171,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let mut text = format!("error: {}\n", chain(&failure));
+            let mut text = format!("error: {}\n", error_chain(&failure));
             if let Some(hint) = failure.hint() {
                 text.push_str(&format!("hint: {hint}\n"));
             }

@@ -36,7 +36,7 @@ impl Contact {
 mod tests {
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn every_answer_starts_the_silence_anew() {
         let contact = Contact::new();
         let start = Instant::now();
@@ -46,6 +46,6 @@ mod tests {
             other.heard();
         };
         tokio::join!(contact.silent_for(Duration::from_millis(50)), answers);
-        assert!(start.elapsed() >= Duration::from_millis(80));
+        assert_eq!(start.elapsed(), Duration::from_millis(80));
     }
 }

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use model::error_chain;
 use wire::{Assignment, JobFailure, ScanStep, StepOutcome, StepReport, StepStatus};
 
 use crate::clock;
 use crate::environment::{Environment, HostEnvironment};
-use crate::error_chain::chain;
 use crate::evaluation::{Evaluation, Site};
 use crate::job_log::JobLog;
 use crate::options::Options;
@@ -84,7 +84,7 @@ impl Execution<'_> {
                 .evaluation
                 .render(template, Site::Environment, true)
                 .await
-                .map_err(|error| format!("cannot evaluate env {name}: {}", chain(&error)))?;
+                .map_err(|error| format!("cannot evaluate env {name}: {}", error_chain(&error)))?;
             environment.set(name, value);
         }
         Ok(environment)
@@ -116,8 +116,8 @@ impl Execution<'_> {
                 .evaluation
                 .render(&step.run, Site::Script, ok)
                 .await
-                .map_err(|error| format!("cannot evaluate run: {}", chain(&error))),
-            Err(error) => Err(format!("cannot evaluate if: {}", chain(&error))),
+                .map_err(|error| format!("cannot evaluate run: {}", error_chain(&error))),
+            Err(error) => Err(format!("cannot evaluate if: {}", error_chain(&error))),
         };
         report.started_at = Some(clock::now());
         let end = match text {
@@ -194,7 +194,7 @@ impl Execution<'_> {
 
     fn say(&self, step: Option<u32>, text: &str) {
         if let Err(error) = self.log.say(step, text) {
-            self.stop.request(Stop::LogFailed(chain(&error)));
+            self.stop.request(Stop::LogFailed(error_chain(&error)));
         }
     }
 }

@@ -13,18 +13,19 @@
 )]
 
 mod artifact;
-mod backoff;
 mod clock;
 mod commands;
 mod configuration;
+mod conflict;
 mod contact;
 mod environment;
-mod error_chain;
 mod evaluation;
 mod execution;
+mod instance;
 mod job_log;
 pub mod limits;
 mod link;
+mod lock;
 mod log_shipper;
 mod options;
 mod output;
@@ -42,6 +43,7 @@ mod worker;
 pub use commands::main;
 pub use configuration::{Configuration, ConfigurationError, RegisteredAs, folder_of};
 pub use environment::HostEnvironment;
+pub use instance::InstanceError;
 pub use options::Options;
 pub use session::{SessionError, Setup, serve};
 pub use shutdown::Urgency;

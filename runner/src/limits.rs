@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use client::Backoff;
+
 /// From SIGTERM to SIGKILL: long enough to write out what a script has in hand, short enough that a cancelled job frees
 /// its slot soon.
 pub const GRACE: Duration = Duration::from_secs(10);
@@ -60,6 +62,15 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest pause between two attempts: what a returned daemon waits at most for a runner.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest pause between two attempts while another process runs under this runner's name: nothing waits for this
+/// one, and whoever ends the other process should not wait long for it either.
+pub const LONGEST_CONFLICT_PAUSE: Duration = Duration::from_secs(30);
+
+/// The pauses between two attempts to reach the daemon.
+pub(crate) const fn backoff() -> Backoff {
+    Backoff::new(FIRST_PAUSE, LONGEST_PAUSE)
+}
 
 /// Polls in flight at once: the newest and those it has replaced but that the daemon has not ended yet.
 pub const POLLS: usize = 3;

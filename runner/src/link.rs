@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use client::Client;
+use client::{Backoff, Client};
+use model::error_chain;
 use tokio::time::sleep;
 use uuid::Uuid;
 use wire::ErrorCode;
 
-use crate::backoff::Backoff;
 use crate::contact::Contact;
-use crate::error_chain::chain;
 use crate::stop::{Stop, StopSignal};
 
 /// Speaks for one job. Clones share everything.
@@ -65,7 +64,7 @@ impl Link {
     /// Waits after a failed request.
     pub(crate) async fn pause(&self, backoff: &mut Backoff, failure: &Failure) {
         let pause: Duration = backoff.failed();
-        tracing::debug!(job = %self.job, error = chain(&failure.error), ?pause, "a request failed");
+        tracing::debug!(job = %self.job, error = error_chain(&failure.error), ?pause, "a request failed");
         sleep(pause).await;
     }
 }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::Backoff;
+use model::error_chain;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::backoff::Backoff;
-use crate::error_chain::chain;
 use crate::job_log::{JobLog, Progress};
 use crate::limits;
 use crate::link::{Link, Verdict};
@@ -40,7 +40,7 @@ impl LogShipper {
             progress,
             sent,
             sent_bytes: 0,
-            backoff: Backoff::default(),
+            backoff: limits::backoff(),
         }
     }
 
@@ -59,7 +59,7 @@ impl LogShipper {
     pub(crate) async fn run(mut self) -> Self {
         while self.something_to_send().await && self.link.stop.reason() != Some(Stop::JobOver) {
             if let Err(error) = self.send_batch().await {
-                let error = chain(&error);
+                let error = error_chain(&error);
                 tracing::error!(job = %self.link.job, error, "the log cannot be sent");
                 self.link.stop.request(Stop::LogFailed(error));
                 break;

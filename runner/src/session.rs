@@ -7,18 +7,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Client, Error as ClientError, PollAnswer, Secret};
+use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
+use model::error_chain;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 use wire::{Hello, JobAssigned, Message, Poll};
 
-use crate::backoff::Backoff;
 use crate::configuration::Configuration;
+use crate::conflict::Conflict;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
-use crate::error_chain::chain;
+use crate::instance::{Instance, InstanceError};
 use crate::limits;
 use crate::options::Options;
 use crate::polls::Polls;
@@ -54,6 +55,9 @@ pub enum SessionError {
     /// The daemon's address or TLS cannot be used.
     #[error("cannot talk to the daemon")]
     Client(#[source] ClientError),
+    /// Another process is this runner.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
     /// The jobs have no place to work in.
     #[error(transparent)]
     Workdir(#[from] WorkdirError),
@@ -67,6 +71,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     let configuration = setup.configuration;
     let url = configuration.url.clone();
     let anonymous = Client::new(&url, None).map_err(SessionError::Client)?;
+    let instance = Instance::take(&setup.folder)?;
     let workdir = Workdir::open(&configuration.workdir)?;
     workdir::remove_leftovers(&setup.folder.join("spool"));
     let client = anonymous.with_token(Secret::new(configuration.token.clone()));
@@ -83,13 +88,15 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     let session = Session {
         client,
         configuration,
+        instance,
         workshop: Arc::new(workshop),
         held: BTreeMap::new(),
         workers: JoinSet::new(),
         jobs_of_workers: BTreeMap::new(),
         polls: Polls::default(),
         outdated: true,
-        backoff: Backoff::default(),
+        backoff: limits::backoff(),
+        conflict: Conflict::none(),
         poll_after: Instant::now(),
         give_up_at: None,
         shutdown,
@@ -108,6 +115,7 @@ struct Held {
 struct Session {
     client: Client,
     configuration: Configuration,
+    instance: Instance,
     workshop: Arc<Workshop>,
     held: BTreeMap<Uuid, Held>,
     workers: JoinSet<()>,
@@ -116,6 +124,7 @@ struct Session {
     /// The newest poll does not say what is true now, or none is in flight.
     outdated: bool,
     backoff: Backoff,
+    conflict: Conflict,
     poll_after: Instant,
     give_up_at: Option<Instant>,
     shutdown: watch::Receiver<Urgency>,
@@ -155,17 +164,14 @@ impl Session {
     }
 
     async fn say_hello(&mut self) -> Result<(), SessionError> {
-        let hello = Hello {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
+        let hello = self.hello();
         while self.urgency() == Urgency::None {
             let said = tokio::select! {
                 said = self.client.hello(&hello) => said,
                 _ = urgency_above(&mut self.shutdown, Urgency::None) => return Ok(()),
             };
             let Err(error) = said else {
-                self.workshop.contact.heard();
-                self.backoff.succeeded();
+                self.is_heard();
                 tracing::info!(
                     url = self.configuration.url,
                     name = self.configuration.name,
@@ -224,20 +230,34 @@ impl Session {
         Ok(())
     }
 
+    /// The daemon takes this process for its runner.
+    fn is_heard(&mut self) {
+        self.workshop.contact.heard();
+        self.backoff.succeeded();
+        self.conflict.is_over(&self.configuration.name);
+    }
+
+    fn hello(&self) -> Hello {
+        Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instance: self.instance.id(),
+        }
+    }
+
     fn poll(&self) -> Poll {
         let capacity = match self.urgency() {
             Urgency::None => self.configuration.capacity,
             Urgency::Drain | Urgency::Cancel | Urgency::Abandon => 0,
         };
         Poll {
+            instance: self.instance.id(),
             capacity,
             holding: self.held.keys().copied().collect(),
         }
     }
 
     fn take(&mut self, answer: PollAnswer) {
-        self.workshop.contact.heard();
-        self.backoff.succeeded();
+        self.is_heard();
         self.poll_after = Instant::now();
         if let Some(token) = answer.renewed_token {
             self.renew(token);
@@ -267,7 +287,7 @@ impl Session {
                 self.client = self.client.with_token(token);
             }
             Err(error) => {
-                let error = chain(&error);
+                let error = error_chain(&error);
                 tracing::error!(error, "cannot keep the renewed session token");
             }
         }
@@ -349,8 +369,11 @@ impl Session {
                 source: error,
             });
         }
+        if Conflict::is_cause_of(&error) {
+            return Ok(self.conflict.goes_on(&self.configuration.name));
+        }
         let pause = self.backoff.failed();
-        tracing::warn!(error = chain(&error), ?pause, "cannot ask for work");
+        tracing::warn!(error = error_chain(&error), ?pause, "cannot ask for work");
         Ok(pause)
     }
 
@@ -367,17 +390,14 @@ impl Session {
     }
 
     async fn say_goodbye(&self) {
-        let goodbye = Hello {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
         match timeout(
             self.workshop.options.last_words,
-            self.client.goodbye(&goodbye),
+            self.client.goodbye(&self.hello()),
         )
         .await
         {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error = chain(&error), "left without a goodbye"),
+            Ok(Err(error)) => tracing::warn!(error = error_chain(&error), "left without a goodbye"),
             Err(_) => tracing::warn!("left without a goodbye: no answer in time"),
         }
     }

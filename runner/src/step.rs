@@ -8,13 +8,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use model::error_chain;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use wire::Stream;
 
 use crate::environment::Environment;
-use crate::error_chain::chain;
 use crate::job_log::JobLog;
 use crate::limits;
 use crate::output::LineSplitter;
@@ -192,7 +192,7 @@ async fn copy_output(
 ) -> io::Result<()> {
     let sink = |stream, lines| {
         if let Err(error) = log.write(Some(step), stream, lines) {
-            stop.request(Stop::LogFailed(chain(&error)));
+            stop.request(Stop::LogFailed(error_chain(&error)));
         }
     };
     let mut stdout = PipeReader::new(output.stdout, Stream::Stdout);

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use wire::{StepOutcome, StepReport, StepStatus};
 
-use crate::backoff::Backoff;
+use crate::limits;
 use crate::link::{Link, Verdict};
 
 /// The steps that started, ended or were skipped, in order.
@@ -63,7 +63,7 @@ pub(crate) async fn report(
     link: Link,
     ship_after: Duration,
 ) {
-    let mut backoff = Backoff::default();
+    let mut backoff = limits::backoff();
     while steps.changed().await.is_ok() {
         sleep(ship_after).await;
         let timeline = wire::Timeline {

@@ -1,14 +1,16 @@
 //! The folders a runner works in: private to its user, one per job, locked against a second runner, and cleared of what
 //! a killed runner left. Removal never follows a link.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-/// Holds the lock; never removed, since a lock on a removed file locks nothing.
+use crate::lock;
+
+/// Holds the lock.
 const LOCK: &str = ".everscan-runner.lock";
 
 /// Length of a job id as text.
@@ -52,21 +54,11 @@ impl Workdir {
             source,
         };
         make_private_folder(path).map_err(unusable)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path.join(LOCK))
-            .map_err(unusable)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(WorkdirError::InUse {
-                    path: path.to_owned(),
-                });
-            }
-            Err(TryLockError::Error(source)) => return Err(unusable(source)),
-        }
+        let Some(lock) = lock::take(&path.join(LOCK)).map_err(unusable)? else {
+            return Err(WorkdirError::InUse {
+                path: path.to_owned(),
+            });
+        };
         // Scripts start in folders below it, wherever the runner was started.
         let path = path.canonicalize().map_err(unusable)?;
         remove_leftovers(&path);

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{ArtifactUpload, Client};
+use model::error_chain;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use wire::{Assignment, CompleteJob, JobFailure, ScanArtifact};
 
 use crate::artifact::{ArtifactError, Packed, pack};
-use crate::backoff::Backoff;
 use crate::clock;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
-use crate::error_chain::chain;
 use crate::evaluation::{Evaluation, Site};
 use crate::execution::{Conclusion, Execution};
 use crate::job_log::JobLog;
@@ -76,7 +75,7 @@ pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop
 
 /// Claims the job. `None` when somebody else has it, it is over, or it was cancelled meanwhile.
 async fn claim(link: &Link) -> Option<Assignment> {
-    let mut backoff = Backoff::default();
+    let mut backoff = limits::backoff();
     loop {
         let attempt = async {
             match link.judge(link.client.resolve(link.job).await) {
@@ -85,7 +84,7 @@ async fn claim(link: &Link) -> Option<Assignment> {
                     if failure.verdict == Verdict::Again {
                         link.pause(&mut backoff, &failure).await;
                     } else {
-                        let reason = chain(&failure.error);
+                        let reason = error_chain(&failure.error);
                         tracing::debug!(job = %link.job, reason, "offer lapsed");
                         link.stop.request(Stop::JobOver);
                     }
@@ -164,7 +163,7 @@ impl Worker<'_> {
         };
         let evaluation = match Evaluation::of(&self.assignment) {
             Ok(evaluation) => evaluation,
-            Err(error) => return Some(JobFailure::SetupFailed(chain(&error))),
+            Err(error) => return Some(JobFailure::SetupFailed(error_chain(&error))),
         };
         let execution = Execution {
             assignment: &self.assignment,
@@ -205,7 +204,7 @@ impl Worker<'_> {
                 }
                 let message = format!("artifact {}: {message}", artifact.name);
                 if let Err(error) = self.log.say(None, &message) {
-                    tracing::warn!(job = %self.link.job, error = chain(&error), "cannot log");
+                    tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
                 }
                 return Err(JobFailure::ArtifactFailed(message));
             }
@@ -222,12 +221,12 @@ impl Worker<'_> {
         let wanted = evaluation
             .should_run(artifact.condition.as_deref(), Site::Artifact, true)
             .await
-            .map_err(|error| format!("cannot evaluate if: {}", chain(&error)))?;
+            .map_err(|error| format!("cannot evaluate if: {}", error_chain(&error)))?;
         if !wanted {
             return Ok(());
         }
         let packed = self.pack(artifact, folder).await?;
-        let mut backoff = Backoff::default();
+        let mut backoff = limits::backoff();
         loop {
             let file = packed
                 .file
@@ -245,7 +244,7 @@ impl Worker<'_> {
                 Err(failure) if failure.verdict == Verdict::Again => {
                     self.link.pause(&mut backoff, &failure).await;
                 }
-                Err(failure) => return Err(chain(&failure.error)),
+                Err(failure) => return Err(error_chain(&failure.error)),
             }
         }
     }
@@ -262,7 +261,7 @@ impl Worker<'_> {
             pack(&folder, &paths, file, || stop.reason().is_some())
         });
         match packing.await {
-            Ok(packed) => packed.map_err(|error| chain(&error)),
+            Ok(packed) => packed.map_err(|error| error_chain(&error)),
             Err(error) => Err(format!("packing broke off: {error}")),
         }
     }
@@ -273,7 +272,7 @@ impl Worker<'_> {
         mut shipping: JoinSet<LogShipper>,
         mut failure: Option<JobFailure>,
     ) {
-        let mut backoff = Backoff::default();
+        let mut backoff = limits::backoff();
         while let Some(Ok(mut shipper)) = shipping.join_next().await {
             if let Some(Stop::LogFailed(message)) = self.link.stop.reason() {
                 failure.get_or_insert(JobFailure::SetupFailed(message));
@@ -289,7 +288,7 @@ impl Worker<'_> {
             };
             match refusal.verdict {
                 Verdict::Over => {
-                    let reason = chain(&refusal.error);
+                    let reason = error_chain(&refusal.error);
                     tracing::info!(job = %self.link.job, reason, "the job was over already");
                     return;
                 }

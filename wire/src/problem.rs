@@ -96,6 +96,10 @@ pub enum ErrorCode {
     ArtifactMismatch,
     /// 409: a runner of that name is registered already.
     NameTaken,
+    /// 409: another process works as this runner; a second one needs a runner of its own.
+    RunnerInUse,
+    /// 409: a poll that another process's has replaced, for the same reason.
+    PollReplaced,
     /// 409: as many tokens as may be exist already.
     TooManyTokens,
     /// 429: as many jobs as may be wait or run already.

@@ -50,12 +50,19 @@ pub struct RegisteredRunner {
 pub struct Hello {
     /// The runner's own version.
     pub version: String,
+    /// The process that speaks, by a name it keeps while it lives and may hand on to its successor. The daemon takes one
+    /// at a time for the runner; those that give no name count as one.
+    #[serde(default)]
+    pub instance: Uuid,
 }
 
 /// A request for work. It carries the runner's whole state, so a repeat is harmless.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
+    /// The process that asks, as in [`Hello`].
+    #[serde(default)]
+    pub instance: Uuid,
     /// How many jobs the runner runs at once, in all.
     pub capacity: u32,
     /// Every job the runner has in hand.

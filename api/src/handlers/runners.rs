@@ -4,7 +4,7 @@ use http::StatusCode;
 use http::header::HeaderName;
 use model::decide;
 use model::{JobId, RunnerId, Secret, SecretKind};
-use reconciler::Handle;
+use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
     Hello, JobAssigned, JobCancelled, Message, Poll, REFRESH_HEADER, RegisterRunner,
@@ -72,18 +72,29 @@ pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Re
     Ok(reply::json(StatusCode::CREATED, &body))
 }
 
-/// A runner's program has started or stops: whatever it ran is over.
-pub(super) async fn is_empty(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let runner = request.caller.runner()?;
-    let Hello { .. } = request.body.json(&request.headers).await?;
-    handle.runner_is_empty(runner).await?;
+/// A runner's program has started: whatever it ran is over.
+pub(super) async fn hello(handle: &Handle, request: Request) -> Result<Response, Failure> {
+    handle.runner_starts(speaker(request).await?).await?;
     Ok(reply::empty())
+}
+
+/// A runner's program stops: the same.
+pub(super) async fn goodbye(handle: &Handle, request: Request) -> Result<Response, Failure> {
+    handle.runner_stops(speaker(request).await?).await?;
+    Ok(reply::empty())
+}
+
+async fn speaker(mut request: Request) -> Result<RunnerSession, Failure> {
+    let runner = request.caller.runner()?;
+    let Hello { instance, .. } = request.body.json(&request.headers).await?;
+    Ok(runner.spoken_by(Instance::from_uuid(instance)))
 }
 
 /// A runner asks for work. Held until there is something to say, up to 50 s.
 pub(super) async fn messages(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let runner = request.caller.runner()?;
     let poll: Poll = request.body.json(&request.headers).await?;
+    let runner = runner.spoken_by(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();
     let messages: Vec<Message> = handle
         .poll(runner, poll.capacity, holding)

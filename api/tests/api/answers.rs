@@ -9,7 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
-use crate::service::{Service, text};
+use crate::service::{Runner, Service, text};
 
 /// Compares an answer's JSON with `answers/<name>.json`.
 pub(crate) fn check(service: &Service, name: &str, answer: &Answer) {
@@ -154,10 +154,7 @@ async fn what_is_made_is_answered_like_this() {
     let answer = answer.send(service.address).await;
     assert_eq!(answer.status, 201);
     check(&service, "runner_registered", &answer);
-    let runner = crate::service::Runner {
-        id: text(&answer.json()["id"]),
-        token: text(&answer.json()["token"]),
-    };
+    let runner = Runner::registered(&answer.json());
 
     let answer = runner.poll(1, &[]).send(service.address).await;
     check(&service, "messages_assigned", &answer);

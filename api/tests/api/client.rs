@@ -215,6 +215,12 @@ impl Raw {
         String::from_utf8(head).unwrap()
     }
 
+    /// Sends no more, and answers what still comes until the other side has noticed and closes.
+    pub(crate) async fn leave(mut self) -> String {
+        self.0.shutdown().await.unwrap();
+        self.until_closed().await
+    }
+
     /// Whatever is still sent until the other side closes.
     pub(crate) async fn until_closed(mut self) -> String {
         let mut rest = Vec::new();

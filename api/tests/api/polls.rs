@@ -1,25 +1,48 @@
 //! Runners: waiting for work, being told, losing what they do not hold.
 
-use std::time::Duration;
-
 use chrono::TimeDelta;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::client::{Answer, Call, in_time};
-use crate::service::{Runner, Service};
+use crate::client::{Answer, Call, Raw, in_time};
+use crate::service::{Runner, Service, text};
 
-/// A poll that is on its way and, as far as can be told, waits.
+/// A poll that has reached the board.
 async fn waiting(service: &Service, runner: &Runner, holding: &[&str]) -> JoinHandle<Answer> {
-    let poll = tokio::spawn(runner.poll(1, holding).send(service.address));
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!poll.is_finished(), "{:?}", poll.await);
+    let call = runner.poll(1, holding);
+    sent(service, runner, call.send(service.address)).await
+}
+
+/// Sends a poll and waits until it was heard.
+async fn sent<T: Send + 'static>(
+    service: &Service,
+    runner: &Runner,
+    poll: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    // The time tells it from earlier ones.
+    service.clock.advance(TimeDelta::milliseconds(1));
+    let (id, now) = (runner.id.parse().unwrap(), service.handle.now());
+    let poll = tokio::spawn(poll);
+    in_time(async {
+        while service.handle.runner_heard_at(id) != Some(now) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     poll
 }
 
 async fn answered(poll: JoinHandle<Answer>) -> Value {
     in_time(poll).await.unwrap().expect(200)
+}
+
+/// The jobs that are offered.
+fn jobs(messages: &Value) -> Vec<String> {
+    let messages = messages.as_array().unwrap().iter();
+    messages
+        .map(|message| text(&message["job_assigned"]["id"]))
+        .collect()
 }
 
 fn cancelled(job: &str) -> Value {
@@ -55,14 +78,11 @@ async fn one_job_is_offered_to_one_of_those_who_wait() {
     let two = service.register("two", &[], 1).await;
     let first = waiting(&service, &one, &[]).await;
     let second = waiting(&service, &two, &[]).await;
-    service.dispatch("build").await;
-    let messages = answered(first).await;
-    assert_eq!(messages.as_array().map(Vec::len), Some(1));
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!second.is_finished());
+    let job = service.dispatch("build").await;
+    assert_eq!(jobs(&answered(first).await), [job]);
     // The next one is for the other, as the first is full.
-    service.dispatch("build").await;
-    assert_eq!(answered(second).await.as_array().map(Vec::len), Some(1));
+    let job = service.dispatch("build").await;
+    assert_eq!(jobs(&answered(second).await), [job]);
 }
 
 #[tokio::test]
@@ -79,10 +99,10 @@ async fn a_runner_that_left_while_it_waited_is_offered_nothing() {
     let service = Service::start().await;
     let gone = service.register("gone", &[], 1).await;
     let stays = service.register("stays", &[], 1).await;
-    let poll = waiting(&service, &gone, &[]).await;
-    poll.abort();
-    drop(poll.await);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let poll = Raw::send(service.address, gone.raw_poll());
+    let poll = sent(&service, &gone, poll).await.await.unwrap();
+    // The daemon hangs up once it has noticed.
+    assert_eq!(poll.leave().await, "");
     let poll = waiting(&service, &stays, &[]).await;
     service.dispatch("build").await;
     assert_eq!(answered(poll).await.as_array().map(Vec::len), Some(1));
@@ -111,9 +131,8 @@ async fn a_runner_without_room_is_only_told_to_stop() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     service.dispatch("build").await;
-    let poll = tokio::spawn(runner.poll(0, &[]).send(service.address));
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!poll.is_finished());
+    let full = runner.poll(0, &[]).send(service.address);
+    let poll = sent(&service, &runner, full).await;
     let unknown = "01990000-0000-7000-8000-000000000000";
     let messages = runner.poll(0, &[unknown]).send(service.address).await;
     assert_eq!(messages.expect(200), cancelled(unknown));
@@ -127,10 +146,10 @@ async fn a_job_goes_only_to_a_runner_that_has_its_labels() {
     let large = service.register("large", &["linux", "large"], 1).await;
     let poll = waiting(&service, &plain, &[]).await;
     let job = service.dispatch("large").await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!poll.is_finished());
     let messages = service.poll(&large, 1, &[]).await;
     assert_eq!(messages[0]["job_assigned"]["id"], job);
+    let job = service.dispatch("build").await;
+    assert_eq!(jobs(&answered(poll).await), [job]);
 }
 
 #[tokio::test]
@@ -180,14 +199,38 @@ async fn the_first_and_the_last_word_of_a_runner_lose_what_it_ran() {
     for word in ["hello", "goodbye"] {
         let service = Service::start().await;
         let (runner, worker) = service.claimed("one").await;
-        let call = Call::post(format!("/v0/runners/{word}")).bearer(&runner.token);
-        let answer = call.json(&json!({"version": "0.1.0"}));
-        assert_eq!(answer.send(service.address).await.status, 204);
+        let answer = runner.says(word).send(service.address).await;
+        assert_eq!(answer.status, 204);
         let job = service.get(&format!("/v0/jobs/{}", worker.id)).await;
         assert_eq!(job.expect(200)["reason"]["code"], "runner_lost");
         let answer = worker.call(Method::POST, &worker.path("resolve"));
         answer.send(service.address).await.problem(409, "job_over");
     }
+}
+
+#[tokio::test]
+async fn a_second_process_is_turned_away_and_ends_nothing() {
+    let service = Service::start().await;
+    let (runner, worker) = service.claimed("one").await;
+    let poll = waiting(&service, &runner, &[&worker.id]).await;
+    let copy = runner.copied();
+    let hello = copy.says("hello").send(service.address).await;
+    let problem = hello.problem(409, "runner_in_use");
+    assert!(text(&problem["hint"]).contains("everscan-runner configure"));
+    let answer = copy.poll(1, &[]).send(service.address).await;
+    answer.problem(409, "poll_replaced");
+    let goodbye = copy.says("goodbye").send(service.address).await;
+    assert_eq!(goodbye.status, 204);
+
+    // The first one still waits, and its job is its own.
+    service.complete(&worker, 0).await.expect(200);
+    assert_eq!(answered(poll).await, cancelled(&worker.id));
+    let poll = waiting(&service, &runner, &[]).await;
+    let goodbye = runner.says("goodbye").send(service.address).await;
+    assert_eq!(goodbye.status, 204);
+    assert_eq!(answered(poll).await, json!([]));
+    let hello = copy.says("hello").send(service.address).await;
+    assert_eq!(hello.status, 204);
 }
 
 #[tokio::test]

@@ -70,7 +70,9 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::OfferLapsed => Some(ErrorCode::LogMismatch),
         ErrorCode::LogMismatch => Some(ErrorCode::ArtifactMismatch),
         ErrorCode::ArtifactMismatch => Some(ErrorCode::NameTaken),
-        ErrorCode::NameTaken => Some(ErrorCode::TooManyTokens),
+        ErrorCode::NameTaken => Some(ErrorCode::RunnerInUse),
+        ErrorCode::RunnerInUse => Some(ErrorCode::PollReplaced),
+        ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
         ErrorCode::TooManyTokens => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
@@ -164,6 +166,11 @@ async fn every_code_is_answered_like_this() {
     seen.take(409, ErrorCode::NameTaken, &answer);
 
     let worker = service.claim(&runner, &[]).await;
+    let copy = runner.copied();
+    let answer = copy.says("hello").send(address).await;
+    seen.take(409, ErrorCode::RunnerInUse, &answer);
+    let answer = copy.poll(1, &[]).send(address).await;
+    seen.take(409, ErrorCode::PollReplaced, &answer);
     let answer = worker.append(7, &["late"]).send(address).await;
     seen.take(409, ErrorCode::LogMismatch, &answer);
     worker

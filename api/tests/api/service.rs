@@ -93,10 +93,11 @@ pub(crate) struct Service {
     _reconciler: Reconciler,
 }
 
-/// A registered runner.
+/// A registered runner, as one process.
 pub(crate) struct Runner {
     pub(crate) id: String,
     pub(crate) token: String,
+    instance: &'static str,
 }
 
 /// A job somebody executes.
@@ -238,10 +239,7 @@ impl Service {
         });
         let call = Call::post("/v0/runners/register").json(&body);
         let answer = call.send(self.address).await.expect(201);
-        Runner {
-            id: text(&answer["id"]),
-            token: text(&answer["token"]),
-        }
+        Runner::registered(&answer)
     }
 
     /// Dispatches `build` and has a new runner claim it.
@@ -290,10 +288,46 @@ impl Service {
 }
 
 impl Runner {
-    pub(crate) fn poll(&self, capacity: usize, holding: &[&str]) -> Call {
-        Call::post("/v0/messages")
+    /// The runner of an answered registration.
+    pub(crate) fn registered(answer: &Value) -> Self {
+        Self {
+            id: text(&answer["id"]),
+            token: text(&answer["token"]),
+            instance: "10000000-0000-4000-8000-000000000000",
+        }
+    }
+
+    /// Another process with the same registration.
+    pub(crate) fn copied(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            token: self.token.clone(),
+            instance: "20000000-0000-4000-8000-000000000000",
+        }
+    }
+
+    /// Its first or last word, `hello` or `goodbye`.
+    pub(crate) fn says(&self, word: &str) -> Call {
+        Call::post(format!("/v0/runners/{word}"))
             .bearer(&self.token)
-            .json(&json!({"capacity": capacity, "holding": holding}))
+            .json(&json!({"version": "0.1.0", "instance": self.instance}))
+    }
+
+    /// A poll as bytes.
+    pub(crate) fn raw_poll(&self) -> String {
+        let body = json!({"instance": self.instance, "capacity": 1, "holding": []}).to_string();
+        format!(
+            "POST /v0/messages HTTP/1.1\r\nhost: everscan.test\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.token,
+            body.len(),
+        )
+    }
+
+    pub(crate) fn poll(&self, capacity: usize, holding: &[&str]) -> Call {
+        Call::post("/v0/messages").bearer(&self.token).json(&json!({
+            "instance": self.instance, "capacity": capacity, "holding": holding,
+        }))
     }
 }
 

@@ -110,6 +110,7 @@ async fn other_changes_go_out_once() {
     assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
     assert!(error.is_transient());
     let hello = Hello {
+        instance: Uuid::nil(),
         version: "0".to_owned(),
     };
     server.client().hello(&hello).await.unwrap_err();
@@ -226,6 +227,7 @@ async fn a_poll_brings_messages_and_a_renewed_token() {
     ])
     .await;
     let poll = Poll {
+        instance: Uuid::nil(),
         capacity: 2,
         holding: vec![Uuid::nil()],
     };

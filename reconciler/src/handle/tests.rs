@@ -10,9 +10,9 @@ use tempfile::TempDir;
 use tokio::time::advance;
 
 use super::*;
-use crate::limits::{DEADLINE_LOOK, OFFER, POLL};
+use crate::limits::{DEADLINE_LOOK, OFFER, POLL, RETURN};
 use crate::testing::{House, activate, freeze, in_time, source_name};
-use crate::{Message, RunnerSession, WorkerError};
+use crate::{Instance, Message, RunnerError, RunnerSession, WorkerError};
 
 /// Why the job ended, waiting for that.
 async fn end_of(house: &House, job: JobId) -> Reason {
@@ -276,11 +276,77 @@ async fn hello_ends_what_the_runner_ran_and_takes_back_what_it_was_offered() {
     let offered = house.dispatch(workflow, "plain").await.id;
     let (_, before) = house.offer(runner, &[running]).await;
 
-    house.handle.runner_is_empty(runner).await.unwrap();
+    house.handle.runner_starts(runner).await.unwrap();
     assert_eq!(end_of(&house, running).await, Reason::RunnerLost);
     let (again, after) = house.offer(runner, &[]).await;
     assert_eq!(again, offered);
     assert_ne!(before, after);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first_is_there() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (session, _) = house.register("r", 2).await;
+    let [first, second] = [1, 2].map(|number| {
+        let instance = Instance::from_uuid(uuid::Uuid::from_u128(number));
+        session.spoken_by(instance)
+    });
+    house.handle.runner_starts(first).await.unwrap();
+    let job = house.run(first, workflow, "plain").await.job().id;
+
+    let refused = house.handle.runner_starts(second).await;
+    assert!(matches!(refused, Err(RunnerError::InUse)));
+    let refused = house.handle.poll(second, 1, Vec::new()).await;
+    assert!(matches!(refused, Err(RunnerError::PollReplaced)));
+    house.handle.runner_stops(second).await.unwrap();
+    assert!(!house.job(job).await.state.is_terminal());
+
+    // The first falls silent, with a poll that nobody reads.
+    let handle = house.handle.clone();
+    let waiting = tokio::spawn(async move { handle.poll(first, 1, vec![job]).await });
+    tokio::task::yield_now().await;
+    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
+    house.handle.runner_starts(second).await.unwrap();
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    let replaced = in_time("the end of the older poll", waiting).await;
+    assert!(matches!(replaced.unwrap(), Err(RunnerError::PollReplaced)));
+    let refused = house.handle.poll(first, 1, Vec::new()).await;
+    assert!(matches!(refused, Err(RunnerError::PollReplaced)));
+
+    // Who says goodbye makes room at once.
+    house.handle.runner_stops(second).await.unwrap();
+    house.handle.runner_starts(first).await.unwrap();
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (session, token) = house.register("r", 1).await;
+    let job = house.run(session, workflow, "plain").await.job().id;
+    house.close().await;
+
+    let house = House::open(&folder, 60, Vec::new()).await;
+    let session = house.handle.runner(token.hash()).unwrap();
+    let second = session.spoken_by(Instance::from_uuid(uuid::Uuid::from_u128(2)));
+    let refused = house.handle.runner_starts(second).await;
+    assert!(matches!(refused, Err(RunnerError::InUse)));
+    let refused = house.handle.poll(second, 1, Vec::new()).await;
+    assert!(matches!(refused, Err(RunnerError::PollReplaced)));
+    house.handle.runner_stops(second).await.unwrap();
+    assert!(!house.job(job).await.state.is_terminal());
+
+    // One that died meanwhile comes back as soon as nobody else can be expected.
+    pass(&house, RETURN).await;
+    house.handle.runner_starts(second).await.unwrap();
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
     house.close().await;
 }
 

@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use uuid::Uuid;
 use wire::{
-    Assignment, CompleteJob, Completed, ErrorCode, JobAssigned, JobCancelled, JobState, LogReceipt,
-    Message, NewLogRecord, Poll, Problem, RegisterRunner, RegisteredRunner, Timeline,
+    Assignment, CompleteJob, Completed, ErrorCode, Hello, JobAssigned, JobCancelled, JobState,
+    LogReceipt, Message, NewLogRecord, Poll, Problem, RegisterRunner, RegisteredRunner, Timeline,
 };
 
 type Answer = Response<Full<Bytes>>;
@@ -36,6 +36,10 @@ pub(crate) enum Fault {
     JobOver,
     /// The daemon is not there: 503.
     Unavailable,
+    /// Another process is the runner.
+    RunnerInUse,
+    /// Another process's poll has come in place of this one.
+    PollReplaced,
 }
 
 /// What the daemon knows and was told.
@@ -49,6 +53,7 @@ pub(crate) struct State {
     pub(crate) timelines: Vec<(Uuid, Timeline)>,
     pub(crate) completions: Vec<(Uuid, CompleteJob)>,
     pub(crate) artifacts: BTreeMap<(Uuid, String), (String, Bytes)>,
+    pub(crate) hellos: Vec<Hello>,
     pub(crate) goodbyes: usize,
     assignments: BTreeMap<Uuid, Assignment>,
     messages: VecDeque<Message>,
@@ -198,11 +203,13 @@ impl FakeDaemon {
             Some(Fault::CutBefore) => panic!("cut on purpose"),
             Some(Fault::JobOver) => return Ok(problem(409, ErrorCode::JobOver, None)),
             Some(Fault::Unavailable) => return Ok(problem(503, ErrorCode::Unavailable, None)),
+            Some(Fault::RunnerInUse) => return Ok(problem(409, ErrorCode::RunnerInUse, None)),
+            Some(Fault::PollReplaced) => return Ok(problem(409, ErrorCode::PollReplaced, None)),
             Some(Fault::LoseLogFrom(_) | Fault::CutAfter) | None => {}
         }
         let answer = match (&method, path.split('/').collect::<Vec<_>>().as_slice()) {
             (&Method::POST, ["", "v0", "runners", "register"]) => self.register(&body),
-            (&Method::POST, ["", "v0", "runners", "hello"]) => self.hello(),
+            (&Method::POST, ["", "v0", "runners", "hello"]) => self.hello(&body),
             (&Method::POST, ["", "v0", "runners", "goodbye"]) => {
                 self.change(|state| state.goodbyes += 1);
                 nothing()
@@ -253,7 +260,9 @@ impl FakeDaemon {
         })
     }
 
-    fn hello(&self) -> Answer {
+    fn hello(&self, body: &[u8]) -> Answer {
+        let hello = serde_json::from_slice(body).unwrap();
+        self.change(|state| state.hellos.push(hello));
         if self.state().unknown_runner {
             problem(401, ErrorCode::Unauthorized, None)
         } else {

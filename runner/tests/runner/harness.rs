@@ -30,6 +30,7 @@ pub(crate) const OPTIONS: Options = Options {
 pub(crate) struct Harness {
     pub(crate) daemon: FakeDaemon,
     pub(crate) home: TempDir,
+    configuration: Configuration,
     shutdown: watch::Sender<Urgency>,
     session: JoinHandle<Result<(), SessionError>>,
 }
@@ -53,20 +54,22 @@ impl Harness {
             labels: Vec::new(),
             capacity,
         };
-        let setup = Setup {
-            configuration: Configuration::new(&registered, daemon.url.clone(), asked),
-            folder: runner::folder_of(home.path(), "test").unwrap(),
-            environment: environment(),
-            options,
-        };
+        let configuration = Configuration::new(&registered, daemon.url.clone(), asked);
+        let setup = setup(&home, configuration.clone(), options);
         let (shutdown, urgency) = watch::channel(Urgency::None);
         let session = tokio::spawn(runner::serve(setup, urgency));
         Self {
             daemon,
             home,
+            configuration,
             shutdown,
             session,
         }
+    }
+
+    /// What a second process in the same folder runs with.
+    pub(crate) fn setup(&self) -> Setup {
+        setup(&self.home, self.configuration.clone(), OPTIONS)
     }
 
     /// Runs one job and gives its completion.
@@ -117,6 +120,15 @@ impl Harness {
         let entries = std::fs::read_dir(self.work()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| !name.starts_with('.')).collect()
+    }
+}
+
+fn setup(home: &TempDir, configuration: Configuration, options: Options) -> Setup {
+    Setup {
+        configuration,
+        folder: runner::folder_of(home.path(), "test").unwrap(),
+        environment: environment(),
+        options,
     }
 }
 

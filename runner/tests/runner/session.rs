@@ -1,6 +1,6 @@
 //! How a runner takes jobs, tells what it holds, and ends.
 
-use runner::{Configuration, SessionError, Urgency};
+use runner::{Configuration, InstanceError, SessionError, Urgency};
 use wire::JobFailure;
 
 use crate::fake_daemon::Fault;
@@ -147,6 +147,39 @@ async fn a_daemon_that_is_away_at_first_is_waited_for() {
         harness.daemon.fail_next(route, Fault::Unavailable);
     }
     assert_eq!(ends(&harness.run(&job(&["true"])).await), [SUCCEEDED]);
+}
+
+#[tokio::test]
+async fn a_runner_whose_name_another_process_uses_waits_and_goes_on_afterwards() {
+    let harness = Harness::start().await;
+    for (route, fault) in [
+        ("hello", Fault::RunnerInUse),
+        ("messages", Fault::PollReplaced),
+        ("messages", Fault::PollReplaced),
+    ] {
+        harness.daemon.fail_next(route, fault);
+    }
+    assert_eq!(ends(&harness.run(&job(&["true"])).await), [SUCCEEDED]);
+    let state = harness.daemon.state();
+    // It says who it is, always the same.
+    let [hello] = state.hellos.as_slice() else {
+        panic!("{:?}", state.hellos);
+    };
+    assert!(!hello.instance.is_nil());
+    let mut polls = state.polls.iter();
+    assert!(polls.all(|poll| poll.instance == hello.instance));
+}
+
+#[tokio::test]
+async fn two_processes_in_one_folder_are_refused_at_once() {
+    let harness = Harness::start().await;
+    harness.idle().await;
+    let (_shutdown, urgency) = tokio::sync::watch::channel(Urgency::None);
+    let second = runner::serve(harness.setup(), urgency).await;
+    assert!(matches!(
+        second,
+        Err(SessionError::Instance(InstanceError::Running { .. }))
+    ));
 }
 
 #[tokio::test]

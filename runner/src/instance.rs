@@ -1,0 +1,113 @@
+//! Which process a runner is: the name by which the daemon tells it from another process with the same registration.
+//!
+//! The name follows from the machine's boot and the lock file in the runner's folder. So a process that starts again
+//! in the same folder has the name of the one before, which must be dead, since it held the lock; the copy of a folder
+//! has another name. After a reboot the name is another one as well: a machine that was cloned cannot be told from one
+//! that was started again, and the daemon waits until the one before is silent.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::{lock, workdir};
+
+/// In the runner's folder.
+const LOCK: &str = "lock";
+
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A runner that cannot be this process.
+#[derive(Debug, thiserror::Error)]
+pub enum InstanceError {
+    /// Another process is this runner.
+    #[error("the runner in {} is running already", folder.display())]
+    Running {
+        /// The runner's folder.
+        folder: PathBuf,
+    },
+    /// The folder cannot be used.
+    #[error("cannot lock the runner's folder {}", folder.display())]
+    Unusable {
+        /// The runner's folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The name of this process as a runner, and the proof that no other one has it.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    id: Uuid,
+    /// The lock goes with the open file.
+    _lock: File,
+}
+
+impl Instance {
+    /// Makes this process the one that is the runner of this folder.
+    ///
+    /// # Errors
+    /// [`InstanceError`].
+    pub(crate) fn take(folder: &Path) -> Result<Self, InstanceError> {
+        let unusable = |source| InstanceError::Unusable {
+            folder: folder.to_owned(),
+            source,
+        };
+        workdir::make_private_folder(folder).map_err(unusable)?;
+        let lock = lock::take(&folder.join(LOCK))
+            .map_err(unusable)?
+            .ok_or_else(|| InstanceError::Running {
+                folder: folder.to_owned(),
+            })?;
+        let file = lock.metadata().map_err(unusable)?;
+        let place = format!("{}:{}", file.dev(), file.ino());
+        Ok(Self {
+            id: Uuid::new_v5(&boot(), place.as_bytes()),
+            _lock: lock,
+        })
+    }
+
+    /// The name, for the daemon.
+    pub(crate) const fn id(&self) -> Uuid {
+        self.id
+    }
+}
+
+/// The machine since its last start. Where nobody tells, a process is taken for no other one.
+fn boot() -> Uuid {
+    let boot = std::fs::read_to_string(BOOT).ok();
+    boot.and_then(|boot| boot.trim().parse().ok())
+        .unwrap_or_else(Uuid::new_v4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    #[test]
+    fn one_process_at_a_time_is_the_runner_of_a_folder() {
+        let home = TempDir::new().unwrap();
+        let folder = home.path().join("one");
+        let first = Instance::take(&folder).unwrap();
+        let second = Instance::take(&folder);
+        assert!(matches!(second, Err(InstanceError::Running { .. })));
+        let id = first.id();
+        drop(first);
+        assert_eq!(Instance::take(&folder).unwrap().id(), id);
+    }
+
+    #[test]
+    fn the_copy_of_a_folder_has_another_name() {
+        let home = TempDir::new().unwrap();
+        let (one, two) = (home.path().join("one"), home.path().join("two"));
+        let original = Instance::take(&one).unwrap();
+        std::fs::create_dir(&two).unwrap();
+        std::fs::copy(one.join(LOCK), two.join(LOCK)).unwrap();
+        let copy = Instance::take(&two).unwrap();
+        assert_ne!(copy.id(), original.id());
+    }
+}

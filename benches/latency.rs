@@ -10,7 +10,7 @@
 )]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,7 +18,16 @@ use std::time::{Duration, Instant};
 use client::{Client, Secret};
 use wire::{DispatchRequest, JobState};
 
-const EVERSCAND: &str = env!("CARGO_BIN_EXE_everscand");
+use support::World;
+
+#[path = "../tests/support.rs"]
+#[expect(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "the stories need more of it, and a figure that cannot be taken ends there as well"
+)]
+mod support;
+
 const RUNS: usize = 200;
 const WARM_UP: usize = 20;
 const WORKFLOW: &str =
@@ -32,20 +41,24 @@ fn main() -> Result<(), Failure> {
         .skip(1)
         .find_map(|argument| argument.parse().ok().filter(|runs| *runs > 0))
         .unwrap_or(RUNS);
-    let home = tempfile::Builder::new()
-        .prefix("latency-")
-        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let world = World::start(home.path())?;
+    // On the disk of the build, not in memory.
+    let mut world = World::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    world.init_repository();
+    world.push(&[("nothing.yaml", Some(WORKFLOW))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let client = Client::new(world.url(), world.token().map(Secret::new))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let floor = Floor::prepare(home.path())?;
+    let floor = Floor::prepare(&world.path(""))?;
     let (mut jobs, mut floors) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
     for run in 0..WARM_UP + runs {
-        let job = runtime.block_on(world.job(run))?;
+        let took = runtime.block_on(job(&client, run))?;
         let below = floor.measure()?;
         if run >= WARM_UP {
-            jobs.push(job);
+            jobs.push(took);
             floors.push(below);
         }
     }
@@ -62,112 +75,28 @@ fn main() -> Result<(), Failure> {
     );
     println!(
         "resident: daemon {}, runner {}",
-        resident(&world.daemon)?,
-        resident(&world.runner)?
+        resident(world.daemon_pid())?,
+        resident(world.runner.as_ref().map_or(0, Child::id))?
     );
     Ok(())
 }
 
-/// A daemon, a runner, a repository with one workflow.
-struct World {
-    client: Client,
-    runner: Child,
-    daemon: Child,
-}
-
-impl World {
-    fn start(home: &Path) -> Result<Self, Failure> {
-        let bin = home.join("bin");
-        std::fs::create_dir(&bin)?;
-        for name in ["everscand", "everscan", "everscan-runner"] {
-            std::os::unix::fs::symlink(EVERSCAND, bin.join(name))?;
-        }
-        let repository = home.join("repository");
-        std::fs::create_dir_all(repository.join("workflows"))?;
-        std::fs::write(repository.join("workflows/nothing.yaml"), WORKFLOW)?;
-        for arguments in [
-            &["init", "--quiet"][..],
-            &["add", "."],
-            &["commit", "--quiet", "--message", "nothing"],
-        ] {
-            succeed(
-                program(home, "git")
-                    .current_dir(&repository)
-                    .args(arguments),
-            )?;
-        }
-        let source = format!("main={}", repository.display());
-        let mut daemon = program(home, "everscand")
-            .args(["run", "--listen", "127.0.0.1:0", "--state-dir"])
-            .arg(home.join("state"))
-            .args(["--source", &source])
-            .env("SERVICE_LOG", "warn")
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut url = String::new();
-        BufReader::new(daemon.stdout.take().ok_or("no output")?).read_line(&mut url)?;
-        let url = url.trim().to_owned();
-        let token = std::fs::read_to_string(home.join("state/initial-admin-token"))?
-            .trim()
-            .to_owned();
-        let user = |arguments: &[&str]| {
-            succeed(
-                program(home, "everscan")
-                    .args(arguments)
-                    .env("SERVICE_URL", &url)
-                    .env("SERVICE_TOKEN", &token),
-            )
-        };
-        user(&["source", "sync", "main", "--wait"])?;
-        let registration = user(&["runner", "register-token"])?;
-        succeed(
-            program(home, "everscan-runner")
-                .args(["configure", "--name", "bench", "--url", &url, "--workdir"])
-                .arg(home.join("work"))
-                .env("SERVICE_REGISTRATION_TOKEN", registration.trim()),
-        )?;
-        let runner = program(home, "everscan-runner")
-            .args(["run", "--name", "bench"])
-            .spawn()?;
-        let client = Client::new(&url, Some(Secret::new(token)))?;
-        Ok(Self {
-            client,
-            runner,
-            daemon,
-        })
+/// From before the dispatch is sent until its end was told.
+async fn job(client: &Client, run: usize) -> Result<Duration, Failure> {
+    let begun = Instant::now();
+    let request = DispatchRequest::default();
+    let job = client
+        .dispatch("nothing", "nothing", &request, &format!("run-{run}"))
+        .await?;
+    let mut job = client.await_job(job.id).await?;
+    while !job.state.is_terminal() {
+        job = client.await_job(job.id).await?;
     }
-
-    /// From before the dispatch is sent until its end was told.
-    async fn job(&self, run: usize) -> Result<Duration, Failure> {
-        let begun = Instant::now();
-        let job = self
-            .client
-            .dispatch(
-                "nothing",
-                "nothing",
-                &DispatchRequest::default(),
-                &format!("run-{run}"),
-            )
-            .await?;
-        let mut job = self.client.await_job(job.id).await?;
-        while !job.state.is_terminal() {
-            job = self.client.await_job(job.id).await?;
-        }
-        let took = begun.elapsed();
-        if job.state == JobState::Succeeded {
-            Ok(took)
-        } else {
-            Err(format!("a job ended as {:?}", job.reason).into())
-        }
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        for child in [&mut self.runner, &mut self.daemon] {
-            drop(child.kill());
-            drop(child.wait());
-        }
+    let took = begun.elapsed();
+    if job.state == JobState::Succeeded {
+        Ok(took)
+    } else {
+        Err(format!("a job ended as {:?}", job.reason).into())
     }
 }
 
@@ -253,41 +182,11 @@ fn ratio(a: Duration, b: Duration) -> f64 {
 }
 
 /// Resident memory as the kernel tells it.
-fn resident(child: &Child) -> Result<String, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+fn resident(pid: u32) -> Result<String, Failure> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status
         .lines()
         .find(|line| line.starts_with("VmRSS:"))
         .ok_or("no VmRSS")?;
     Ok(line.trim_start_matches("VmRSS:").trim().to_owned())
-}
-
-fn program(home: &Path, name: &str) -> Command {
-    let own = home.join("bin").join(name);
-    let mut command = if own.exists() {
-        Command::new(own)
-    } else {
-        Command::new(name)
-    };
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", home)
-        .envs(["GIT_AUTHOR", "GIT_COMMITTER"].iter().flat_map(|who| {
-            [
-                (format!("{who}_NAME"), "bench"),
-                (format!("{who}_EMAIL"), "bench@localhost"),
-            ]
-        }))
-        .stdin(Stdio::null());
-    command
-}
-
-fn succeed(command: &mut Command) -> Result<String, Failure> {
-    let output = command.output()?;
-    if output.status.success() {
-        Ok(String::from_utf8(output.stdout)?)
-    } else {
-        Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into())
-    }
 }

@@ -69,6 +69,7 @@ fn pure_packages_stand_on_nothing_impure() {
             )
         })
         .collect();
+    // For every target: what only one of them reaches is reached.
     let normal: BTreeMap<&str, Vec<&str>> = nodes
         .iter()
         .map(|node| {
@@ -77,7 +78,7 @@ fn pure_packages_stand_on_nothing_impure() {
                     .as_array()
                     .unwrap()
                     .iter()
-                    .any(|kind| kind["kind"].is_null() && kind["target"].is_null())
+                    .any(|kind| kind["kind"].is_null())
             });
             (
                 node["id"].as_str().unwrap(),

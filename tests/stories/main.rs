@@ -14,4 +14,6 @@ mod disk_full;
 mod documented;
 mod hello;
 mod restart;
+mod second_process;
+#[path = "../support.rs"]
 mod support;

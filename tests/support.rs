@@ -1,4 +1,5 @@
-//! A world of real processes in a temporary folder: repository, daemon, runner, command line.
+//! A world of real processes in a temporary folder: repository, daemon, runner, command line. For the stories and for
+//! the programs that print a figure.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -18,16 +19,21 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct World {
     home: TempDir,
     daemon: Option<Child>,
-    runner: Option<Child>,
+    pub(crate) runner: Option<Child>,
     url: String,
 }
 
 impl World {
     /// An empty world with the three programs on its PATH.
     pub(crate) fn new() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// The same in that folder.
+    pub(crate) fn below(folder: &Path) -> Self {
         let home = tempfile::Builder::new()
-            .prefix("everscan-story-")
-            .tempdir()
+            .prefix("everscan-world-")
+            .tempdir_in(folder)
             .unwrap();
         let bin = home.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
@@ -84,11 +90,17 @@ impl World {
             .stdin(Stdio::null());
         if !self.url.is_empty() {
             command.env("SERVICE_URL", &self.url);
-            if let Ok(token) = std::fs::read_to_string(self.path("state/initial-admin-token")) {
-                command.env("SERVICE_TOKEN", token.trim());
+            if let Some(token) = self.token() {
+                command.env("SERVICE_TOKEN", token);
             }
         }
         command
+    }
+
+    /// The first admin's token, once the daemon has made it.
+    pub(crate) fn token(&self) -> Option<String> {
+        let token = std::fs::read_to_string(self.path("state/initial-admin-token")).ok()?;
+        Some(token.trim().to_owned())
     }
 
     pub(crate) fn output(&self, program: &str, arguments: &[&str]) -> Output {
@@ -276,10 +288,6 @@ impl World {
 
     pub(crate) fn runner_log(&self) -> String {
         std::fs::read_to_string(self.path("runner.log")).unwrap_or_default()
-    }
-
-    pub(crate) fn runner_pid(&self) -> u32 {
-        self.runner.as_ref().unwrap().id()
     }
 
     pub(crate) fn kill_runner(&mut self) {

@@ -1,8 +1,7 @@
 //! Lists of jobs, one job, waiting for one, cancelling one.
 
-use std::time::Duration;
-
-use serde_json::Value;
+use http::Method;
+use serde_json::{Value, json};
 
 use crate::client::Call;
 use crate::service::{Service, text};
@@ -121,14 +120,18 @@ async fn waiting_ends_with_the_job() {
     let path = format!("/v0/jobs/{}?wait=true", worker.id);
     let call = Call::get(&path).bearer(&service.admin);
     let waiting = tokio::spawn(call.send(service.address));
-    // Steps and log lines are no end.
+    // Steps and log lines are no end: an answer to them would show a running job. They are sent after the question.
+    let steps = json!({"steps": [{
+        "index": 0, "status": "running", "started_at": "2026-11-20T12:00:00Z",
+    }]});
+    let report = worker.call(Method::POST, &worker.path("timeline"));
+    let report = report.json(&steps).send(service.address).await;
+    assert_eq!(report.status, 204);
     worker
         .append(0, &["a line"])
         .send(service.address)
         .await
         .expect(200);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!waiting.is_finished());
     service.complete(&worker, 1).await.expect(200);
     let job = waiting.await.unwrap().expect(200);
     assert_eq!(job["state"], "succeeded");
@@ -143,13 +146,13 @@ async fn waiting_ends_when_the_daemon_stops() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     let call = Call::get(format!("/v0/jobs/{job}?wait=true")).bearer(&service.admin);
-    let opened = call.open(service.address);
-    let drain = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        service.handle.drain();
-    };
-    let (mut opened, ()) = tokio::join!(opened, drain);
-    assert!(opened.rest().await.contains("scheduled"));
+    let waiting = tokio::spawn(call.send(service.address));
+    // A question that is asked later and answered at once.
+    service.get("/v0/jobs").await.expect(200);
+    assert!(!waiting.is_finished());
+    service.handle.drain();
+    let job = waiting.await.unwrap().expect(200);
+    assert_eq!(job["state"], "scheduled");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Artifacts as users fetch them.
 
 use bytes::Bytes;
-use reqwest::header::ETAG;
+use http::header::ETAG;
 use tokio::time::timeout;
 use uuid::Uuid;
 use wire::Artifact;

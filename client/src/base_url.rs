@@ -1,55 +1,65 @@
 //! The address of a daemon.
 
-use reqwest::Url;
+use http::Uri;
 
 use crate::Error;
 use crate::route::Route;
 
 /// A checked `http` or `https` address without credentials, query or fragment; its path ends before `/v0`.
 #[derive(Debug)]
-pub(crate) struct BaseUrl(Url);
+pub(crate) struct BaseUrl(Uri);
 
 impl BaseUrl {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
         let refuse = |reason: String| {
             Err(Error::BaseUrl {
                 url: text.to_owned(),
                 reason,
             })
         };
-        let url = match Url::parse(text) {
-            Ok(url) => url,
-            Err(error) => return refuse(error.to_string()),
-        };
-        if !url.username().is_empty() || url.password().is_some() {
+        // Before anything that may show the text: it may be a secret up to the last of these.
+        if text.contains('@') {
             return Err(Error::BaseUrl {
                 url: "(not shown)".to_owned(),
                 reason: "it holds credentials; the token goes into SERVICE_TOKEN".to_owned(),
             });
         }
-        if !matches!(url.scheme(), "http" | "https") {
-            return refuse(format!("{} is neither http nor https", url.scheme()));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
+        // The type below forgets a fragment instead of telling.
+        if text.contains(['?', '#']) {
             return refuse("it has a query or a fragment".to_owned());
         }
-        if url
-            .path()
-            .trim_end_matches('/')
-            .ends_with(wire::VERSION_PREFIX)
-        {
+        let url: Uri = match text.parse() {
+            Ok(url) => url,
+            Err(error) => return refuse(error.to_string()),
+        };
+        let Some(scheme) = url.scheme_str() else {
+            return refuse("it does not begin with http:// or https://".to_owned());
+        };
+        if !matches!(scheme, "http" | "https") {
+            return refuse(format!("{scheme} is neither http nor https"));
+        }
+        if !url.authority().is_some_and(is_host_and_port) {
+            return refuse("it does not name a host and, after a colon, a port".to_owned());
+        }
+        let base = Self(url);
+        if base.prefix().ends_with(wire::VERSION_PREFIX) {
             return refuse(format!("it must end before {}", wire::VERSION_PREFIX));
         }
-        Ok(Self(url))
+        Ok(base)
+    }
+
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.0
     }
 
     pub(crate) fn is_https(&self) -> bool {
-        self.0.scheme() == "https"
+        self.0.scheme_str() == Some("https")
     }
 
     /// Whether requests stay on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let Some(host) = self.0.host_str() else {
+        let Some(host) = self.0.host() else {
             return false;
         };
         let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -60,15 +70,29 @@ impl BaseUrl {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    pub(crate) fn join(&self, route: &Route) -> Url {
-        let mut url = self.0.clone();
-        let path = format!("{}{}", url.path().trim_end_matches('/'), route.path());
-        url.set_path(&path);
-        if !route.query().is_empty() {
-            url.query_pairs_mut().extend_pairs(route.query());
-        }
-        url
+    /// The URL of a route. It is text, because only a request that is sent needs more.
+    pub(crate) fn join(&self, route: &Route) -> String {
+        let scheme = if self.is_https() { "https" } else { "http" };
+        let authority = self
+            .0
+            .authority()
+            .map_or("", |authority| authority.as_str());
+        let prefix = self.prefix();
+        let below = route.path_and_query();
+        format!("{scheme}://{authority}{prefix}{below}")
     }
+
+    /// The path before every route.
+    fn prefix(&self) -> &str {
+        self.0.path().trim_end_matches('/')
+    }
+}
+
+/// The type leaves it to its users to read a port, and it reads one that is none as absent.
+fn is_host_and_port(authority: &http::uri::Authority) -> bool {
+    let host = authority.host();
+    let rest = authority.as_str().strip_prefix(host).unwrap_or_default();
+    !host.is_empty() && (rest.is_empty() || authority.port_u16().is_some_and(|port| port > 0))
 }
 
 #[cfg(test)]
@@ -76,18 +100,24 @@ mod tests {
     use super::*;
 
     fn joined(base: &str, route: &Route) -> String {
-        BaseUrl::parse(base).unwrap().join(route).into()
+        let url = BaseUrl::parse(base).unwrap().join(route);
+        assert_eq!(url.parse::<Uri>().unwrap().to_string(), url);
+        url
     }
 
     #[test]
     fn joins_below_any_prefix() {
         let route = Route::v0("jobs").with("limit", 3).with("scan", "a&b c");
         for (base, expected) in [
-            ("http://h:1", "http://h:1/v0/jobs?limit=3&scan=a%26b+c"),
-            ("http://h:1/", "http://h:1/v0/jobs?limit=3&scan=a%26b+c"),
+            ("http://h:1", "http://h:1/v0/jobs?limit=3&scan=a%26b%20c"),
+            ("http://h:1/", "http://h:1/v0/jobs?limit=3&scan=a%26b%20c"),
             (
                 "https://h/x/y/",
-                "https://h/x/y/v0/jobs?limit=3&scan=a%26b+c",
+                "https://h/x/y/v0/jobs?limit=3&scan=a%26b%20c",
+            ),
+            (
+                " HTTP://[::1]:80\n",
+                "http://[::1]:80/v0/jobs?limit=3&scan=a%26b%20c",
             ),
         ] {
             assert_eq!(joined(base, &route), expected);
@@ -107,13 +137,23 @@ mod tests {
     fn refuses_what_is_no_base() {
         for text in [
             "",
+            "/x",
+            "localhost",
             "localhost:80",
             "ftp://h",
+            "http://",
+            "http:///x",
+            "http://:80",
+            "http://h:",
+            "http://h:0",
+            "http://h:65536",
+            "http://h:x",
             "http://u:p@h",
             "http://h/v0",
             "http://h/v0/",
             "http://h?x=1",
             "http://h#x",
+            "http://h/a b",
         ] {
             assert!(BaseUrl::parse(text).is_err(), "{text}");
         }
@@ -121,8 +161,10 @@ mod tests {
 
     #[test]
     fn never_shows_credentials() {
-        let error = BaseUrl::parse("http://user:hush@h").unwrap_err();
-        assert!(!error.to_string().contains("hush"), "{error}");
+        for text in ["http://user:hush@h", "http://hush h@h", "hush@h"] {
+            let error = BaseUrl::parse(text).unwrap_err();
+            assert!(!error.to_string().contains("hush"), "{error}");
+        }
     }
 
     #[test]

@@ -3,21 +3,26 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
-use reqwest::{Method, Response, Url};
+use http::{HeaderMap, Method, Request, Uri, response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use wire::{ErrorCode, Page, Problem};
 
+use crate::connector::RequestBody;
 use crate::error::Operation;
 use crate::repetition::{Patience, Repetition};
 use crate::route::Route;
 use crate::{Client, Error, limits};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROGRAM: HeaderValue =
+    HeaderValue::from_static(concat!("everscan/", env!("CARGO_PKG_VERSION")));
 
 /// The request header under which a creating call may be repeated.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -27,7 +32,7 @@ pub(crate) struct Call<'a> {
     client: &'a Client,
     operation: Operation,
     method: Method,
-    url: Url,
+    url: String,
     headers: HeaderMap,
     body: Bytes,
     limit: Duration,
@@ -143,7 +148,7 @@ impl Call<'_> {
         loop {
             let attempt = timeout(self.limit, async {
                 let answer = self.open_once(None).await?;
-                let headers = answer.response.headers().clone();
+                let headers = answer.head.headers.clone();
                 Ok((headers, answer.whole().await?))
             });
             match attempt.await.unwrap_or_else(|_| Err(self.timed_out())) {
@@ -166,39 +171,40 @@ impl Call<'_> {
     }
 
     /// Sends once with a body that is made while it is sent.
-    pub(crate) async fn send_streamed(self, body: reqwest::Body) -> Result<(), Error> {
+    pub(crate) async fn send_streamed(self, body: RequestBody) -> Result<(), Error> {
         let attempt = timeout(self.limit, async {
             self.open_once(Some(body)).await?.whole().await.map(drop)
         });
         attempt.await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    async fn open_once(&self, streamed: Option<reqwest::Body>) -> Result<Answer, Error> {
-        let mut request = self
-            .client
-            .http
-            .request(self.method.clone(), self.url.clone())
-            .headers(self.headers.clone());
+    async fn open_once(&self, streamed: Option<RequestBody>) -> Result<Answer, Error> {
+        let url = Uri::try_from(&self.url).map_err(|source| self.unsendable(source))?;
+        let mut request = Request::new(match streamed {
+            Some(body) => body,
+            None => Full::from(self.body.clone())
+                .map_err(|never| match never {})
+                .boxed_unsync(),
+        });
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = url;
+        *request.headers_mut() = self.headers.clone();
+        request.headers_mut().insert(USER_AGENT, PROGRAM);
         if let Some(token) = &self.client.token {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
                 .map_err(|source| self.unsendable(source))?;
             value.set_sensitive(true);
-            request = request.header(AUTHORIZATION, value);
+            request.headers_mut().insert(AUTHORIZATION, value);
         }
-        request = match streamed {
-            Some(body) => request.body(body),
-            None if self.method == Method::GET => request,
-            None => request.body(self.body.clone()),
-        };
-        let response = request
-            .send()
-            .await
-            .map_err(|error| Error::from_transport(&self.operation, error))?;
+        let response = self.client.pool.request(request).await;
+        let response = response.map_err(|error| Error::unanswered(&self.operation, error))?;
+        let (head, body) = response.into_parts();
         let answer = Answer {
             operation: self.operation.clone(),
-            response,
+            head,
+            body,
         };
-        if answer.response.status().is_success() {
+        if answer.head.status.is_success() {
             Ok(answer)
         } else {
             Err(answer.refusal().await)
@@ -222,16 +228,17 @@ impl Call<'_> {
 /// An answer whose body has not been read.
 pub(crate) struct Answer {
     operation: Operation,
-    response: Response,
+    head: response::Parts,
+    body: Incoming,
 }
 
 impl Answer {
     pub(crate) fn headers(&self) -> &HeaderMap {
-        self.response.headers()
+        &self.head.headers
     }
 
     pub(crate) fn content_length(&self) -> Option<u64> {
-        self.response.content_length()
+        self.body.size_hint().exact()
     }
 
     pub(crate) fn operation(&self) -> &Operation {
@@ -240,10 +247,14 @@ impl Answer {
 
     /// The next piece of the body; `None` when it has ended as the daemon meant it to.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
-        self.response
-            .chunk()
-            .await
-            .map_err(|error| Error::from_transport(&self.operation, error))
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|error| Error::broken_off(&self.operation, error))?;
+            // The contract has no trailers.
+            if let Ok(piece) = frame.into_data() {
+                return Ok(Some(piece));
+            }
+        }
+        Ok(None)
     }
 
     async fn whole(mut self) -> Result<Bytes, Error> {
@@ -263,8 +274,8 @@ impl Answer {
     /// Reads why not. Something between here and the daemon may have answered in its place.
     async fn refusal(self) -> Error {
         let operation = self.operation.clone();
-        let status = self.response.status();
-        let location = self.response.headers().get(LOCATION).cloned();
+        let status = self.head.status;
+        let location = self.head.headers.get(LOCATION).cloned();
         let problem = match self.whole().await {
             Ok(body) => serde_json::from_slice::<Problem>(&body).ok(),
             Err(_) => None,

@@ -1,48 +1,212 @@
-//! The connection pool. TLS, and with it the machine's certificate store, is only set up for `https`, so that a client
-//! of a daemon on the same machine starts fast and stays small.
+//! The connection pool: how a connection to the daemon comes about, and how long it is kept. The machine's certificate
+//! store is only read for `https`, so that a client of a daemon on the same machine starts fast and stays small.
 
-use rustls::crypto::CryptoProvider;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Uri;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::{legacy, proxy};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower_service::Service;
 
 use crate::base_url::BaseUrl;
+use crate::error::Source;
 use crate::{Error, limits};
 
-pub(crate) fn connect(base: &BaseUrl) -> Result<reqwest::Client, Error> {
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("everscan/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(limits::CONNECT)
-        .pool_idle_timeout(limits::IDLE_CONNECTION)
-        .tcp_keepalive(limits::KEEP_ALIVE)
-        .tcp_keepalive_interval(limits::KEEP_ALIVE)
-        .tcp_keepalive_retries(limits::KEEP_ALIVE_QUESTIONS)
-        // The contract has no redirect, and the token must not follow one.
-        .redirect(reqwest::redirect::Policy::none());
-    if base.is_loopback() {
-        builder = builder.no_proxy();
-    }
-    builder = if base.is_https() {
-        if CryptoProvider::get_default().is_none() {
-            // Losing the race against another thread leaves a provider installed, which is all that is wanted.
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
-        builder.https_only(true)
-    } else {
-        builder.tls_backend_preconfigured(without_certificates()?)
-    };
-    builder.build().map_err(|source| Error::Connector {
-        source: Box::new(source),
-    })
+/// What goes out with a request. It may be made while it is sent.
+pub(crate) type RequestBody = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Connections to one daemon. Cloning shares them. It follows no redirect: the contract has none, and the token must
+/// not travel along one.
+pub(crate) type Pool = legacy::Client<Connector, RequestBody>;
+
+/// A pool that goes through the proxy which the environment names for this address, if it names one.
+pub(crate) fn connect(base: &BaseUrl) -> Result<Pool, Error> {
+    connect_through(&proxy::matcher::Matcher::from_env(), base)
 }
 
-/// A TLS configuration that trusts nobody, for a pool that never speaks TLS.
-fn without_certificates() -> Result<ClientConfig, Error> {
-    let provider = rustls::crypto::ring::default_provider();
-    let builder = ClientConfig::builder_with_provider(provider.into())
+fn connect_through(proxies: &proxy::matcher::Matcher, base: &BaseUrl) -> Result<Pool, Error> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(limits::KEEP_ALIVE));
+    tcp.set_keepalive_interval(Some(limits::KEEP_ALIVE));
+    tcp.set_keepalive_retries(Some(limits::KEEP_ALIVE_QUESTIONS));
+    let tls = HttpsConnectorBuilder::new().with_tls_config(trust(base)?);
+    let tls = if base.is_https() {
+        tls.https_only()
+    } else {
+        tls.https_or_http()
+    };
+    let tls = tls.enable_http1();
+    let proxy = if base.is_loopback() {
+        None
+    } else {
+        proxies.intercept(base.uri())
+    };
+    let connector = match proxy {
+        Some(proxy) => {
+            let mut tunnel = Tunnel::new(proxy.uri().clone(), tcp);
+            if let Some(credentials) = proxy.basic_auth() {
+                tunnel = tunnel.with_auth(credentials.clone());
+            }
+            Connector::Tunnelled(tls.wrap_connector(tunnel))
+        }
+        None => {
+            // `https` is for the layer above, which asks this one for the bytes below TLS.
+            tcp.enforce_http(false);
+            Connector::Direct(tls.wrap_connector(tcp))
+        }
+    };
+    Ok(legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(limits::IDLE_CONNECTION)
+        .build(connector))
+}
+
+/// Whom TLS believes: the machine's certificate store, or nobody where no TLS is spoken.
+fn trust(base: &BaseUrl) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|source| Error::Connector {
-            source: Box::new(source),
-        })?;
-    Ok(builder
-        .with_root_certificates(RootCertStore::empty())
-        .with_no_client_auth())
+        .map_err(no_tls)?;
+    let builder = if base.is_https() {
+        builder.with_native_roots().map_err(no_tls)?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+fn no_tls(source: impl Into<Source>) -> Error {
+    Error::Connector {
+        source: source.into(),
+    }
+}
+
+/// Makes connections: straight to the daemon, or through a tunnel that a proxy is asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Connector {
+    Direct(HttpsConnector<HttpConnector>),
+    Tunnelled(HttpsConnector<Tunnel<HttpConnector>>),
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = Source;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Source>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Source>> {
+        match self {
+            Self::Direct(connector) => connector.poll_ready(context),
+            Self::Tunnelled(connector) => connector.poll_ready(context),
+        }
+    }
+
+    fn call(&mut self, address: Uri) -> Self::Future {
+        let connecting = match self {
+            Self::Direct(connector) => connector.call(address),
+            Self::Tunnelled(connector) => connector.call(with_port(address)),
+        };
+        Box::pin(async {
+            match timeout(limits::CONNECT, connecting).await {
+                Ok(connection) => connection,
+                Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            }
+        })
+    }
+}
+
+/// The address with the port that its scheme means: a tunnel to an address without one would lead to that of `https`.
+fn with_port(address: Uri) -> Uri {
+    match (address.scheme_str(), address.host(), address.port()) {
+        (Some("http"), Some(host), None) => {
+            let complete = Uri::builder()
+                .scheme("http")
+                .authority(format!("{host}:80"))
+                .path_and_query("/")
+                .build();
+            complete.unwrap_or(address)
+        }
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Takes one connection, answers each of these to one head, and gives back the heads' first lines and credentials.
+    async fn answer(listener: TcpListener, replies: [&str; 2]) -> Vec<String> {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut seen = Vec::new();
+        for reply in replies {
+            let mut head = Vec::new();
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).await.unwrap();
+                if line.trim_end().is_empty() {
+                    break;
+                }
+                head.push(line.trim_end().to_owned());
+            }
+            let told = |line: &String| line.to_ascii_lowercase().starts_with("proxy-auth");
+            seen.push(head[0].clone());
+            seen.extend(head.into_iter().filter(told));
+            stream.write_all(reply.as_bytes()).await.unwrap();
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_asked_for_a_tunnel() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxies = proxy::matcher::Matcher::builder()
+            .all(format!("http://u:p@{address}"))
+            .build();
+        let base = BaseUrl::parse("http://everscan.example.org").unwrap();
+        let pool = connect_through(&proxies, &base).unwrap();
+        let proxy = tokio::spawn(answer(
+            listener,
+            ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"],
+        ));
+        let response = pool.get("http://everscan.example.org/healthz".parse().unwrap());
+        assert_eq!(response.await.unwrap().status(), 204);
+        let seen = proxy.await.unwrap();
+        assert_eq!(seen[0], "CONNECT everscan.example.org:80 HTTP/1.1");
+        assert!(seen[1].ends_with("Basic dTpw"), "{seen:?}");
+        assert_eq!(seen[2..], ["GET /healthz HTTP/1.1"]);
+    }
+
+    #[tokio::test]
+    async fn a_daemon_on_this_machine_is_reached_without_a_proxy() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let proxies = proxy::matcher::Matcher::builder()
+            .all("http://127.0.0.1:1")
+            .build();
+        let pool = connect_through(&proxies, &BaseUrl::parse(&address).unwrap()).unwrap();
+        let reply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+        let daemon = tokio::spawn(answer(listener, [reply, reply]));
+        for _ in 0..2 {
+            let response = pool.get(address.parse().unwrap()).await.unwrap();
+            assert_eq!(response.collect().await.unwrap().to_bytes(), "ok");
+        }
+        assert_eq!(daemon.await.unwrap(), ["GET / HTTP/1.1"; 2]);
+    }
 }

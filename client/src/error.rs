@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use reqwest::{Method, Url};
+use http::Method;
+use hyper_util::client::legacy;
 use wire::{ErrorCode, Problem};
 
 /// What was attempted: the method and the URL of a request.
@@ -11,7 +12,7 @@ use wire::{ErrorCode, Problem};
 pub struct Operation(Arc<str>);
 
 impl Operation {
-    pub(crate) fn new(method: &Method, url: &Url) -> Self {
+    pub(crate) fn new(method: &Method, url: &str) -> Self {
         Self(format!("{method} {url}").into())
     }
 }
@@ -28,7 +29,7 @@ impl fmt::Debug for Operation {
     }
 }
 
-type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// A request that did not get the answer of its route.
 #[derive(Debug, thiserror::Error)]
@@ -187,22 +188,23 @@ impl Error {
         }
     }
 
-    /// Sorts a failure of the HTTP library.
-    pub(crate) fn from_transport(operation: &Operation, error: reqwest::Error) -> Self {
+    /// A request that got no answer.
+    pub(crate) fn unanswered(operation: &Operation, error: legacy::Error) -> Self {
         let operation = operation.clone();
-        // The operation names the URL already.
-        let error = error.without_url();
-        let (builder, connect) = (error.is_builder(), error.is_connect());
-        if error.is_timeout() && !connect {
-            return Self::TimedOut { operation };
-        }
+        let connected = !error.is_connect();
         let source = Box::new(error);
-        if builder {
-            Self::Unsendable { operation, source }
-        } else if connect {
-            Self::Unreachable { operation, source }
-        } else {
+        if connected {
             Self::Interrupted { operation, source }
+        } else {
+            Self::Unreachable { operation, source }
+        }
+    }
+
+    /// An answer whose body broke off.
+    pub(crate) fn broken_off(operation: &Operation, error: hyper::Error) -> Self {
+        Self::Interrupted {
+            operation: operation.clone(),
+            source: Box::new(error),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs as users see them.
 
-use reqwest::Method;
+use http::Method;
 use uuid::Uuid;
 use wire::{CancelJob, Job, JobState, Page};
 

@@ -28,6 +28,7 @@ mod workflow;
 use std::sync::Arc;
 
 use base_url::BaseUrl;
+use connector::Pool;
 
 pub use artifact::Download;
 pub use backoff::Backoff;
@@ -41,7 +42,7 @@ pub use worker_session::ArtifactUpload;
 /// A connection pool to one daemon, with the token that goes out with every request. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    pool: Pool,
     base: Arc<BaseUrl>,
     token: Option<Secret>,
 }
@@ -53,9 +54,9 @@ impl Client {
     /// [`Error::BaseUrl`] for a URL that cannot be one, [`Error::Connector`] when TLS is needed and cannot be set up.
     pub fn new(base_url: &str, token: Option<Secret>) -> Result<Self, Error> {
         let base = BaseUrl::parse(base_url)?;
-        let http = connector::connect(&base)?;
+        let pool = connector::connect(&base)?;
         Ok(Self {
-            http,
+            pool,
             base: Arc::new(base),
             token,
         })

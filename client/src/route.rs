@@ -1,6 +1,6 @@
 //! Paths and queries of requests.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
@@ -69,12 +69,17 @@ impl Route {
         }
     }
 
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
-    pub(crate) fn query(&self) -> &[(&'static str, String)] {
-        &self.query
+    /// The route as it stands in a URL.
+    pub(crate) fn path_and_query(&self) -> String {
+        let mut text = self.path.clone();
+        let separators = iter::once('?').chain(iter::repeat('&'));
+        for (separator, (key, value)) in separators.zip(&self.query) {
+            text.push(separator);
+            text.push_str(key);
+            text.push('=');
+            text.extend(utf8_percent_encode(value, ESCAPED));
+        }
+        text
     }
 }
 

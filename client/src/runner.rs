@@ -1,6 +1,6 @@
 //! Runners as users see them.
 
-use reqwest::Method;
+use http::Method;
 use uuid::Uuid;
 use wire::{Registration, Runner};
 

@@ -1,6 +1,6 @@
 //! What a runner says for itself, under its session token. No call is repeated here: the runner's own loop decides.
 
-use reqwest::Method;
+use http::Method;
 use wire::{Hello, Message, Poll, RegisterRunner, RegisteredRunner};
 
 use crate::route::Route;

@@ -1,6 +1,6 @@
 //! Sources, and whether the daemon is there at all.
 
-use reqwest::Method;
+use http::Method;
 use wire::Source;
 
 use crate::route::Route;

@@ -1,6 +1,6 @@
 //! Personal access tokens.
 
-use reqwest::Method;
+use http::Method;
 use wire::{CreateToken, CreatedToken, Token};
 
 use crate::route::Route;

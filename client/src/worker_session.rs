@@ -6,12 +6,15 @@ use std::io::SeekFrom;
 
 use bytes::BytesMut;
 use futures_util::stream;
-use reqwest::Method;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use http::Method;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use uuid::Uuid;
 use wire::{Assignment, CompleteJob, Completed, LogReceipt, NewLogRecord, Timeline};
 
+use crate::connector::RequestBody;
 use crate::job::job_route;
 use crate::{Client, Error, limits};
 
@@ -106,24 +109,22 @@ impl Client {
 }
 
 /// The first `size` bytes of a file as a request body.
-fn pieces(file: File, size: u64) -> reqwest::Body {
+fn pieces(file: File, size: u64) -> RequestBody {
     let start = (tokio::fs::File::from_std(file), size, true);
-    reqwest::Body::wrap_stream(stream::try_unfold(
-        start,
-        async |(mut file, left, rewind)| {
-            if rewind {
-                file.seek(SeekFrom::Start(0)).await?;
-            }
-            if left == 0 {
-                return Ok::<_, std::io::Error>(None);
-            }
-            let mut piece = BytesMut::with_capacity(limits::UPLOAD_PIECE);
-            let read = (&mut file).take(left).read_buf(&mut piece).await?;
-            if read == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            let left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
-            Ok(Some((piece.freeze(), (file, left, false))))
-        },
-    ))
+    let pieces = stream::try_unfold(start, async |(mut file, left, rewind)| {
+        if rewind {
+            file.seek(SeekFrom::Start(0)).await?;
+        }
+        if left == 0 {
+            return Ok(None);
+        }
+        let mut piece = BytesMut::with_capacity(limits::UPLOAD_PIECE);
+        let read = (&mut file).take(left).read_buf(&mut piece).await?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+        Ok(Some((Frame::data(piece.freeze()), (file, left, false))))
+    });
+    StreamBody::new(pieces).boxed_unsync()
 }

@@ -1,6 +1,6 @@
 //! Workflows, and starting their scans. `workflow` is always the id, the name, or `source/name`.
 
-use reqwest::Method;
+use http::Method;
 use wire::{DispatchRequest, DispatchResponse, Job, Why, Workflow};
 
 use crate::route::Route;

@@ -194,7 +194,7 @@ async fn lists_are_read_to_their_end() {
     assert_eq!(names, ["a", "b"]);
     assert_eq!(
         server.lines(),
-        ["GET /v0/tokens", "GET /v0/tokens?cursor=c+1"]
+        ["GET /v0/tokens", "GET /v0/tokens?cursor=c%201"]
     );
 }
 

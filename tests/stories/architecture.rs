@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Crates that a pure package must not have, directly or not.
 const IMPURE: &[&str] = &[
-    "tokio", "warp", "hyper", "reqwest", "git2", "notify", "rustix", "tempfile",
+    "tokio", "warp", "hyper", "rustls", "git2", "notify", "rustix", "tempfile",
 ];
 
 #[test]

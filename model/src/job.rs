@@ -250,6 +250,9 @@ pub struct Run {
     pub deadline: Option<Timestamp>,
     /// What expressions read, frozen at the claim. `inputs` are the job's own and not repeated here.
     pub context: Context,
+    /// The secrets that expressions name, with their versions at the claim. Values are nowhere in the record.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, u64>,
     /// The steps reported so far, in order.
     pub steps: Vec<Step>,
     /// The artifacts stored so far.

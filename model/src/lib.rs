@@ -8,6 +8,7 @@ mod actor;
 mod armed;
 pub mod decide;
 mod error_chain;
+mod frozen;
 mod history;
 mod id;
 mod idempotency;
@@ -15,16 +16,20 @@ mod job;
 mod ledger;
 mod life_cycle;
 pub mod limits;
+mod masker;
 mod matching;
 mod moment;
+mod named_values;
 mod past;
 pub mod plan;
+mod project;
 mod reason;
 mod recent;
 mod revision;
 mod runner;
 mod scan_head;
 mod scope;
+mod sealing;
 mod source;
 #[cfg(test)]
 mod testing;
@@ -46,8 +51,11 @@ pub use job::{
 };
 pub use ledger::{Cause, Clause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
+pub use masker::{MaskStream, Masker, MaskerError};
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
+pub use named_values::NamedValues;
+pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use reason::Reason;
 pub use recent::Recent;
 pub use revision::{
@@ -56,6 +64,7 @@ pub use revision::{
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{ScanHead, Success, Tail, Totals};
 pub use scope::{ParseScopeError, Scope, Scopes};
+pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
 pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
     TipRef,

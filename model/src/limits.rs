@@ -118,6 +118,30 @@ pub const SLOT_LATE: TimeDelta = TimeDelta::minutes(1);
 /// The frozen context of a job in its record, as JSON (design section 4).
 pub const CONTEXT_BYTES: usize = 64 * 1024;
 
+/// Longest value of a var or secret: a key file or a certificate chain fits many times over, and larger data belongs
+/// into a file that a step fetches.
+pub const VALUE_BYTES: usize = 64 * 1024;
+
+/// Vars of one project, and secrets: each is a part of one record.
+pub const PROJECT_VALUES: usize = 1_000;
+
+/// Names and values of all vars of a project, as JSON: a scan may name them all, and what it names is frozen into its
+/// job's record, where no more than this may stand (design section 4).
+pub const VARS_BYTES: usize = INLINE_PAYLOAD_BYTES;
+
+/// Values of all secrets of a project: their record must fit a batch in hexadecimal, and the masker of a job that names
+/// them all is about fifty times as large.
+pub const SECRETS_BYTES: u64 = 128 * 1024;
+
+/// Shortest secret, in characters: a shorter one occurs in every text, so masking it would tell it.
+pub const SECRET_CHARS: usize = 3;
+
+/// Lines at which common programs break base64: `openssl`, and `base64` as MIME has it.
+pub const BASE64_LINES: [usize; 2] = [64, 76];
+
+/// Shortest rest of such a line that is masked, in characters: a shorter one occurs in other texts.
+pub const BASE64_REST_CHARS: usize = 8;
+
 /// How long a repeated request finds the answer of the first (design section 7).
 pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
 

@@ -10,6 +10,7 @@ use workflow::{
 };
 
 use crate::JobId;
+use crate::frozen;
 use crate::history::HistoryLine;
 use crate::job::Job;
 use crate::ledger::{Clause, Evaluation, ScanRead};
@@ -174,7 +175,7 @@ impl<'a> Past<'a> {
             project: workflow.record.project.to_string(),
             workflow: workflow.record.id.to_string(),
             revision: workflow.record.revision.id.to_string(),
-            vars: BTreeMap::new(),
+            vars: frozen::vars(self.world, workflow.record.project, references),
             secrets: BTreeMap::new(),
             inputs: BTreeMap::new(),
             scans: self.scans(workflow, holder, references, evaluated),

@@ -30,7 +30,7 @@ macro_rules! scopes {
 scopes! {
     /// See sources and projects.
     ProjectRead = "project:read",
-    /// Make a source look now.
+    /// Make a source look now, and change vars.
     ProjectWrite = "project:write",
     /// See workflows, revisions and scans.
     WorkflowRead = "workflow:read",
@@ -42,6 +42,8 @@ scopes! {
     JobWrite = "job:write",
     /// Start jobs.
     Dispatch = "dispatch",
+    /// Set and delete secrets, whose values nobody can read.
+    SecretWrite = "secret:write",
     /// See runners.
     RunnerRead = "runner:read",
     /// Register and remove runners.

@@ -308,6 +308,8 @@ pub(crate) fn snapshot(world: &World) -> Value {
         "latest_job": world.latest_job(),
         "latest_order": world.latest_order(),
         "runners": world.runners().map(|runner| json!(**runner)).collect::<Vec<_>>(),
+        "vars": world.sources().map(|source| json!(world.vars(source.project).map(|vars| json!(**vars)))).collect::<Vec<_>>(),
+        "secrets": world.all_secrets().map(|secrets| json!(**secrets)).collect::<Vec<_>>(),
         "tokens": world.tokens().map(|token| json!(**token)).collect::<Vec<_>>(),
         "registrations": world
             .registrations()

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
-use workflow::hex;
+use workflow::{hex, unhex};
 
 use crate::moment::Entropy;
 use crate::scope::Scopes;
@@ -68,21 +68,10 @@ impl<'de> Deserialize<'de> for TokenHash {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         unhex(&text)
+            .and_then(|bytes| bytes.try_into().ok())
             .map(Self)
             .ok_or_else(|| serde::de::Error::custom("a token hash is 64 hexadecimal digits"))
     }
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    let digits = text.as_bytes();
-    if digits.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 /// A token's plain text: shown or sent once, never stored.

@@ -20,6 +20,7 @@ use self::triggers::Triggers;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::{Job, JobState, Trigger};
+use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
@@ -27,7 +28,8 @@ use crate::scan_head::ScanHead;
 use crate::source::{Source, TipRecord};
 use crate::token::{Secret, Token, TokenHash};
 use crate::{
-    JobId, Order, RegistrationId, RevisionId, RunnerId, SourceName, Timestamp, TokenId, WorkflowId,
+    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName, Timestamp, TokenId,
+    WorkflowId,
 };
 
 /// One change of a decision. It carries the whole new record, so applying it makes no choice and a repeat is harmless.
@@ -67,6 +69,10 @@ pub enum Change {
     Idempotency(Arc<Idempotency>),
     /// A request is forgotten, by its key.
     IdempotencyRemoved(String),
+    /// A project's vars are as given.
+    Vars(Arc<ProjectVars>),
+    /// A project's secrets are as given.
+    Secrets(Arc<ProjectSecrets>),
     /// The first admin token goes to its file, for the operator to read.
     InitialAdminToken(Secret),
 }
@@ -124,6 +130,8 @@ pub struct World {
     tokens: BTreeMap<TokenId, Arc<Token>>,
     token_hashes: HashMap<TokenHash, TokenId>,
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
+    vars: BTreeMap<ProjectId, Arc<ProjectVars>>,
+    secrets: BTreeMap<ProjectId, Arc<ProjectSecrets>>,
     idempotency: HashMap<String, Arc<Idempotency>>,
     idempotency_by_age: BTreeSet<(Timestamp, String)>,
 }
@@ -180,6 +188,12 @@ impl World {
             }
             Change::RegistrationRemoved(id) => {
                 self.registrations.remove(id);
+            }
+            Change::Vars(vars) => {
+                self.vars.insert(vars.project, vars.clone());
+            }
+            Change::Secrets(secrets) => {
+                self.secrets.insert(secrets.project, secrets.clone());
             }
             Change::Idempotency(request) => {
                 self.forget_request(&request.key);
@@ -281,6 +295,26 @@ impl World {
     /// The source of that name.
     pub fn source(&self, name: &SourceName) -> Option<&Arc<Source>> {
         self.sources.get(name)
+    }
+
+    /// The source of that project.
+    pub fn source_of(&self, project: ProjectId) -> Option<&Arc<Source>> {
+        self.sources().find(|source| source.project == project)
+    }
+
+    /// The vars of a project that has had any.
+    pub fn vars(&self, project: ProjectId) -> Option<&Arc<ProjectVars>> {
+        self.vars.get(&project)
+    }
+
+    /// The secrets of a project that has had any.
+    pub fn secrets(&self, project: ProjectId) -> Option<&Arc<ProjectSecrets>> {
+        self.secrets.get(&project)
+    }
+
+    /// The secrets of every project that has had any.
+    pub fn all_secrets(&self) -> impl Iterator<Item = &Arc<ProjectSecrets>> {
+        self.secrets.values()
     }
 
     /// Every workflow with its newest revision.

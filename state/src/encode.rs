@@ -135,6 +135,22 @@ fn encode_change(batch: &mut Batch, change: &Change) -> Result<(), serde_json::E
             delete(batch, Layout::registration(*id));
             Ok(())
         }
+        Change::Vars(vars) => record(
+            batch,
+            Layout::vars(vars.project),
+            Kind::Vars,
+            &vars.project.to_string(),
+            true,
+            &**vars,
+        ),
+        Change::Secrets(secrets) => record(
+            batch,
+            Layout::secrets(secrets.project),
+            Kind::Secrets,
+            &secrets.project.to_string(),
+            true,
+            &**secrets,
+        ),
         Change::Idempotency(request) => record(
             batch,
             Layout::idempotency(&request.key),

@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Runner,
     Registration,
     Token,
+    Vars,
+    Secrets,
     Idempotency,
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, Timelike};
 use model::{
-    JobId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId, WorkflowId,
+    JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId,
+    WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store::{Key, KeyError};
@@ -44,6 +45,16 @@ impl Layout {
             "sources/{source}/tips/{folder:04}/{number:07}-{}.json",
             short(commit)
         ))
+    }
+
+    /// A project's vars.
+    pub(crate) fn vars(project: ProjectId) -> Key {
+        key(format!("projects/{project}/vars.json"))
+    }
+
+    /// A project's secrets, sealed.
+    pub(crate) fn secrets(project: ProjectId) -> Key {
+        key(format!("projects/{project}/secrets.json"))
     }
 
     /// A workflow's record.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{
-    Change, Idempotency, Job, Registration, Revision, RevisionRecord, RevisionRef, Runner,
-    ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId, WorkflowRecord, World,
+    Change, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Revision, RevisionRecord,
+    RevisionRef, Runner, ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId, WorkflowRecord,
+    World,
 };
 use store::Key;
 use store::objects::Objects;
@@ -88,6 +89,17 @@ impl Loading {
             Kind::Token => {
                 let token: Token = envelope::open(kind, bytes)?;
                 (Layout::token(token.id), Change::Token(Arc::new(token)))
+            }
+            Kind::Vars => {
+                let vars: ProjectVars = envelope::open(kind, bytes)?;
+                (Layout::vars(vars.project), Change::Vars(Arc::new(vars)))
+            }
+            Kind::Secrets => {
+                let secrets: ProjectSecrets = envelope::open(kind, bytes)?;
+                (
+                    Layout::secrets(secrets.project),
+                    Change::Secrets(Arc::new(secrets)),
+                )
             }
             Kind::Idempotency => {
                 let request: Idempotency = envelope::open(kind, bytes)?;

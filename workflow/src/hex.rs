@@ -12,6 +12,17 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// The bytes of such digits, in either case; none when the text is anything else.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|digit| u8::try_from(digit.to_digit(16)?).ok())
+        .collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    let bytes = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]);
+    Some(bytes.collect())
+}
+
 /// SHA-256 as 64 digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
@@ -28,5 +39,13 @@ mod tests {
             sha256(b"abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+    }
+
+    #[test]
+    fn digits_read_back_and_nothing_else_does() {
+        assert_eq!(unhex("00019fA0ff"), Some(vec![0, 1, 0x9f, 0xa0, 0xff]));
+        for bad in ["0", "0g", "+1", "é"] {
+            assert_eq!(unhex(bad), None, "{bad}");
+        }
     }
 }

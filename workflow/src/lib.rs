@@ -36,7 +36,7 @@ pub use expression::{
     EvaluationError, Explanation, Expression, ExpressionError, Reach, References, Sandbox, Site,
     Value, should_run,
 };
-pub use hex::{hex, sha256};
+pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use parse::{Parsed, TemplatePolicy, parse};
 pub use schema::json_schema;

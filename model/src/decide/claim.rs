@@ -7,6 +7,7 @@ use workflow::{Context, JobIdentity, Scan};
 
 use super::triggers::{Recheck, recheck};
 use super::{Command, Decision, Refusal, Urgency};
+use crate::frozen;
 use crate::job::{Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
@@ -121,6 +122,7 @@ impl Command for Claim {
             expires_at: moment.now + WORKER_SESSION,
             deadline: scan.timeout.map(|timeout| moment.now + timeout),
             context: context(world, &workflow, scan, job),
+            secrets: frozen::secrets(world, job.project, &scan.references()),
             steps: Vec::new(),
             artifacts: Vec::new(),
             log_records: 0,
@@ -163,7 +165,7 @@ fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> 
         project: job.project.to_string(),
         workflow: job.workflow.id.to_string(),
         revision: workflow.revision.record.reference.id.to_string(),
-        vars: BTreeMap::new(),
+        vars: frozen::vars(world, job.project, &references),
         secrets: BTreeMap::new(),
         inputs: BTreeMap::new(),
         scans: past.scans(workflow, &job.scan_key(), &references, Some(job.id)),

@@ -12,9 +12,12 @@ mod finish;
 mod refusal;
 mod report;
 mod runners;
+mod secrets;
 mod sources;
 mod tokens;
 mod triggers;
+mod values;
+mod vars;
 mod workflows;
 
 pub use artifact::{StoreArtifact, declared_artifact};
@@ -28,10 +31,12 @@ pub use runners::{
     CreateRegistration, NewRegistration, NewRunner, NewSession, RegisterRunner, RemoveRunner,
     RenewSession,
 };
+pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
 pub use triggers::{Consider, ExplainTrigger, Fire};
 pub(crate) use triggers::{considered, cursor};
+pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};
 
 use std::collections::BTreeSet;

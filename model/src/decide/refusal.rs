@@ -160,4 +160,26 @@ pub enum Refusal {
         /// What was asked for.
         source_name: String,
     },
+    /// No project of that id.
+    #[error("there is no project `{project}`")]
+    NoSuchProject {
+        /// What was asked for.
+        project: String,
+    },
+    /// No var of that name.
+    #[error("project `{project}` has no var `{name}`")]
+    NoSuchVar {
+        /// The project's name.
+        project: String,
+        /// What was asked for.
+        name: String,
+    },
+    /// No secret of that name.
+    #[error("project `{project}` has no secret `{name}`")]
+    NoSuchSecret {
+        /// The project's name.
+        project: String,
+        /// What was asked for.
+        name: String,
+    },
 }

@@ -1,5 +1,7 @@
 //! The whole table of states and events, and what an event does to an execution.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -32,6 +34,7 @@ fn run() -> Box<Run> {
         expires_at: now() + TimeDelta::hours(4),
         deadline: None,
         context: serde_json::from_value(context).unwrap(),
+        secrets: BTreeMap::new(),
         steps: vec![
             step(0, StepStatus::Succeeded, Some(StepOutcome::Succeeded)),
             step(1, StepStatus::Running, None),

@@ -14,7 +14,7 @@ use crate::tests::fixture::{
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// Every function of `Layout` with the pattern of what it makes.
-const PATTERNS: [(&str, &str); 18] = [
+const PATTERNS: [(&str, &str); 20] = [
     ("initial_admin_token", "initial-admin-token"),
     ("source", "sources/<source>/source.json"),
     ("mirror", "sources/<source>/mirror.git/"),
@@ -22,6 +22,8 @@ const PATTERNS: [(&str, &str); 18] = [
         "tip",
         "sources/<source>/tips/<thousand>/<number>-<commit>.json",
     ),
+    ("vars", "projects/<project>/vars.json"),
+    ("secrets", "projects/<project>/secrets.json"),
     ("workflow", "workflows/<workflow>/workflow.json"),
     (
         "revision",
@@ -182,6 +184,7 @@ async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
     state.submit(InitialToken).await.unwrap();
     state.submit(CreateRegistration).await.unwrap();
+    opened.set_values().await;
     let tip = RecordTip {
         name: "recon".parse().unwrap(),
         commit: "0123456789abcdef".to_owned(),

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use model::decide::{
     Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch,
-    RegisterRunner,
+    RegisterRunner, SetSecret, SetVar,
 };
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, RunnerId, ScanHead, ScanKey, SourceName, Step,
-    StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, WorkflowRecord, World,
+    Actor, Clock, Entropy, Inputs, Job, JobId, ProjectId, RunnerId, ScanHead, ScanKey, SealingKey,
+    SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId,
+    WorkflowRecord, World,
 };
 use tempfile::TempDir;
 use workflow::{ScanName, TemplatePolicy, sha256};
@@ -211,6 +212,28 @@ impl Opened {
         self.closing.join();
     }
 
+    /// Gives the project a var and a secret.
+    pub(crate) async fn set_values(&self) -> ProjectId {
+        let source: SourceName = "recon".parse().unwrap();
+        let project = ProjectId::of_source(&source);
+        let set = SetVar {
+            project,
+            name: "URL".to_owned(),
+            value: "https://example.org".to_owned(),
+            actor: Actor::Daemon,
+        };
+        self.state.submit(set).await.unwrap();
+        let set = SetSecret {
+            project,
+            name: "TOKEN".to_owned(),
+            value: SecretValue::new("hunter2".to_owned()),
+            key: SealingKey::random(&mut Seeded(7)),
+            actor: Actor::Daemon,
+        };
+        self.state.submit(set).await.unwrap();
+        project
+    }
+
     pub(crate) async fn activate(&self, name: &str, text: &str) -> WorkflowId {
         let source: SourceName = "recon".parse().unwrap();
         let configure = ConfigureSource {
@@ -347,6 +370,20 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, serde_json::Value> {
     world
         .jobs()
         .for_each(|job| add(format!("job {}", job.id), serde_json::to_value(&**job)));
+    for source in world.sources() {
+        if let Some(vars) = world.vars(source.project) {
+            add(
+                format!("vars {}", source.name),
+                serde_json::to_value(&**vars),
+            );
+        }
+    }
+    world.all_secrets().for_each(|secrets| {
+        add(
+            format!("secrets {}", secrets.project),
+            serde_json::to_value(&**secrets),
+        )
+    });
     world.runners().for_each(|runner| {
         add(
             format!("runner {}", runner.id),

@@ -20,6 +20,7 @@ async fn a_state_that_is_opened_again_is_the_same() {
     opened.complete(done).await;
     opened.running_job(fleet, "build").await;
     opened.new_job(fleet, "check").await;
+    opened.set_values().await;
     let before = opened.state.read(picture);
     opened.close();
 

@@ -26,3 +26,19 @@ async fn the_records_of_a_job_are_written_as_ever() {
         include_str!("record/history.jsonl")
     );
 }
+
+#[tokio::test]
+async fn the_values_of_a_project_are_written_as_ever() {
+    let (folder, opened, _) = Folder::prepared().await;
+    let project = opened.set_values().await;
+    opened.close();
+    let text = |key: store::Key| std::fs::read_to_string(folder.root().join(key.as_str())).unwrap();
+    assert_eq!(
+        text(Layout::vars(project)),
+        include_str!("record/vars.json")
+    );
+    assert_eq!(
+        text(Layout::secrets(project)),
+        include_str!("record/secrets.json")
+    );
+}

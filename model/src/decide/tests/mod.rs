@@ -9,4 +9,5 @@ mod report;
 mod runners;
 mod sources;
 mod tokens;
+mod values;
 mod workflows;

@@ -1,0 +1,295 @@
+//! Vars and secrets: their bounds, their versions, and what a claim freezes of them.
+
+use serde_json::json;
+
+use crate::decide::{Complete, DeleteSecret, DeleteVar, Refusal, SetSecret, SetVar};
+use crate::limits::{PROJECT_VALUES, SECRETS_BYTES, VALUE_BYTES, VARS_BYTES};
+use crate::moment::SeededEntropy;
+use crate::testing::{House, complete, source, succeeded};
+use crate::{Actor, Change, Job, JobState, NamedValues, ProjectId, SealingKey, SecretValue};
+
+const NAMES_VALUES: &str = "
+scans:
+  use:
+    on: {dispatch: {}}
+    env: {URL: '${{ vars.URL }}', KEY: '${{ secrets.KEY }}'}
+    steps:
+      - {run: one, if: 'has(vars.GONE) || secrets.LOST == \"\"'}
+";
+
+fn project() -> ProjectId {
+    ProjectId::of_source(&source())
+}
+
+fn key() -> SealingKey {
+    SealingKey::random(&mut SeededEntropy::new(9))
+}
+
+fn set_var(name: &str, value: &str) -> SetVar {
+    SetVar {
+        project: project(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+        actor: Actor::Daemon,
+    }
+}
+
+fn set_secret(name: &str, value: &str) -> SetSecret {
+    SetSecret {
+        project: project(),
+        name: name.to_owned(),
+        value: SecretValue::new(value.to_owned()),
+        key: key(),
+        actor: Actor::Daemon,
+    }
+}
+
+fn delete_var(name: &str) -> DeleteVar {
+    DeleteVar {
+        project: project(),
+        name: name.to_owned(),
+    }
+}
+
+fn delete_secret(name: &str) -> DeleteSecret {
+    DeleteSecret {
+        project: project(),
+        name: name.to_owned(),
+    }
+}
+
+/// The field that a refusal names.
+fn field<A>(answer: Result<A, Refusal>) -> &'static str {
+    match answer {
+        Err(Refusal::InvalidField { field, .. }) => field,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was taken"),
+    }
+}
+
+#[test]
+fn a_var_is_set_kept_and_deleted_and_no_version_comes_twice() {
+    let mut house = House::new();
+    let first = house.run(set_var("URL", "a")).unwrap();
+    assert_eq!((first.value.as_str(), first.edit.version), ("a", 1));
+    assert_eq!((first.edit.at, &first.edit.by), (house.now, &Actor::Daemon));
+
+    let (changes, same) = house.changes(set_var("URL", "a")).unwrap();
+    assert!(changes.is_empty(), "the value it has changes nothing");
+    assert_eq!(same, first);
+    assert_eq!(house.run(set_var("URL", "b")).unwrap().edit.version, 2);
+
+    house.run(delete_var("URL")).unwrap();
+    assert_eq!(
+        house.run(delete_var("URL")),
+        Err(Refusal::NoSuchVar {
+            project: "recon".to_owned(),
+            name: "URL".to_owned()
+        })
+    );
+    assert_eq!(house.run(set_var("URL", "a")).unwrap().edit.version, 3);
+}
+
+#[test]
+fn a_secret_is_sealed_for_its_version_and_opens_with_its_key_alone() {
+    let mut house = House::new();
+    house.run(set_secret("KEY", "hunter2")).unwrap();
+    let again = house.run(set_secret("KEY", "hunter2")).unwrap();
+    assert_eq!(again.edit.version, 2, "every setting is a new version");
+    let record = house.world.secrets(project()).unwrap();
+    assert_eq!(
+        record.open("KEY", &key()).unwrap().unwrap().reveal(),
+        "hunter2"
+    );
+    let other = SealingKey::random(&mut SeededEntropy::new(10));
+    assert!(record.open("KEY", &other).unwrap().is_err());
+    assert!(
+        !serde_json::to_string(&**record)
+            .unwrap()
+            .contains("hunter2")
+    );
+
+    house.run(delete_secret("KEY")).unwrap();
+    assert_eq!(
+        house.run(delete_secret("KEY")),
+        Err(Refusal::NoSuchSecret {
+            project: "recon".to_owned(),
+            name: "KEY".to_owned()
+        })
+    );
+    assert_eq!(
+        house
+            .run(set_secret("KEY", "hunter2"))
+            .unwrap()
+            .edit
+            .version,
+        3
+    );
+}
+
+#[test]
+fn names_and_values_have_bounds() {
+    let mut house = House::new();
+    for name in ["", "1a", "a-b", "in", &"a".repeat(65)] {
+        assert_eq!(field(house.run(set_var(name, "x"))), "name", "{name}");
+        assert_eq!(
+            field(house.run(set_secret(name, "long enough"))),
+            "name",
+            "{name}"
+        );
+    }
+    let long = "x".repeat(VALUE_BYTES + 1);
+    assert_eq!(field(house.run(set_var("A", &long))), "value");
+    assert_eq!(field(house.run(set_secret("A", &long))), "value");
+    for short in ["", "ab", " a \n", "\n\n\n"] {
+        assert_eq!(
+            field(house.run(set_secret("A", short))),
+            "value",
+            "{short:?}"
+        );
+    }
+    house.run(set_secret("A", "äöü")).unwrap();
+    let elsewhere = SetVar {
+        project: ProjectId::of_source(&"other".parse().unwrap()),
+        ..set_var("A", "x")
+    };
+    assert!(matches!(
+        house.run(elsewhere),
+        Err(Refusal::NoSuchProject { .. })
+    ));
+}
+
+#[test]
+fn a_project_holds_so_much_and_no_more() {
+    let mut house = House::new();
+    // A control character takes six bytes of JSON.
+    house
+        .run(set_var("A", &"\u{1}".repeat(VARS_BYTES / 6 - 10)))
+        .unwrap();
+    assert_eq!(field(house.run(set_var("B", &"x".repeat(100)))), "value");
+    house.run(set_var("A", "x")).unwrap();
+    for number in 1..PROJECT_VALUES {
+        house.run(set_var(&format!("V{number}"), "x")).unwrap();
+    }
+    assert_eq!(field(house.run(set_var("ONE_MORE", "x"))), "name");
+
+    let part = "x".repeat(VALUE_BYTES);
+    let parts = SECRETS_BYTES / VALUE_BYTES as u64;
+    for number in 0..parts {
+        house.run(set_secret(&format!("S{number}"), &part)).unwrap();
+    }
+    assert_eq!(field(house.run(set_secret("ONE_MORE", "xyz"))), "value");
+}
+
+fn claimed(house: &mut House) -> Job {
+    let workflow = house.push("use", NAMES_VALUES);
+    let runner = house.runner("first", &[]);
+    let job = house.dispatch(workflow, "use", json!({})).unwrap();
+    house.claim(job, runner).unwrap();
+    Job::clone(house.world.job(job).unwrap())
+}
+
+fn named(house: &House, job: &Job, key: Option<&SealingKey>) -> NamedValues {
+    let revision = house.world.revision(job.revision.id).unwrap();
+    let scan = revision.definition.scan("use").unwrap();
+    NamedValues::of(&house.world, job, scan, key)
+}
+
+#[test]
+fn a_claim_freezes_what_the_scan_names_and_no_secret_value() {
+    let mut house = House::new();
+    house.run(set_var("URL", "https://localhost")).unwrap();
+    house.run(set_var("OTHER", "x")).unwrap();
+    house.run(set_secret("OTHER", "unnamed")).unwrap();
+    house.run(set_secret("KEY", "hunter2")).unwrap();
+    let job = claimed(&mut house);
+    let JobState::Running { run } = &job.state else {
+        panic!("{:?}", job.state);
+    };
+    assert_eq!(json!(run.context.vars), json!({"URL": "https://localhost"}));
+    assert_eq!(json!(run.secrets), json!({"KEY": 2}));
+    assert!(!format!("{} {job:?}", json!(job)).contains("hunter2"));
+
+    house.run(set_var("URL", "changed")).unwrap();
+    house.run(set_secret("KEY", "changed")).unwrap();
+    let found = named(&house, &job, Some(&key()));
+    assert_eq!(found.secrets.keys().collect::<Vec<_>>(), ["KEY"]);
+    assert_eq!(
+        found.secrets["KEY"].reveal(),
+        "changed",
+        "the value before is not kept"
+    );
+    assert_eq!(
+        json!(found.missing),
+        json!({
+            "vars.GONE": "is not set in project recon (everscan var set GONE VALUE)",
+            "secrets.LOST": "is not set in project recon (everscan secret set LOST)",
+        })
+    );
+}
+
+#[test]
+fn a_secret_that_cannot_be_opened_is_missing_with_the_reason() {
+    let mut house = House::new();
+    house.run(set_secret("KEY", "hunter2")).unwrap();
+    let job = claimed(&mut house);
+    let other = SealingKey::random(&mut SeededEntropy::new(10));
+    for (key, wanted) in [
+        (None, "--secret-key-file"),
+        (Some(&other), "sealed with the key"),
+    ] {
+        let found = named(&house, &job, key);
+        assert!(found.secrets.is_empty());
+        assert!(
+            found.missing["secrets.KEY"].contains(wanted),
+            "{:?}",
+            found.missing
+        );
+    }
+    house.run(delete_secret("KEY")).unwrap();
+    let found = named(&house, &job, Some(&key()));
+    assert!(
+        found.missing["secrets.KEY"].contains("was deleted"),
+        "{:?}",
+        found.missing
+    );
+}
+
+#[test]
+fn changes_carry_the_whole_record() {
+    let mut house = House::new();
+    house.run(set_var("A", "x")).unwrap();
+    let (changes, _) = house.changes(set_var("B", "y")).unwrap();
+    let [Change::Vars(record)] = changes.as_slice() else {
+        panic!("{changes:?}");
+    };
+    assert_eq!(record.vars.len(), 2);
+}
+
+#[test]
+fn an_expression_that_starts_jobs_reads_vars() {
+    const FOLLOW: &str = "
+scans:
+  first:
+    on: {dispatch: {}}
+    steps: [{run: one}]
+  then:
+    on: {expr: 'scans.first.is_available() && vars.MODE == \"on\"'}
+    steps: [{run: one}]
+";
+    let mut house = House::new();
+    let workflow = house.push("follow", FOLLOW);
+    let runner = house.runner("first", &[]);
+    for (mode, follows) in [("off", false), ("on", true)] {
+        house.run(set_var("MODE", mode)).unwrap();
+        let job = house.dispatch(workflow, "first", json!({})).unwrap();
+        let token = house.claim(job, runner).unwrap();
+        let end = Complete {
+            steps: succeeded(1),
+            ..complete(job, token)
+        };
+        house.run(end).unwrap();
+        let waits = house.world.jobs().any(|job| job.scan.as_str() == "then");
+        assert_eq!(waits, follows, "{mode}");
+    }
+}

@@ -1,0 +1,38 @@
+//! What of a project's vars and secrets an evaluation reads: what its expressions name, as it is at that moment.
+
+use std::collections::BTreeMap;
+
+use workflow::References;
+
+use crate::ProjectId;
+use crate::world::World;
+
+/// The vars among these references that are set.
+pub(crate) fn vars(
+    world: &World,
+    project: ProjectId,
+    references: &References,
+) -> BTreeMap<String, String> {
+    let Some(record) = world.vars(project) else {
+        return BTreeMap::new();
+    };
+    let named = references.vars.iter();
+    named
+        .filter_map(|name| Some((name.clone(), record.vars.get(name)?.value.clone())))
+        .collect()
+}
+
+/// The secrets among these references that are set, with their versions.
+pub(crate) fn secrets(
+    world: &World,
+    project: ProjectId,
+    references: &References,
+) -> BTreeMap<String, u64> {
+    let Some(record) = world.secrets(project) else {
+        return BTreeMap::new();
+    };
+    let named = references.secrets.iter();
+    named
+        .filter_map(|name| Some((name.clone(), record.secrets.get(name)?.edit.version)))
+        .collect()
+}

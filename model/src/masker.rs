@@ -1,0 +1,234 @@
+//! Hides secrets in text, before the text goes anywhere.
+//!
+//! Every byte that is part of a secret, of a line of one or of one of their encodings is hidden, and each unbroken run of
+//! hidden bytes becomes one [`MASK`]. So the longest match wins, overlapping secrets are all hidden, and the outcome does
+//! not depend on how a stream is cut into pieces: a stream keeps back only what may be the beginning of a secret.
+
+mod patterns;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use aho_corasick::automaton::{Automaton as _, StateID};
+use aho_corasick::nfa::contiguous::NFA;
+use aho_corasick::{Anchored, MatchKind};
+use thiserror::Error;
+
+/// What stands in the place of a secret.
+const MASK: &[u8] = b"***";
+
+/// Secrets that cannot be told from other text.
+#[derive(Debug, Error)]
+#[error("the job's secrets are too large to be masked")]
+pub struct MaskerError(#[from] aho_corasick::BuildError);
+
+/// Hides a fixed set of secrets. Cheap to clone; without secrets it changes nothing.
+#[derive(Clone, Default)]
+pub struct Masker(Option<Arc<Automaton>>);
+
+/// All patterns in one automaton, which reads each byte once.
+struct Automaton {
+    nfa: NFA,
+    start: StateID,
+    /// For each state the length of the longest end of the text that is a proper beginning of a pattern; none is 0.
+    begun: HashMap<StateID, usize>,
+}
+
+impl Masker {
+    /// A masker of these secrets. Those under three characters are not hidden: they cannot be told from other text.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, MaskerError> {
+        let mut patterns = BTreeSet::new();
+        for secret in secrets {
+            patterns::add(secret, &mut patterns);
+        }
+        if patterns.is_empty() {
+            return Ok(Self(None));
+        }
+        Ok(Self(Some(Arc::new(Automaton::new(&patterns)?))))
+    }
+
+    /// The text with all secrets hidden.
+    pub fn mask(&self, text: &str) -> String {
+        if self.0.is_none() {
+            return text.to_owned();
+        }
+        let mut masked = Vec::with_capacity(text.len());
+        let mut stream = self.stream();
+        stream.push(text.as_bytes(), &mut masked);
+        stream.finish(&mut masked);
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+
+    /// Hides secrets in a text that comes in pieces.
+    pub fn stream(&self) -> MaskStream {
+        MaskStream {
+            reader: self.0.as_ref().map(|automaton| Reader {
+                state: automaton.start,
+                automaton: automaton.clone(),
+                kept: Vec::new(),
+                hidden: VecDeque::new(),
+                in_run: false,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Masker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Masker(***)")
+    }
+}
+
+impl Automaton {
+    fn new(patterns: &BTreeSet<Vec<u8>>) -> Result<Self, MaskerError> {
+        let nfa = NFA::builder()
+            .match_kind(MatchKind::Standard)
+            .prefilter(false)
+            .build(patterns)?;
+        // Without an anchor, a start state is always there.
+        let start = nfa.start_state(Anchored::No).unwrap_or_default();
+        let mut automaton = Self {
+            nfa,
+            start,
+            begun: HashMap::new(),
+        };
+        for pattern in patterns {
+            let mut state = start;
+            for (at, byte) in pattern.iter().enumerate() {
+                if at > 0 {
+                    automaton.begun.insert(state, at);
+                }
+                state = automaton.next(state, *byte);
+            }
+        }
+        // What ends with a whole pattern that begins no longer one has begun what its own end begins.
+        let mut by_length: Vec<&Vec<u8>> = patterns.iter().collect();
+        by_length.sort_by_key(|pattern| pattern.len());
+        for pattern in by_length {
+            let after = |bytes: &[u8]| {
+                bytes
+                    .iter()
+                    .fold(start, |state, byte| automaton.next(state, *byte))
+            };
+            let (whole, end) = (after(pattern), after(&pattern[1..]));
+            let begun = automaton.begun(end);
+            automaton.begun.entry(whole).or_insert(begun);
+        }
+        Ok(automaton)
+    }
+
+    fn next(&self, state: StateID, byte: u8) -> StateID {
+        self.nfa.next_state(Anchored::No, state, byte)
+    }
+
+    fn begun(&self, state: StateID) -> usize {
+        self.begun.get(&state).copied().unwrap_or(0)
+    }
+
+    /// The length of the longest pattern that ends here.
+    fn ended(&self, state: StateID) -> Option<usize> {
+        if !self.nfa.is_match(state) {
+            return None;
+        }
+        (0..self.nfa.match_len(state))
+            .map(|index| self.nfa.pattern_len(self.nfa.match_pattern(state, index)))
+            .max()
+    }
+}
+
+/// Hides secrets in one stream, whatever pieces it comes in.
+#[derive(Debug)]
+pub struct MaskStream {
+    reader: Option<Reader>,
+}
+
+impl MaskStream {
+    /// Takes the next bytes and appends to `out` what cannot belong to a secret that is still to end.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        match &mut self.reader {
+            None => out.extend_from_slice(bytes),
+            Some(reader) => reader.push(bytes, out),
+        }
+    }
+
+    /// The stream has ended: appends what was kept back.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        if let Some(reader) = &mut self.reader {
+            reader.release(reader.kept.len(), out);
+            reader.state = reader.automaton.start;
+            reader.in_run = false;
+        }
+    }
+}
+
+/// Where a stream stands.
+struct Reader {
+    automaton: Arc<Automaton>,
+    state: StateID,
+    /// The end of the stream that is not released yet.
+    kept: Vec<u8>,
+    /// Parts of it that are hidden, in order, with something between any two.
+    hidden: VecDeque<Range<usize>>,
+    /// Whether the last thing released belongs to a hidden run that may go on.
+    in_run: bool,
+}
+
+impl Reader {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let read = self.kept.len();
+        self.kept.extend_from_slice(bytes);
+        for at in read..self.kept.len() {
+            self.state = self.automaton.next(self.state, self.kept[at]);
+            if let Some(length) = self.automaton.ended(self.state) {
+                let end = at + 1;
+                self.hide(end.saturating_sub(length)..end);
+            }
+        }
+        let begun = self.automaton.begun(self.state);
+        self.release(self.kept.len().saturating_sub(begun), out);
+    }
+
+    /// Adds a run that ends where or after all others end.
+    fn hide(&mut self, mut run: Range<usize>) {
+        while let Some(last) = self.hidden.pop_back_if(|last| last.end >= run.start) {
+            run.start = run.start.min(last.start);
+        }
+        self.hidden.push_back(run);
+    }
+
+    /// Lets go of the first bytes.
+    fn release(&mut self, count: usize, out: &mut Vec<u8>) {
+        let mut at = 0;
+        while at < count {
+            let run = self.hidden.front().cloned().unwrap_or(count..count);
+            let plain = at..run.start.clamp(at, count);
+            if !plain.is_empty() {
+                out.extend_from_slice(&self.kept[plain.clone()]);
+                self.in_run = false;
+            }
+            if plain.end < count && !self.in_run {
+                out.extend_from_slice(MASK);
+                self.in_run = true;
+            }
+            at = run.end.clamp(plain.end, count);
+            if run.end <= count {
+                self.hidden.pop_front();
+            }
+        }
+        self.kept.drain(..count);
+        for run in &mut self.hidden {
+            *run = run.start.saturating_sub(count)..run.end - count;
+        }
+    }
+}
+
+/// Shows nothing of the text.
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,176 @@
+//! The forms in which a secret may appear: itself, its lines, and what common programs make of them.
+
+use std::collections::BTreeSet;
+
+use workflow::hex;
+
+use crate::limits::{BASE64_LINES, BASE64_REST_CHARS, SECRET_CHARS};
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// What URL encoders leave as it is beside letters and digits: RFC 3986, the same for whole paths, JavaScript, forms.
+const URL_PLAIN: [&str; 4] = ["-_.~", "-_.~/", "-_.~!*'()", "-_.*"];
+
+/// Adds every form of a secret that is long enough to be told from other text.
+pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
+    // A line end around a secret is not secret, and a pattern that begins with one would keep back every line.
+    let whole = secret.trim_matches(['\n', '\r']);
+    let lines = whole.split(['\n', '\r']).map(str::trim);
+    for text in lines.chain([whole]) {
+        if text.chars().count() >= SECRET_CHARS {
+            let mut forms = vec![text.to_owned(), text.replace('\'', r"'\''")];
+            forms.extend(json(text));
+            forms.extend(urls(text));
+            forms.extend(hexadecimal(text));
+            forms.extend(base64s(text));
+            let long_enough = forms.into_iter().filter(|form| form.len() >= SECRET_CHARS);
+            patterns.extend(long_enough.map(String::into_bytes));
+        }
+    }
+}
+
+/// As a part of a JSON string, with other characters than ASCII as they are or as `\u`.
+fn json(text: &str) -> [String; 2] {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    let plain = quoted.trim_start_matches('"');
+    let plain = plain.strip_suffix('"').unwrap_or(plain).to_owned();
+    let mut ascii = String::with_capacity(plain.len());
+    for character in plain.chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                ascii.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    [plain, ascii]
+}
+
+fn urls(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for plain in URL_PLAIN {
+        let escape = |byte: u8| match char::from(byte) {
+            letter if letter.is_ascii_alphanumeric() || plain.contains(letter) => letter.into(),
+            _ => format!("%{byte:02X}"),
+        };
+        let upper: String = text.bytes().map(escape).collect();
+        let lower =
+            upper
+                .split('%')
+                .enumerate()
+                .map(|(at, part)| match (at, part.split_at_checked(2)) {
+                    (1.., Some((digits, rest))) => format!("%{}{rest}", digits.to_lowercase()),
+                    (_, _) => part.to_owned(),
+                });
+        for form in [lower.collect(), upper.clone()] {
+            forms.push(form.replace("%20", "+"));
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+fn hexadecimal(text: &str) -> [String; 2] {
+    let lower = hex(text.as_bytes());
+    [lower.to_uppercase(), lower]
+}
+
+/// The characters of base64 that depend on nothing but the text, for each of the three places where it may begin
+/// within a group, in both alphabets; the same where the text is the end of it all, with and without padding; and the
+/// lines that programs break it into.
+fn base64s(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for before in 0..3_usize {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(text.bytes()).collect();
+        let whole = base64(&bytes);
+        let first = (before * 8).div_ceil(6);
+        let end = bytes.len() * 8 / 6;
+        forms.push(whole[first..end].to_owned());
+        let last = whole[first..].to_owned();
+        let padding = "=".repeat(whole.len().next_multiple_of(4) - whole.len());
+        let padded = last.clone() + &padding;
+        if before == 0 {
+            forms.extend(BASE64_LINES.iter().flat_map(|line| broken(&padded, *line)));
+        }
+        forms.extend([last, padded]);
+    }
+    let of_urls: Vec<String> = forms
+        .iter()
+        .map(|form| form.replace('+', "-").replace('/', "_"))
+        .collect();
+    forms.extend(of_urls);
+    forms
+}
+
+/// Lines of this length, when there is more than one.
+fn broken(form: &str, line: usize) -> Vec<String> {
+    if form.len() <= line {
+        return Vec::new();
+    }
+    form.as_bytes()
+        .chunks(line)
+        .filter(|chunk| chunk.len() >= BASE64_REST_CHARS)
+        .map(|chunk| String::from_utf8_lossy(chunk).into_owned())
+        .collect()
+}
+
+/// Base64 without padding.
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let padded = [0, 1, 2].map(|at| u32::from(group.get(at).copied().unwrap_or(0)));
+        let bits = padded[0] << 16 | padded[1] << 8 | padded[2];
+        for at in 0..=group.len() {
+            let six = bits >> (18 - 6 * at) & 0x3f;
+            text.push(char::from(BASE64[six as usize]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg"),
+            ("fo", "Zm8"),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg"),
+            ("fooba", "Zm9vYmE"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+
+    /// Whatever stands around a text, its base64 contains one of the forms.
+    #[test]
+    fn every_place_within_a_group_is_covered() {
+        let forms = base64s("hunter2?>");
+        for before in ["", "a", "ab", "abc", "Bearer "] {
+            for after in ["", "z", "zy", "zyx"] {
+                let encoded = base64(format!("{before}hunter2?>{after}").as_bytes());
+                assert!(forms.iter().any(|form| encoded.contains(form)), "{encoded}");
+                let encoded = encoded.replace('+', "-").replace('/', "_");
+                assert!(forms.iter().any(|form| encoded.contains(form)), "{encoded}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_pattern_begins_with_a_line_end() {
+        let mut patterns = BTreeSet::new();
+        add("\n\nfirst\r\n  second\n", &mut patterns);
+        assert!(
+            patterns
+                .iter()
+                .all(|pattern| !matches!(pattern[0], b'\n' | b'\r'))
+        );
+        assert!(patterns.contains(b"second".as_slice()));
+    }
+}

@@ -1,0 +1,74 @@
+//! What a job's expressions name beside what its record holds: the values of secrets, and what is not there and why.
+
+use std::collections::BTreeMap;
+
+use workflow::Scan;
+
+use crate::sealing::{SealingKey, SecretValue};
+use crate::{Job, World};
+
+/// For the runner that executes the job, and for nobody else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedValues {
+    /// The secrets that can be opened.
+    pub secrets: BTreeMap<String, SecretValue>,
+    /// What has no value, as expressions write it (`vars.X`), with a sentence that says why and what to do.
+    pub missing: BTreeMap<String, String>,
+}
+
+impl NamedValues {
+    /// Of a job that is executed. A secret that was set again since the claim has its newest value: the one before is
+    /// not kept.
+    pub fn of(world: &World, job: &Job, scan: &Scan, key: Option<&SealingKey>) -> Self {
+        let mut found = Self::default();
+        let Some(run) = job.state.run() else {
+            return found;
+        };
+        let references = scan.references();
+        let project = &job.workflow.source;
+        let vars = references.vars.iter();
+        for name in vars.filter(|name| !run.context.vars.contains_key(*name)) {
+            found.missing.insert(
+                format!("vars.{name}"),
+                format!("is not set in project {project} (everscan var set {name} VALUE)"),
+            );
+        }
+        for name in &references.secrets {
+            match open(world, job, name, key) {
+                Ok(value) => {
+                    found.secrets.insert(name.clone(), value);
+                }
+                Err(why) => {
+                    found.missing.insert(format!("secrets.{name}"), why);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn open(
+    world: &World,
+    job: &Job,
+    name: &str,
+    key: Option<&SealingKey>,
+) -> Result<SecretValue, String> {
+    let project = &job.workflow.source;
+    let frozen = job.state.run().and_then(|run| run.secrets.get(name));
+    let (Some(record), Some(_)) = (world.secrets(job.project), frozen) else {
+        return Err(format!(
+            "is not set in project {project} (everscan secret set {name})"
+        ));
+    };
+    let Some(key) = key else {
+        return Err("cannot be opened: the daemon runs without `--secret-key-file`".to_owned());
+    };
+    match record.open(name, key) {
+        Some(opened) => opened.map_err(|error| {
+            format!("cannot be opened: {error} (everscan secret set {name} sets it anew)")
+        }),
+        None => Err(format!(
+            "was deleted from project {project} after the job was claimed"
+        )),
+    }
+}

@@ -1,9 +1,9 @@
 //! From the domain to the wire, by hand: renaming a field inside cannot change the contract.
 
 use model::{
-    Artifact, Condition, Inputs, Job, JobState, RevisionRecord, Runner, Source, StaleFile, Step,
-    StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, WorkflowRecord, WorkflowStatus,
-    World,
+    Artifact, Condition, Edit, Inputs, Job, JobState, RevisionRecord, Runner, Source, StaleFile,
+    Step, StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord,
+    WorkflowStatus, World,
 };
 use std::collections::BTreeMap;
 use workflow::{InputValue, Severity};
@@ -175,6 +175,34 @@ pub(crate) fn source(
         conditions: source.conditions.iter().map(condition).collect(),
         stale_files: source.stale_files.iter().map(stale_file).collect(),
         active_workflows: active.count() as u64,
+    }
+}
+
+pub(crate) fn project(world: &World, source: &Source) -> wire::Project {
+    let vars = world.vars(source.project);
+    let secrets = world.secrets(source.project);
+    wire::Project {
+        id: source.project.uuid(),
+        name: source.name.to_string(),
+        configured: source.configured,
+        vars: vars.map_or(0, |record| record.vars.len() as u64),
+        secrets: secrets.map_or(0, |record| record.secrets.len() as u64),
+    }
+}
+
+pub(crate) fn named(name: &str, edit: &Edit) -> wire::Named {
+    wire::Named {
+        name: name.to_owned(),
+        version: edit.version,
+        updated_at: edit.at,
+        updated_by: edit.by.to_string(),
+    }
+}
+
+pub(crate) fn var(name: &str, var: &Var) -> wire::Var {
+    wire::Var {
+        named: named(name, &var.edit),
+        value: var.value.clone(),
     }
 }
 

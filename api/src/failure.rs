@@ -6,7 +6,7 @@ use http::StatusCode;
 use http::header::HeaderName;
 use model::decide::Refusal;
 use model::error_chain;
-use reconciler::{DispatchError, RunnerError, SourceError, WhyError, WorkerError};
+use reconciler::{DispatchError, RunnerError, SecretError, SourceError, WhyError, WorkerError};
 use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
 
@@ -138,7 +138,8 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::NameTaken
         | ErrorCode::RunnerInUse
         | ErrorCode::PollReplaced
-        | ErrorCode::TooManyTokens => StatusCode::CONFLICT,
+        | ErrorCode::TooManyTokens
+        | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
         ErrorCode::TooManyJobs => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Gone => StatusCode::GONE,
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -154,9 +155,12 @@ impl From<Refusal> for Failure {
         match refusal {
             Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan workflow list` shows what there is"),
-            Refusal::NoSuchScan { .. } | Refusal::NoSuchRunner | Refusal::NoSuchSource { .. } => {
-                Self::new(ErrorCode::NotFound, text)
-            }
+            Refusal::NoSuchScan { .. }
+            | Refusal::NoSuchRunner
+            | Refusal::NoSuchSource { .. }
+            | Refusal::NoSuchProject { .. }
+            | Refusal::NoSuchVar { .. }
+            | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
             Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)
                 .hint("push the file again to bring the workflow back"),
             Refusal::RevisionChanged { .. } => {
@@ -301,6 +305,18 @@ impl From<WorkerError> for Failure {
             WorkerError::Log(error) => error.into(),
             WorkerError::Read(error) => error.into(),
             WorkerError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<SecretError> for Failure {
+    fn from(error: SecretError) -> Self {
+        let text = error.to_string();
+        match error {
+            SecretError::NoKey => Self::new(ErrorCode::NoSecretKey, text).hint(
+                "make one with `everscand secret-key PATH`, and start the daemon with `--secret-key-file PATH`",
+            ),
+            SecretError::Submit(error) => error.into(),
         }
     }
 }

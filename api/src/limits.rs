@@ -41,6 +41,9 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Body of an ordinary request.
 pub(crate) const SMALL_BODY: u64 = 64 * 1024;
 
+/// Body of a var or secret: 64 KiB that JSON escapes may make six times as long.
+pub(crate) const VALUE_BODY: u64 = 512 * 1024;
+
 /// Body of a poll: it names every job in hand.
 pub(crate) const POLL_BODY: u64 = 256 * 1024;
 

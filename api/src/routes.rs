@@ -3,7 +3,9 @@
 use http::Method;
 use model::Scope;
 
-use crate::limits::{ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY};
+use crate::limits::{
+    ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALUE_BODY,
+};
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,15 @@ routes! {
     ListSources GET "/v0/sources" Access::User(Scope::ProjectRead), 0;
     ShowSource GET "/v0/sources/{source}" Access::User(Scope::ProjectRead), 0;
     SyncSource POST "/v0/sources/{source}/sync" Access::User(Scope::ProjectWrite), SMALL_BODY;
+    ListProjects GET "/v0/projects" Access::User(Scope::ProjectRead), 0;
+    ShowProject GET "/v0/projects/{project}" Access::User(Scope::ProjectRead), 0;
+    ListVars GET "/v0/projects/{project}/vars" Access::User(Scope::ProjectRead), 0;
+    ShowVar GET "/v0/projects/{project}/vars/{var}" Access::User(Scope::ProjectRead), 0;
+    SetVar PUT "/v0/projects/{project}/vars/{var}" Access::User(Scope::ProjectWrite), VALUE_BODY;
+    DeleteVar DELETE "/v0/projects/{project}/vars/{var}" Access::User(Scope::ProjectWrite), 0;
+    ListSecrets GET "/v0/projects/{project}/secrets" Access::User(Scope::ProjectRead), 0;
+    SetSecret PUT "/v0/projects/{project}/secrets/{secret}" Access::User(Scope::SecretWrite), VALUE_BODY;
+    DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}" Access::User(Scope::SecretWrite), 0;
     ListWorkflows GET "/v0/workflows" Access::User(Scope::WorkflowRead), 0;
     ShowWorkflow GET "/v0/workflows/{workflow}" Access::User(Scope::WorkflowRead), 0;
     Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch" Access::User(Scope::Dispatch), DISPATCH_BODY;

@@ -15,6 +15,7 @@ mod job;
 mod json_lines;
 pub mod limits;
 mod log_stream;
+mod project;
 mod repetition;
 mod route;
 mod runner;

@@ -20,6 +20,8 @@ folder of a newer format, 12 state folder damaged or not one, 13 address not ava
 pub(crate) enum Command {
     /// Run the daemon.
     Run(RunOptions),
+    /// Make a key that seals secrets, in a file of its own.
+    SecretKey(SecretKeyOptions),
     /// Show it all in a temporary folder: push, dispatch, run, download.
     Demo(DemoOptions),
 }
@@ -36,6 +38,9 @@ pub(crate) struct RunOptions {
     /// Where to listen; port 0 takes a free one. The URL is printed on standard output.
     #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
+    /// The file with the key that seals secrets, outside the state folder; `everscand secret-key` makes one.
+    #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
+    pub(crate) secret_key_file: Option<PathBuf>,
     /// A source to follow, beside those of the configuration file: NAME=URL.
     #[arg(
         long = "source",
@@ -44,6 +49,12 @@ pub(crate) struct RunOptions {
         value_delimiter = ','
     )]
     pub(crate) sources: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretKeyOptions {
+    /// The file to make; one that exists is left as it is.
+    pub(crate) path: PathBuf,
 }
 
 #[derive(Debug, Args)]

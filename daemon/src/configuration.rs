@@ -5,13 +5,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::SourceName;
+use model::{SealingKey, SourceName};
 use reconciler::{Location, LocationError, Reference, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::arguments::RunOptions;
 use crate::limits::SHORTEST_INTERVAL;
+use crate::secret_key::{self, KeyFileError};
 
 /// Where the daemon listens when nothing is said: this machine only.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
@@ -25,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) state: PathBuf,
     pub(crate) listen: SocketAddr,
     pub(crate) sources: Vec<SourceConfig>,
+    pub(crate) secret_key: Option<SealingKey>,
 }
 
 /// The configuration file.
@@ -35,6 +37,8 @@ struct File {
     state: Option<PathBuf>,
     #[serde(default)]
     listen: Option<SocketAddr>,
+    #[serde(default)]
+    secret_key_file: Option<PathBuf>,
     #[serde(default)]
     sources: Vec<FileSource>,
 }
@@ -72,6 +76,8 @@ pub(crate) enum ConfigurationError {
     Source { name: String, problem: String },
     #[error("two sources are named `{name}`")]
     TwoSources { name: SourceName },
+    #[error(transparent)]
+    SecretKey(#[from] KeyFileError),
 }
 
 impl Settings {
@@ -113,8 +119,16 @@ impl Settings {
                 name: twice.name.clone(),
             });
         }
+        let state = state.ok_or(ConfigurationError::NoState)?;
+        let key_file = options
+            .secret_key_file
+            .or_else(|| file.secret_key_file.map(|path| base.join(path)));
+        let secret_key = key_file
+            .map(|path| secret_key::read(&path, &state))
+            .transpose()?;
         Ok(Self {
-            state: state.ok_or(ConfigurationError::NoState)?,
+            state,
+            secret_key,
             listen: options.listen.or(file.listen).unwrap_or(LISTEN),
             sources,
         })
@@ -202,6 +216,7 @@ mod tests {
             config,
             state_dir: None,
             listen: None,
+            secret_key_file: None,
             sources: sources.iter().map(|&source| source.to_owned()).collect(),
         }
     }
@@ -259,6 +274,11 @@ mod tests {
                 "two sources are named `a`",
             ),
             ("state: s\n", &["nothing"], "NAME=URL"),
+            (
+                "state: s\nsecret_key_file: missing\n",
+                &[],
+                "everscand secret-key",
+            ),
         ] {
             let error = resolve(text, sources).unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

@@ -18,6 +18,7 @@ mod error;
 mod exit;
 mod limits;
 mod run;
+mod secret_key;
 mod system;
 
 use std::ffi::{OsStr, OsString};
@@ -61,6 +62,8 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
         Command::Run(options) => configuration::Settings::resolve(options)
             .map_err(Error::from)
             .and_then(run::run),
+        Command::SecretKey(options) => secret_key::make(&options.path)
+            .map_err(|error| Error::from(configuration::ConfigurationError::from(error))),
         Command::Demo(options) => demo::demo(&options).map_err(Error::from),
     };
     match ended {

@@ -35,6 +35,7 @@ async fn serve(settings: Settings) -> Result<(Result<(), Error>, Closing), Error
         state: root,
         listen,
         sources,
+        secret_key,
     } = settings;
     // The address first: it costs nothing, and a daemon that cannot be reached must not touch the state.
     let listening = TcpListener::bind(listen).await;
@@ -58,6 +59,7 @@ async fn serve(settings: Settings) -> Result<(Result<(), Error>, Closing), Error
         sources,
         clock,
         entropy: Box::new(SystemEntropy),
+        secret_key,
     })
     .await?;
     let handle = reconciler.handle();

@@ -91,6 +91,17 @@ impl From<CompleteError> for WorkerError {
     }
 }
 
+/// Why a secret was not set.
+#[derive(Debug, Error)]
+pub enum SecretError {
+    /// Nothing to seal it with.
+    #[error("the daemon has no key to seal secrets with")]
+    NoKey,
+    /// The decision.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
 /// Why a source was not looked at.
 #[derive(Debug, Error)]
 pub enum SourceError {

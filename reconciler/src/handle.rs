@@ -11,8 +11,8 @@ use model::decide::{
 };
 use model::limits::INLINE_PAYLOAD_BYTES;
 use model::{
-    Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SourceName, Timestamp,
-    WorkflowId,
+    Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SealingKey, SourceName,
+    Timestamp, WorkflowId,
 };
 use serde_json::Value;
 use state::{State, SubmitError};
@@ -40,6 +40,7 @@ struct Shared {
     presence: Mutex<Presence>,
     uploads: [Arc<tokio::sync::Mutex<()>>; UPLOAD_LOCKS],
     sources: HashMap<SourceName, SourceHandle>,
+    secret_key: Option<SealingKey>,
     stopping: watch::Sender<bool>,
 }
 
@@ -175,6 +176,7 @@ impl Handle {
         clock: Arc<dyn Clock>,
         entropy: Box<dyn Entropy>,
         sources: &[SourceHandle],
+        secret_key: Option<SealingKey>,
     ) -> Self {
         let sources = sources
             .iter()
@@ -190,6 +192,7 @@ impl Handle {
                 presence: Mutex::new(Presence::new(Instant::now())),
                 uploads: std::array::from_fn(|_| Arc::default()),
                 sources,
+                secret_key,
                 stopping: watch::Sender::new(false),
             }),
         }
@@ -201,6 +204,11 @@ impl Handle {
         (job, name).hash(&mut hasher);
         let at = hasher.finish() as usize % UPLOAD_LOCKS;
         self.shared.uploads[at].clone()
+    }
+
+    /// What seals secrets, when the daemon was given it.
+    pub(crate) fn secret_key(&self) -> Option<&SealingKey> {
+        self.shared.secret_key.as_ref()
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {

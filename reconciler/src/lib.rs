@@ -18,6 +18,7 @@ mod git;
 mod handle;
 mod limits;
 mod presence;
+mod projects;
 mod runners;
 mod source;
 mod supervise;
@@ -29,7 +30,7 @@ mod watch;
 mod worker;
 
 pub use board::Message;
-pub use error::{DispatchError, RunnerError, SourceError, WorkerError};
+pub use error::{DispatchError, RunnerError, SecretError, SourceError, WorkerError};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
 pub use presence::Instance;

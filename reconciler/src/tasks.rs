@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use model::decide::{InitialToken, Loss};
-use model::{Clock, Entropy, JobId};
+use model::{Clock, Entropy, JobId, SealingKey};
 use state::{State, SubmitError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -29,6 +29,8 @@ pub struct Start {
     pub clock: Arc<dyn Clock>,
     /// Randomness for worker tokens.
     pub entropy: Box<dyn Entropy>,
+    /// What seals secrets. Without it none can be set or read.
+    pub secret_key: Option<SealingKey>,
 }
 
 /// The running tasks.
@@ -47,6 +49,7 @@ impl Reconciler {
             sources,
             clock,
             entropy,
+            secret_key,
         } = start;
         unless_full(state.submit(InitialToken).await)?;
         unless_full(source::configure(&state, &sources).await)?;
@@ -55,7 +58,8 @@ impl Reconciler {
             .into_iter()
             .map(|config| SourceHandle::new(config, state.root(), git.clone()))
             .collect();
-        let handle = Handle::new(state, clock, entropy, &sources);
+        let handle = Handle::new(state, clock, entropy, &sources, secret_key);
+        handle.tell_of_sealed_secrets();
         let mut tasks = JoinSet::new();
         for source in sources {
             let (state, clock) = (handle.state().clone(), handle.clock());

@@ -12,8 +12,8 @@ use model::decide::{
     decide,
 };
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, RunnerId, Secret, SourceName, Step,
-    StepOutcome, StepStatus, Timestamp, WorkflowId, World,
+    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, RunnerId, SealingKey, Secret,
+    SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
 };
 use state::{Closing, Options, State};
 use tempfile::TempDir;
@@ -231,6 +231,7 @@ impl House {
             sources,
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),
+            secret_key: Some(SealingKey::random(&mut Seeded(3))),
         })
         .await
         .unwrap();

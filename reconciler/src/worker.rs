@@ -8,7 +8,9 @@ use model::decide::{
     declared_artifact,
 };
 use model::limits::WORKER_LAST_WORDS;
-use model::{Actor, Artifact, Job, JobId, JobState, Revision, RunnerId, Step, TokenHash};
+use model::{
+    Actor, Artifact, Job, JobId, JobState, NamedValues, Revision, RunnerId, Step, TokenHash,
+};
 use state::{LogReceipt, NewLogRecord, Stored, SubmitError, Upload, WriteError};
 use tokio::time::Instant;
 use workflow::InputValue;
@@ -44,6 +46,8 @@ pub struct Resolved {
     pub revision: Arc<Revision>,
     /// Its inputs.
     pub inputs: BTreeMap<String, InputValue>,
+    /// The secrets its expressions name, and what they name in vain.
+    pub values: NamedValues,
     /// The number the next log record must have.
     pub next_log_record: u64,
 }
@@ -149,6 +153,7 @@ impl Handle {
         };
         // A repeat finds the job claimed, should this fail.
         let inputs = self.state().inputs(&job).await?;
+        let values = self.named_values(&job, &revision);
         let next_log_record = match worker.standing {
             Standing::Executing(_) => self.state().logs().records(job.id).await?,
             Standing::Offered(_) | Standing::Over => 0,
@@ -157,6 +162,7 @@ impl Handle {
             job,
             revision,
             inputs,
+            values,
             next_log_record,
         })
     }

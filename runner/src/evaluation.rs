@@ -2,12 +2,13 @@
 //! by the daemon at the claim; only `ok` changes while the job runs. Evaluation is bounded but may take a moment, so it
 //! never happens on the thread that talks to the daemon.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 use wire::Assignment;
-use workflow::{Context, Expression, JobIdentity, Sandbox, Template, should_run};
+use workflow::{Context, Expression, JobIdentity, References, Sandbox, Template, should_run};
 
 /// Where an expression stands.
 pub(crate) use workflow::Site;
@@ -32,6 +33,14 @@ pub(crate) enum EvaluationError {
     /// The source has no value in this context.
     #[error(transparent)]
     Value(#[from] workflow::EvaluationError),
+    /// The source has no value because something it names has none.
+    #[error("{missing}")]
+    Missing {
+        /// What it names in vain, and why.
+        missing: String,
+        /// What came of it.
+        source: workflow::EvaluationError,
+    },
     /// There are no threads for it.
     #[error(transparent)]
     Engine(#[from] workflow::expression::EngineError),
@@ -44,6 +53,7 @@ pub(crate) enum EvaluationError {
 #[derive(Debug)]
 pub(crate) struct Evaluation {
     context: Arc<Context>,
+    missing: Arc<BTreeMap<String, String>>,
 }
 
 impl Evaluation {
@@ -69,6 +79,7 @@ impl Evaluation {
                 secrets: assignment.secrets.clone(),
                 ..context
             }),
+            missing: Arc::new(assignment.missing.clone()),
         })
     }
 
@@ -86,9 +97,12 @@ impl Evaluation {
             return Ok(template.to_owned());
         }
         let template = template.to_owned();
+        let missing = Arc::clone(&self.missing);
         self.apart(ok, move |context| {
             let template = Template::parse(&template, site)?;
-            Ok(Sandbox::shared()?.render(&template, context)?)
+            Sandbox::shared()?
+                .render(&template, context)
+                .map_err(|error| explained(error, template.references(), &missing))
         })
         .await
     }
@@ -107,9 +121,11 @@ impl Evaluation {
             return Ok(ok);
         };
         let condition = condition.to_owned();
+        let missing = Arc::clone(&self.missing);
         self.apart(ok, move |context| {
             let condition = Expression::parse(&condition, site)?;
-            Ok(should_run(Some(&condition), context, Sandbox::shared()?)?)
+            should_run(Some(&condition), context, Sandbox::shared()?)
+                .map_err(|error| explained(error, condition.references(), &missing))
         })
         .await
     }
@@ -130,5 +146,26 @@ impl Evaluation {
             })
         });
         evaluated.await.unwrap_or(Err(EvaluationError::BrokeOff))
+    }
+}
+
+/// The error with what the daemon said about names that have no value.
+fn explained(
+    source: workflow::EvaluationError,
+    references: &References,
+    missing: &BTreeMap<String, String>,
+) -> EvaluationError {
+    let vars = references.vars.iter().map(|name| format!("vars.{name}"));
+    let secrets = references.secrets.iter();
+    let named = vars.chain(secrets.map(|name| format!("secrets.{name}")));
+    let said: Vec<String> = named
+        .filter_map(|name| Some(format!("{name} {}", missing.get(&name)?)))
+        .collect();
+    if said.is_empty() {
+        return EvaluationError::Value(source);
+    }
+    EvaluationError::Missing {
+        missing: said.join("; "),
+        source,
     }
 }

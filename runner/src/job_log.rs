@@ -1,9 +1,10 @@
 //! A job's log while the job runs: who executes writes to it, who ships reads from it. It lives in the spool on disk;
-//! in memory are only its counters, which wake whoever waits for them.
+//! in memory are only its counters, which wake whoever waits for them. Secrets are hidden before a line gets here.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use model::{MaskStream, Masker};
 use tokio::sync::watch;
 use wire::{NewLogRecord, Stream};
 
@@ -29,13 +30,15 @@ pub(crate) struct Progress {
 #[derive(Debug)]
 pub(crate) struct JobLog {
     spool: Mutex<Spool>,
+    masker: Masker,
     progress: watch::Sender<Progress>,
 }
 
 impl JobLog {
-    /// An empty log in `folder` whose first record has the number `next`.
-    pub(crate) fn new(folder: PathBuf, next: u64) -> Self {
+    /// An empty log in `folder` whose first record has the number `next`, for a job with the masker's secrets.
+    pub(crate) fn new(folder: PathBuf, next: u64, masker: Masker) -> Self {
         Self {
+            masker,
             spool: Mutex::new(Spool::new(folder, next)),
             progress: watch::Sender::new(Progress {
                 written: next,
@@ -46,7 +49,12 @@ impl JobLog {
         }
     }
 
-    /// Appends lines, each at most [`limits::LINE_BYTES`] long, read just now.
+    /// What hides the job's secrets in one stream of output, before it is cut into lines.
+    pub(crate) fn mask_stream(&self) -> MaskStream {
+        self.masker.stream()
+    }
+
+    /// Appends lines, each at most [`limits::LINE_BYTES`] long, read just now and without secrets.
     ///
     /// # Errors
     /// When the disk refuses them; none is written then.
@@ -90,6 +98,7 @@ impl JobLog {
     pub(crate) fn say(&self, step: Option<u32>, text: &str) -> Result<(), SpoolError> {
         let mut lines = Vec::new();
         let mut splitter = LineSplitter::default();
+        let text = self.masker.mask(text);
         splitter.push(text.as_bytes(), &mut |line| lines.push(line));
         splitter.finish(&mut |line| lines.push(line));
         self.write(step, Stream::Runner, lines)

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::error_chain;
+use model::{MaskStream, error_chain};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -195,8 +195,8 @@ async fn copy_output(
             stop.request(Stop::LogFailed(error_chain(&error)));
         }
     };
-    let mut stdout = PipeReader::new(output.stdout, Stream::Stdout);
-    let mut stderr = PipeReader::new(output.stderr, Stream::Stderr);
+    let mut stdout = PipeReader::new(output.stdout, Stream::Stdout, log.mask_stream());
+    let mut stderr = PipeReader::new(output.stderr, Stream::Stderr, log.mask_stream());
     loop {
         let full = log.is_full();
         tokio::select! {
@@ -216,16 +216,20 @@ async fn copy_output(
 struct PipeReader {
     pipe: pipe::Receiver,
     stream: Stream,
+    mask: MaskStream,
+    masked: Vec<u8>,
     splitter: LineSplitter,
     buffer: Vec<u8>,
     ended: bool,
 }
 
 impl PipeReader {
-    fn new(pipe: pipe::Receiver, stream: Stream) -> Self {
+    fn new(pipe: pipe::Receiver, stream: Stream, mask: MaskStream) -> Self {
         Self {
             pipe,
             stream,
+            mask,
+            masked: Vec::new(),
             splitter: LineSplitter::default(),
             buffer: vec![0; limits::READ_PIECE],
             ended: false,
@@ -238,13 +242,19 @@ impl PipeReader {
         self.pipe.readable().await?;
         match self.pipe.try_read(&mut self.buffer) {
             Ok(0) => self.ended = true,
-            Ok(length) => self
-                .splitter
-                .push(&self.buffer[..length], &mut |line| lines.push(line)),
+            Ok(length) => self.take(length, &mut lines),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
         Ok(lines)
+    }
+
+    /// Takes the lines that the first bytes of the buffer finish, once no secret is in them.
+    fn take(&mut self, length: usize, lines: &mut Vec<String>) {
+        self.mask.push(&self.buffer[..length], &mut self.masked);
+        self.splitter
+            .push(&self.masked, &mut |line| lines.push(line));
+        self.masked.clear();
     }
 
     /// Takes what is in the pipe, and the unfinished line. The pipe itself is asked, since tokio answers from what it
@@ -257,14 +267,16 @@ impl PipeReader {
                 Ok(0) => self.ended = true,
                 Ok(length) => {
                     left = left.saturating_sub(length);
-                    self.splitter
-                        .push(&self.buffer[..length], &mut |line| lines.push(line));
+                    self.take(length, &mut lines);
                 }
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+        self.mask.finish(&mut self.masked);
+        self.splitter
+            .push(&self.masked, &mut |line| lines.push(line));
         self.splitter.finish(&mut |line| lines.push(line));
         Ok(lines)
     }

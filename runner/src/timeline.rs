@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use model::Masker;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use wire::{StepOutcome, StepReport, StepStatus};
@@ -12,16 +13,24 @@ use crate::link::{Link, Verdict};
 
 /// The steps that started, ended or were skipped, in order.
 #[derive(Debug)]
-pub(crate) struct Timeline(watch::Sender<Vec<StepReport>>);
+pub(crate) struct Timeline {
+    steps: watch::Sender<Vec<StepReport>>,
+    masker: Masker,
+}
 
 impl Timeline {
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(Vec::new()))
+    /// Nothing yet, of a job with the masker's secrets.
+    pub(crate) fn new(masker: Masker) -> Self {
+        Self {
+            steps: watch::Sender::new(Vec::new()),
+            masker,
+        }
     }
 
-    /// Adds a step's state, or replaces what was known of it.
-    pub(crate) fn record(&self, report: StepReport) {
-        self.0.send_modify(|steps| {
+    /// Adds a step's state, or replaces what was known of it. Secrets in its error are hidden.
+    pub(crate) fn record(&self, mut report: StepReport) {
+        report.error = report.error.map(|error| self.masker.mask(&error));
+        self.steps.send_modify(|steps| {
             match steps.iter_mut().find(|step| step.index == report.index) {
                 Some(step) => *step = report,
                 None => steps.push(report),
@@ -31,7 +40,7 @@ impl Timeline {
 
     /// Adds the steps that were never looked at, when a job ends before them.
     pub(crate) fn skip_missing(&self, count: usize) {
-        self.0.send_modify(|steps| {
+        self.steps.send_modify(|steps| {
             let first = steps.len();
             let missing = (0..).take(count).skip(first);
             steps.extend(missing.map(|index| StepReport {
@@ -48,12 +57,12 @@ impl Timeline {
 
     /// Everything so far.
     pub(crate) fn steps(&self) -> Vec<StepReport> {
-        self.0.borrow().clone()
+        self.steps.borrow().clone()
     }
 
     /// Lets a reporter follow.
     pub(crate) fn watch(&self) -> watch::Receiver<Vec<StepReport>> {
-        self.0.subscribe()
+        self.steps.subscribe()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{ArtifactUpload, Client};
-use model::error_chain;
+use model::{Masker, error_chain};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use wire::{Assignment, CompleteJob, JobFailure, ScanArtifact};
@@ -58,12 +58,16 @@ pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop
         return;
     };
     tracing::info!(job = %link.job, scan = assignment.scan, "job started");
+    let masker = masker(&assignment).await;
+    let mask = masker.clone().unwrap_or_default();
     let worker = Worker {
         log: Arc::new(JobLog::new(
             spool::folder_of(&workshop.folder, link.job),
             assignment.next_log_record,
+            mask.clone(),
         )),
-        timeline: Timeline::new(),
+        timeline: Timeline::new(mask),
+        masker,
         workshop: &workshop,
         link,
         assignment,
@@ -111,6 +115,8 @@ struct Worker<'a> {
     assignment: Assignment,
     log: Arc<JobLog>,
     timeline: Timeline,
+    /// Hides the job's secrets, or says why it cannot; then nothing of the job runs.
+    masker: Result<Masker, String>,
 }
 
 impl Worker<'_> {
@@ -135,7 +141,10 @@ impl Worker<'_> {
         );
         let mut shipping = JoinSet::new();
         shipping.spawn(shipper.run());
-        let failure = self.execute().await;
+        let failure = match &self.masker {
+            Ok(masker) => self.execute().await.map(|failure| masked(failure, masker)),
+            Err(message) => Some(JobFailure::SetupFailed(message.clone())),
+        };
         self.timeline.skip_missing(self.assignment.steps.len());
         self.log.close();
         if self.link.stop.reason() == Some(Stop::JobOver) {
@@ -323,6 +332,26 @@ impl Worker<'_> {
         {
             tracing::error!(job = %self.link.job, "removing the job's folder broke off");
         }
+    }
+}
+
+/// What hides the secrets of a job. Large secrets take a moment.
+async fn masker(assignment: &Assignment) -> Result<Masker, String> {
+    let secrets: Vec<String> = assignment.secrets.values().cloned().collect();
+    let made = spawn_blocking(move || Masker::new(secrets.iter().map(String::as_str))).await;
+    match made {
+        Ok(masker) => masker.map_err(|error| error_chain(&error)),
+        Err(error) => Err(format!("preparing to mask secrets broke off: {error}")),
+    }
+}
+
+/// The failure as it may be told.
+fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
+    match failure {
+        JobFailure::ArtifactFailed(message) => JobFailure::ArtifactFailed(masker.mask(&message)),
+        JobFailure::EnvFailed(message) => JobFailure::EnvFailed(masker.mask(&message)),
+        JobFailure::SetupFailed(message) => JobFailure::SetupFailed(masker.mask(&message)),
+        JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(masker.mask(&message)),
     }
 }
 

@@ -8,6 +8,7 @@ mod job;
 mod log;
 mod page;
 mod problem;
+mod project;
 mod runner;
 mod source;
 mod token;
@@ -22,6 +23,7 @@ pub use job::{
 pub use log::{LogReceipt, LogRecord, NewLogRecord, Stream};
 pub use page::Page;
 pub use problem::{ErrorCode, FieldError, Problem};
+pub use project::{Named, Project, SetValue, Var};
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
     Registration, Runner,

@@ -104,6 +104,8 @@ pub enum ErrorCode {
     TooManyTokens,
     /// 429: as many jobs as may be wait or run already.
     TooManyJobs,
+    /// 409: the daemon has no key to seal secrets with.
+    NoSecretKey,
     /// 410: the artifact was there and has expired.
     Gone,
     /// 416: a byte range outside the object.

@@ -34,6 +34,9 @@ pub struct Assignment {
     pub context: serde_json::Value,
     /// Values of the secrets the scan names.
     pub secrets: BTreeMap<String, String>,
+    /// What the scan names and has no value, as `vars.X` or `secrets.X`, with a sentence that says why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, String>,
     /// Whether the job may be retried: if so the worker stops it after 100 s without contact.
     pub retries: bool,
     /// When the worker session token ends, and the job with it.

@@ -5,6 +5,7 @@ mod dispatch;
 mod health;
 mod jobs;
 mod logs;
+mod projects;
 mod runners;
 mod sources;
 mod tokens;
@@ -31,6 +32,15 @@ pub(crate) async fn handle(
         RouteId::ListSources => sources::list(handle, &request),
         RouteId::ShowSource => sources::show(handle, &request),
         RouteId::SyncSource => sources::sync(handle, &request).await,
+        RouteId::ListProjects => projects::list(handle, &request),
+        RouteId::ShowProject => projects::show(handle, &request),
+        RouteId::ListVars => projects::list_vars(handle, &request),
+        RouteId::ShowVar => projects::show_var(handle, &request),
+        RouteId::SetVar => projects::set_var(handle, request).await,
+        RouteId::DeleteVar => projects::delete_var(handle, &request).await,
+        RouteId::ListSecrets => projects::list_secrets(handle, &request),
+        RouteId::SetSecret => projects::set_secret(handle, request).await,
+        RouteId::DeleteSecret => projects::delete_secret(handle, &request).await,
         RouteId::ListWorkflows => workflows::list(handle, &request),
         RouteId::ShowWorkflow => workflows::show(handle, &request),
         RouteId::Dispatch => dispatch::dispatch(handle, request).await,

@@ -1,7 +1,5 @@
 //! What a worker calls about its job: resolve, timeline, logs, complete.
 
-use std::collections::BTreeMap;
-
 use model::decide::Failure as JobFailure;
 use reconciler::{Handle, Resolved};
 use state::NewLogRecord;
@@ -27,6 +25,7 @@ fn assignment(resolved: &Resolved) -> Result<Assignment, Failure> {
         job,
         revision,
         inputs,
+        values,
         next_log_record,
     } = resolved;
     let scan = revision.definition.scan(job.scan.as_str());
@@ -58,7 +57,12 @@ fn assignment(resolved: &Resolved) -> Result<Assignment, Failure> {
         steps: scan.steps.iter().map(step).collect(),
         artifacts: artifacts(scan),
         context: serde_json::to_value(context).map_err(|error| Failure::internal(&error))?,
-        secrets: BTreeMap::new(),
+        secrets: values
+            .secrets
+            .iter()
+            .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
+            .collect(),
+        missing: values.missing.clone(),
         retries: scan.retry.is_some(),
         expires_at: run.expires_at,
         deadline: run.deadline,

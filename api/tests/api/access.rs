@@ -65,6 +65,9 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
     route
         .path
         .replace("{source}", "main")
+        .replace("{project}", "main")
+        .replace("{var}", "URL")
+        .replace("{secret}", "KEY")
         .replace("{workflow}", "pipeline")
         .replace("{scan}", "build")
         .replace("{job}", job)

@@ -56,6 +56,12 @@ async fn lived_in() -> (Service, String, String) {
     let report = report.json(&steps).send(service.address).await;
     assert_eq!((report.status, report.body.len()), (204, 0));
     service.dispatch("large").await;
+    service
+        .set("vars/URL", "https://localhost")
+        .await
+        .expect(200);
+    service.set("vars/DEPTH", "3").await.expect(200);
+    service.set("secrets/KEY", "hunter2").await.expect(200);
     (service, worker.id, running.id)
 }
 
@@ -69,6 +75,11 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         ("readyz", "/readyz".to_owned()),
         ("sources", "/v0/sources".to_owned()),
         ("source", "/v0/sources/main".to_owned()),
+        ("projects", "/v0/projects".to_owned()),
+        ("project", "/v0/projects/main".to_owned()),
+        ("vars", "/v0/projects/main/vars".to_owned()),
+        ("var", "/v0/projects/main/vars/URL".to_owned()),
+        ("secrets", "/v0/projects/main/secrets".to_owned()),
         ("workflows", "/v0/workflows".to_owned()),
         ("workflow", format!("/v0/workflows/{workflow}")),
         (
@@ -182,6 +193,18 @@ async fn what_is_made_is_answered_like_this() {
     assert_eq!(answer.status, 200);
     check(&service, "source_synced", &answer);
 
+    let answer = service.set("vars/URL", "https://localhost").await;
+    assert_eq!(answer.status, 200);
+    check(&service, "var_set", &answer);
+    let answer = service.set("secrets/KEY", "hunter2").await;
+    assert_eq!(answer.status, 200);
+    check(&service, "secret_set", &answer);
+    for path in ["vars/URL", "secrets/KEY"] {
+        let removed = Call::new(Method::DELETE, format!("/v0/projects/main/{path}"));
+        let removed = service.admin(removed).await;
+        assert_eq!((removed.status, removed.body.len()), (204, 0));
+    }
+
     let removed = Call::new(Method::DELETE, format!("/v0/runners/{}", runner.id));
     let removed = service.admin(removed).await;
     assert_eq!((removed.status, removed.body.len()), (204, 0));
@@ -223,6 +246,11 @@ async fn every_list_comes_in_pages() {
         service.register(name, &[], 1).await;
         let body = json!({"name": name, "scopes": ["job:read"]});
         service.post("/v0/tokens", &body).await.expect(201);
+        service.set(&format!("vars/{name}"), "x").await.expect(200);
+        service
+            .set(&format!("secrets/{name}"), "x-x")
+            .await
+            .expect(200);
     }
     for (list, member, expected) in [
         ("sources", "name", "main other"),
@@ -232,6 +260,9 @@ async fn every_list_comes_in_pages() {
             "deep/plain pipeline deep/plain pipeline",
         ),
         ("runners", "name", "one three two"),
+        ("projects", "name", "main other"),
+        ("projects/main/vars", "name", "one three two"),
+        ("projects/main/secrets", "name", "one three two"),
         ("tokens", "scopes", ""),
     ] {
         let whole = service.get(&format!("/v0/{list}")).await.expect(200);

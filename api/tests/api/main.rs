@@ -22,4 +22,5 @@ mod jobs;
 mod logs;
 mod polls;
 mod problems;
+mod projects;
 mod service;

@@ -74,7 +74,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::RunnerInUse => Some(ErrorCode::PollReplaced),
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
         ErrorCode::TooManyTokens => Some(ErrorCode::TooManyJobs),
-        ErrorCode::TooManyJobs => Some(ErrorCode::Gone),
+        ErrorCode::TooManyJobs => Some(ErrorCode::NoSecretKey),
+        ErrorCode::NoSecretKey => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
         ErrorCode::DiskFull => Some(ErrorCode::Unavailable),
@@ -164,6 +165,10 @@ async fn every_code_is_answered_like_this() {
     let answer = Call::post("/v0/runners/register").json(&body);
     let answer = answer.send(address).await;
     seen.take(409, ErrorCode::NameTaken, &answer);
+
+    let keyless = Service::without_key().await;
+    let answer = keyless.set("secrets/KEY", "hunter2").await;
+    seen.take(409, ErrorCode::NoSecretKey, &answer);
 
     let worker = service.claim(&runner, &[]).await;
     let copy = runner.copied();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, TimeZone, Utc};
 use git2::{Repository, RepositoryInitOptions, Signature, Time};
 use http::Method;
-use model::{Clock, Entropy, Scope, Scopes, Timestamp};
+use model::{Clock, Entropy, Scope, Scopes, SealingKey, Timestamp};
 use reconciler::{Handle, Location, Reconciler, SourceConfig, Start};
 use serde_json::{Value, json};
 use state::{Options, State};
@@ -114,6 +114,15 @@ impl Service {
 
     /// A service that follows these sources, all with the same files.
     pub(crate) async fn follow(names: &[&str]) -> Self {
+        Self::open(names, true).await
+    }
+
+    /// A service that has no key to seal secrets with.
+    pub(crate) async fn without_key() -> Self {
+        Self::open(&["main"], false).await
+    }
+
+    async fn open(names: &[&str], keyed: bool) -> Self {
         let folder = TempDir::new().unwrap();
         let noon = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
         let clock = Arc::new(TestClock(Mutex::new(noon)));
@@ -141,6 +150,7 @@ impl Service {
             sources,
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),
+            secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
         })
         .await
         .unwrap();
@@ -207,6 +217,12 @@ impl Service {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.admin(Call::get(path)).await
+    }
+
+    /// Gives a var or secret of `main` a value.
+    pub(crate) async fn set(&self, path: &str, value: &str) -> Answer {
+        let call = Call::new(Method::PUT, format!("/v0/projects/main/{path}"));
+        self.admin(call.json(&json!({"value": value}))).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {

@@ -22,6 +22,7 @@ fn assignment(pass_env: &[&str]) -> Assignment {
         artifacts: Vec::new(),
         context: serde_json::Value::Null,
         secrets: BTreeMap::new(),
+        missing: BTreeMap::new(),
         retries: false,
         expires_at: DateTime::UNIX_EPOCH,
         deadline: None,

@@ -160,6 +160,7 @@ pub(crate) fn job(scripts: &[&str]) -> Assignment {
             "project": "p", "workflow": "w", "revision": "r", "vars": {"GREETING": "hello"},
         }),
         secrets: BTreeMap::new(),
+        missing: BTreeMap::new(),
         retries: false,
         expires_at: Utc::now() + Duration::from_secs(3600),
         deadline: None,

@@ -12,5 +12,6 @@ mod fake_daemon;
 mod harness;
 mod logs;
 mod processes;
+mod secrets;
 mod session;
 mod steps;

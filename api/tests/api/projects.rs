@@ -1,0 +1,124 @@
+//! Vars and secrets: what is taken, what is refused, and who gets to see a secret.
+
+use http::Method;
+use serde_json::json;
+
+use crate::client::Call;
+use crate::service::{Service, text};
+
+const USE: &str = "
+scans:
+  use:
+    on: { dispatch: {} }
+    env: { URL: '${{ vars.URL }}' }
+    steps: [ { run: 'echo ${{ secrets.KEY }} ${{ secrets.LOST }}' } ]
+";
+
+#[tokio::test]
+async fn a_project_is_found_by_its_name_and_its_id() {
+    let service = Service::start().await;
+    let shown = service.get("/v0/projects/main").await.expect(200);
+    let by_id = format!("/v0/projects/{}", text(&shown["id"]));
+    assert_eq!(service.get(&by_id).await.expect(200), shown);
+    for path in [
+        "nothing",
+        "nothing/vars",
+        "nothing/secrets",
+        "nothing/vars/A",
+        "main/vars/A",
+    ] {
+        let answer = service.get(&format!("/v0/projects/{path}")).await;
+        answer.problem(404, "not_found");
+    }
+    for path in [
+        "nothing/vars/A",
+        "nothing/secrets/A",
+        "main/vars/A",
+        "main/secrets/A",
+    ] {
+        let call = Call::new(Method::DELETE, format!("/v0/projects/{path}"));
+        service.admin(call).await.problem(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn only_names_and_values_within_their_bounds_are_taken() {
+    let service = Service::start().await;
+    for path in ["vars/a-b", "vars/in", "vars/1", "secrets/a%20b"] {
+        service
+            .set(path, "value")
+            .await
+            .problem(400, "invalid_request");
+    }
+    let largest = "\u{1}".repeat(64 * 1024);
+    service.set("secrets/LARGE", &largest).await.expect(200);
+    let larger = format!("{largest}x");
+    service
+        .set("secrets/LARGE", &larger)
+        .await
+        .problem(400, "invalid_request");
+    let short = service.set("secrets/SHORT", "ab").await;
+    let short = short.problem(400, "invalid_request");
+    assert!(
+        short["errors"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("masked"),
+        "{short}"
+    );
+    let call = Call::new(Method::PUT, "/v0/projects/main/vars/A");
+    let answer = service.admin(call.json(&json!({"value": 3}))).await;
+    answer.problem(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn a_secret_goes_to_the_worker_of_a_job_that_names_it_and_to_nobody_else() {
+    let service = Service::start().await;
+    service.push(&[("workflows/use.yaml", USE)]).await;
+    service
+        .set("vars/URL", "https://localhost")
+        .await
+        .expect(200);
+    service.set("secrets/KEY", "hunter2").await.expect(200);
+    service
+        .set("secrets/OTHER", "correct horse")
+        .await
+        .expect(200);
+    let dispatch = "/v0/workflows/use/scans/use/dispatch";
+    let answer = service.post(dispatch, &json!({})).await.expect(202);
+    let job = text(&answer["job"]["id"]);
+    let runner = service.register("one", &[], 1).await;
+    let worker = service.claim(&runner, &[]).await;
+    let call = worker.call(Method::POST, &worker.path("resolve"));
+    let answer = call.send(service.address).await;
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let assignment = answer.expect(200);
+    assert_eq!(assignment["secrets"], json!({"KEY": "hunter2"}));
+    assert_eq!(
+        assignment["context"]["vars"],
+        json!({"URL": "https://localhost"})
+    );
+    assert_eq!(
+        assignment["missing"],
+        json!({"secrets.LOST": "is not set in project main (everscan secret set LOST)"})
+    );
+    for path in [
+        "/v0/projects/main/secrets".to_owned(),
+        "/v0/projects/main".to_owned(),
+        "/v0/jobs".to_owned(),
+        format!("/v0/jobs/{job}"),
+        format!("/v0/jobs/{job}/logs"),
+    ] {
+        let shown = service.get(&path).await;
+        assert!(!shown.text().contains("hunter2"), "{path}");
+    }
+    let values = service.get("/v0/projects/main/vars").await;
+    assert!(
+        !values.text().contains("https://localhost"),
+        "a list shows no values"
+    );
+    service
+        .get("/v0/projects/main/secrets/KEY")
+        .await
+        .problem(405, "method_not_allowed");
+}

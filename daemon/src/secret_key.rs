@@ -1,0 +1,146 @@
+//! The file with the key that seals secrets: made when told, read at the start, never written again.
+//!
+//! It lies outside the state folder, so that a copy of the state, a backup say, holds no secret. A key that is readable
+//! by others, or that a copy of the state would hold, is refused.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use model::{ParseKeyError, SealingKey};
+use thiserror::Error;
+
+use crate::limits::KEY_FILE_BYTES;
+use crate::system::SystemEntropy;
+
+/// Bits of a file's mode that let others than its owner in.
+const OTHERS: u32 = 0o077;
+
+/// What is wrong with the key file.
+#[derive(Debug, Error)]
+pub(crate) enum KeyFileError {
+    #[error(
+        "there is no secret key file {}\nhint: `everscand secret-key {}` makes one; where secrets are stored already, bring their key back instead",
+        path.display(),
+        path.display()
+    )]
+    Missing { path: PathBuf },
+    #[error("cannot read the secret key file {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the secret key file {} is no such file: {source}", path.display())]
+    Malformed {
+        path: PathBuf,
+        source: ParseKeyError,
+    },
+    #[error(
+        "the secret key file {} has mode {mode:o}, so that others can use it\nhint: chmod 600 {}",
+        path.display(),
+        path.display()
+    )]
+    Open { path: PathBuf, mode: u32 },
+    #[error(
+        "the secret key file {} lies in the state folder, and every copy of the state would hold it\nhint: move it elsewhere",
+        path.display()
+    )]
+    InState { path: PathBuf },
+    #[error("{} exists already and is left as it is", path.display())]
+    Exists { path: PathBuf },
+    #[error("cannot write the secret key file {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+}
+
+/// Reads a key that is kept as it should be.
+pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError> {
+    let unreadable = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => KeyFileError::Missing {
+            path: path.to_owned(),
+        },
+        _ => KeyFileError::Unreadable {
+            path: path.to_owned(),
+            source,
+        },
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o777;
+    if mode & OTHERS != 0 {
+        return Err(KeyFileError::Open {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    let place = fs::canonicalize(path).map_err(unreadable)?;
+    // A state folder that is not there yet holds nothing.
+    if fs::canonicalize(state).is_ok_and(|state| place.starts_with(state)) {
+        return Err(KeyFileError::InState {
+            path: path.to_owned(),
+        });
+    }
+    let mut text = String::new();
+    file.take(KEY_FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    SealingKey::parse(&text).map_err(|source| KeyFileError::Malformed {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Makes a file with a fresh key, which only its owner may read.
+pub(crate) fn make(path: &Path) -> Result<(), KeyFileError> {
+    let unwritable = |source: io::Error| match source.kind() {
+        io::ErrorKind::AlreadyExists => KeyFileError::Exists {
+            path: path.to_owned(),
+        },
+        _ => KeyFileError::Unwritable {
+            path: path.to_owned(),
+            source,
+        },
+    };
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(unwritable)?;
+    let key = SealingKey::random(&mut SystemEntropy);
+    let written = writeln!(file, "{}", key.reveal()).and_then(|()| file.sync_all());
+    written.map_err(unwritable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(path: &Path, state: &Path) -> String {
+        read(path, state).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_key_is_made_once_for_its_owner_and_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, state) = (folder.path().join("key"), folder.path().join("state"));
+        assert!(wrong(&path, &state).contains("everscand secret-key"));
+        make(&path).unwrap();
+        let key = read(&path, &state).unwrap();
+        let again = make(&path).unwrap_err();
+        assert!(matches!(again, KeyFileError::Exists { .. }), "{again}");
+        assert_eq!(read(&path, &state).unwrap(), key);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_that_is_not_kept_well_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        make(&path).unwrap();
+        assert!(wrong(&path, folder.path()).contains("lies in the state folder"));
+        let state = folder.path().join("state");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(wrong(&path, &state).contains("mode 640"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "evk_00\n").unwrap();
+        assert!(wrong(&path, &state).contains("64 hexadecimal digits"));
+    }
+}

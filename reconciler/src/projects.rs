@@ -1,0 +1,164 @@
+//! Vars and secrets of projects: setting and deleting them, and handing secrets to the worker that needs them.
+//!
+//! The key that seals secrets never enters the state. Without it, or with another one, everything else goes on.
+
+use model::decide::{DeleteSecret, DeleteVar, SetSecret, SetVar};
+use model::{
+    Actor, Job, NamedValues, ProjectId, ProjectSecrets, Revision, SealingKey, SecretValue,
+    StoredSecret, Var,
+};
+use state::SubmitError;
+
+use crate::error::SecretError;
+use crate::handle::Handle;
+
+impl Handle {
+    /// Gives a var a value.
+    pub async fn set_var(&self, set: SetVar) -> Result<Var, SubmitError> {
+        self.state().submit(set).await
+    }
+
+    /// Removes a var.
+    pub async fn delete_var(&self, delete: DeleteVar) -> Result<(), SubmitError> {
+        self.state().submit(delete).await
+    }
+
+    /// Gives a secret a value, sealed with the daemon's key.
+    pub async fn set_secret(
+        &self,
+        project: ProjectId,
+        name: String,
+        value: SecretValue,
+        actor: Actor,
+    ) -> Result<StoredSecret, SecretError> {
+        let key = self.secret_key().ok_or(SecretError::NoKey)?.clone();
+        let set = SetSecret {
+            project,
+            name,
+            value,
+            key,
+            actor,
+        };
+        Ok(self.state().submit(set).await?)
+    }
+
+    /// Removes a secret. This needs no key.
+    pub async fn delete_secret(&self, delete: DeleteSecret) -> Result<(), SubmitError> {
+        self.state().submit(delete).await
+    }
+
+    /// What a claimed job's expressions name, for its worker.
+    pub(crate) fn named_values(&self, job: &Job, revision: &Revision) -> NamedValues {
+        let Some(scan) = revision.definition.scan(job.scan.as_str()) else {
+            return NamedValues::default();
+        };
+        self.state()
+            .read(|world| NamedValues::of(world, job, scan, self.secret_key()))
+    }
+
+    /// Says at the start which secrets no job will get.
+    pub(crate) fn tell_of_sealed_secrets(&self) {
+        let key = self.secret_key();
+        let sealed: Vec<(ProjectId, usize)> = self.state().read(|world| {
+            let unopened = world.all_secrets().map(|secrets| {
+                let count = unopened(secrets, key);
+                (secrets.project, count)
+            });
+            unopened.filter(|(_, count)| *count > 0).collect()
+        });
+        for (project, secrets) in sealed {
+            match key {
+                None => tracing::warn!(
+                    %project, secrets,
+                    "secrets cannot be opened, because `--secret-key-file` is not given; jobs that name them fail"
+                ),
+                Some(key) => tracing::error!(
+                    %project, secrets, key = %key.id(),
+                    "secrets are sealed with another key than the one in the secret key file; jobs that name them fail"
+                ),
+            }
+        }
+    }
+}
+
+/// How many of these secrets another key than this one has sealed.
+fn unopened(secrets: &ProjectSecrets, key: Option<&SealingKey>) -> usize {
+    let present = key.map(SealingKey::id);
+    let sealed = secrets.secrets.values().map(|secret| &secret.sealed.key);
+    sealed
+        .filter(|sealed| Some(*sealed) != present.as_ref())
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::WorkflowId;
+    use model::decide::ConfigureSource;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::testing::{House, Lab, Seeded, activate, source_name};
+
+    const USE: &str = "
+scans:
+  use:
+    on: {dispatch: {}}
+    steps: [{run: '${{ secrets.KEY }}${{ vars.URL }}'}]
+";
+
+    fn configure() -> ConfigureSource {
+        ConfigureSource {
+            name: source_name(),
+            url: "/srv/recon.git".to_owned(),
+            reference: None,
+            folder: "workflows".to_owned(),
+            interval_seconds: 60,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_gets_the_secrets_its_job_names_each_time_it_asks() {
+        let folder = TempDir::new().unwrap();
+        let house = House::open(&folder, 0, Vec::new()).await;
+        house.handle.state().submit(configure()).await.unwrap();
+        let project = ProjectId::of_source(&source_name());
+        let value = SecretValue::new("hunter2".to_owned());
+        let set = house
+            .handle
+            .set_secret(project, "KEY".to_owned(), value, Actor::Daemon);
+        assert_eq!(set.await.unwrap().edit.version, 1);
+        let workflow = WorkflowId::derive(&source_name(), "use");
+        let state = house.handle.state();
+        state.submit(activate("use", USE)).await.unwrap();
+        let (runner, _) = house.register("r", 1).await;
+        let worker = house.run(runner, workflow, "use").await;
+        let resolved = house.handle.resolve(&worker).await.unwrap();
+        assert_eq!(resolved.values.secrets["KEY"].reveal(), "hunter2");
+        assert!(resolved.values.missing["vars.URL"].contains("is not set in project recon"));
+        assert!(!format!("{resolved:?}").contains("hunter2"));
+        house.close().await;
+    }
+
+    #[test]
+    fn secrets_of_another_key_are_counted() {
+        let key = SealingKey::random(&mut Seeded(1));
+        let other = SealingKey::random(&mut Seeded(2));
+        let mut lab = Lab::new(1);
+        let project = ProjectId::of_source(&source_name());
+        lab.decide(configure()).unwrap();
+        for (name, key) in [("A", &key), ("B", &key), ("C", &other)] {
+            lab.decide(SetSecret {
+                project,
+                name: name.to_owned(),
+                value: SecretValue::new("hunter2".to_owned()),
+                key: key.clone(),
+                actor: Actor::Daemon,
+            })
+            .unwrap();
+        }
+        let secrets = lab.world.secrets(project).unwrap();
+        assert_eq!(unopened(secrets, Some(&key)), 1);
+        assert_eq!(unopened(secrets, Some(&other)), 2);
+        assert_eq!(unopened(secrets, None), 3);
+    }
+}

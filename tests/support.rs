@@ -21,6 +21,8 @@ pub(crate) struct World {
     daemon: Option<Child>,
     pub(crate) runner: Option<Child>,
     url: String,
+    /// The daemon's secret key file, below the world's folder.
+    pub(crate) daemon_key: Option<String>,
 }
 
 impl World {
@@ -45,6 +47,7 @@ impl World {
             daemon: None,
             runner: None,
             url: String::new(),
+            daemon_key: None,
         }
     }
 
@@ -176,7 +179,7 @@ impl World {
             .next()
             .filter(|port| !port.is_empty())
             .unwrap_or("0");
-        vec![
+        let mut arguments = vec![
             "run".to_owned(),
             "--state-dir".to_owned(),
             self.path("state").display().to_string(),
@@ -184,7 +187,12 @@ impl World {
             format!("127.0.0.1:{port}"),
             "--source".to_owned(),
             format!("main={}", self.path("repository").display()),
-        ]
+        ];
+        if let Some(key) = &self.daemon_key {
+            arguments.push("--secret-key-file".to_owned());
+            arguments.push(self.path(key).display().to_string());
+        }
+        arguments
     }
 
     /// Starts the daemon; after the first time on the same port.

@@ -53,13 +53,21 @@ fn read_token(path: &Path) -> Result<Secret, Error> {
 
 /// Reads a file of bounded length as text.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
+    let file = std::fs::File::open(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    read_all(file, path, limit)
+}
+
+/// Reads what has bounded length as text; `path` says what it is.
+pub(crate) fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
     let failed = |source| Error::Read {
         path: path.to_owned(),
         source,
     };
-    let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
-    let read = file
+    let read = reader
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(failed)?;

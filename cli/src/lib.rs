@@ -21,12 +21,15 @@ mod error;
 mod exit;
 mod follow;
 mod format;
+mod hidden_input;
 mod limits;
 mod progress;
+mod project;
 mod session;
 mod table;
 mod terminal;
 mod untrusted;
+mod value;
 mod wait;
 mod workflow_files;
 

@@ -8,6 +8,9 @@ pub(crate) const TOKEN_FILE: u64 = 4 * 1024;
 /// Bytes of a file that holds an input's value: 65,535 characters of four bytes, which is what a dispatch takes.
 pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
 
+/// Bytes of a file that holds the value of a var or secret: 64 KiB, which is what the daemon takes, and a line end.
+pub(crate) const VALUE_FILE: u64 = 64 * 1024 + 2;
+
 /// The least time between two questions whether a job is over. A daemon that holds its answer never lets this matter;
 /// one that does not must not be asked in a tight circle.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);

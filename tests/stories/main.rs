@@ -15,5 +15,6 @@ mod documented;
 mod hello;
 mod restart;
 mod second_process;
+mod secrets;
 #[path = "../support.rs"]
 mod support;

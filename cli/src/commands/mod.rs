@@ -3,9 +3,11 @@
 mod job;
 mod runner;
 mod scan;
+mod secret;
 mod source;
 mod token;
 mod validate;
+mod var;
 mod workflow;
 
 use clap::Subcommand;
@@ -33,6 +35,12 @@ pub(crate) enum Command {
     /// Runners: the machines that execute jobs
     #[command(subcommand)]
     Runner(runner::Command),
+    /// Vars: values that the workflows of a project share
+    #[command(subcommand)]
+    Var(var::Command),
+    /// Secrets: such values that nobody can read, and that logs do not show
+    #[command(subcommand)]
+    Secret(secret::Command),
     /// Access tokens
     #[command(subcommand)]
     Token(token::Command),
@@ -47,6 +55,8 @@ impl Command {
             Self::Workflow(command) => command.run(session).await,
             Self::Validate(command) => command.run(session),
             Self::Runner(command) => command.run(session).await,
+            Self::Var(command) => command.run(session).await,
+            Self::Secret(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,
         }
     }

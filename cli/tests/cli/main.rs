@@ -16,3 +16,4 @@ mod listings;
 mod server;
 mod snapshot;
 mod validate;
+mod values;

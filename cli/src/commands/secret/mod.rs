@@ -1,0 +1,31 @@
+//! `everscan secret`.
+
+mod delete;
+mod list;
+mod set;
+
+use clap::Subcommand;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give a secret a value, which nobody can read again
+    Set(set::Set),
+    /// List the secrets of a project without their values
+    List(list::List),
+    /// Remove a secret
+    Delete(delete::Delete),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Set(command) => command.run(session).await,
+            Self::List(command) => command.run(session).await,
+            Self::Delete(command) => command.run(session).await,
+        }
+    }
+}

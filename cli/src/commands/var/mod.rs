@@ -1,0 +1,35 @@
+//! `everscan var`.
+
+mod delete;
+mod get;
+mod list;
+mod set;
+
+use clap::Subcommand;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give a var a value, which jobs that are claimed later read
+    Set(set::Set),
+    /// Print the value of a var
+    Get(get::Get),
+    /// List the vars of a project without their values
+    List(list::List),
+    /// Remove a var
+    Delete(delete::Delete),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Set(command) => command.run(session).await,
+            Self::Get(command) => command.run(session).await,
+            Self::List(command) => command.run(session).await,
+            Self::Delete(command) => command.run(session).await,
+        }
+    }
+}

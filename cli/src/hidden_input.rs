@@ -1,0 +1,66 @@
+//! Asking a person for a secret: what is typed does not show.
+
+use std::io::{self, IsTerminal, Stdin};
+use std::thread;
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::sync::oneshot;
+
+use crate::error::Error;
+use crate::terminal::Terminal;
+use crate::value::without_line_end;
+
+/// Whether a person can be asked.
+pub(crate) fn is_possible() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// Asks for one line. Whoever stops waiting for it leaves the terminal as it was.
+pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<String, Error> {
+    let failed = |source| Error::Read {
+        path: "standard input".into(),
+        source,
+    };
+    let silence = Silence::begin().map_err(failed)?;
+    terminal.say_for_now(question);
+    // A thread of its own, which nobody waits for: an interrupted command ends at once.
+    let (typed, line) = oneshot::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line).map(|_| line);
+        // The command may have been interrupted meanwhile.
+        drop(typed.send(read));
+    });
+    let line = line
+        .await
+        .unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()));
+    drop(silence);
+    // The line end that was typed ended the question's line, too.
+    terminal.say("");
+    Ok(without_line_end(line.map_err(failed)?))
+}
+
+/// While it lives, the terminal shows nothing of what is typed.
+struct Silence {
+    stdin: Stdin,
+    before: Termios,
+}
+
+impl Silence {
+    fn begin() -> io::Result<Self> {
+        let stdin = io::stdin();
+        let before = tcgetattr(&stdin)?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        silent.local_modes.insert(LocalModes::ECHONL);
+        tcsetattr(&stdin, OptionalActions::Flush, &silent)?;
+        Ok(Self { stdin, before })
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no restoring.
+        let _ = tcsetattr(&self.stdin, OptionalActions::Flush, &self.before);
+    }
+}

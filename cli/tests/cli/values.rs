@@ -1,0 +1,158 @@
+//! Vars and secrets: which project is meant, and where values come from.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::json;
+use uuid::Uuid;
+use wire::{Named, Project, Var};
+
+use crate::everscan::{Run, command, finished, run_at};
+use crate::fixtures::page;
+use crate::server::{Reply, Server};
+use crate::snapshot;
+
+fn project(name: &str, configured: bool) -> Project {
+    Project {
+        id: Uuid::from_u128(1),
+        name: name.to_owned(),
+        configured,
+        vars: 1,
+        secrets: 1,
+    }
+}
+
+fn named(name: &str) -> Named {
+    Named {
+        name: name.to_owned(),
+        version: 3,
+        updated_at: "2026-11-20T12:00:00Z".parse().unwrap(),
+        updated_by: "token ci".to_owned(),
+    }
+}
+
+fn with_input(url: &str, line: &str, input: &str) -> Run {
+    let mut command = command(line);
+    command.env("SERVICE_URL", url).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A command that refuses before it reads closes the pipe.
+    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+    finished(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
+    let list = || Reply::json(&page(vec![named("A")]));
+    let request = |project: &str| format!("GET /v0/projects/{project}/vars");
+
+    let only = page(vec![project("old", false), project("main", true)]);
+    let server = Server::start([Reply::json(&only), list()]);
+    assert_eq!(run_at(&server.url, "var list").code, 0);
+    assert_eq!(
+        server.lines(),
+        ["GET /v0/projects".to_owned(), request("main")]
+    );
+
+    for (arguments, variables, chosen) in [
+        (
+            "var list --project a",
+            [("SERVICE_PROJECT_ID", "c"), ("SERVICE_PROJECT", "b")],
+            "a",
+        ),
+        (
+            "var list",
+            [("SERVICE_PROJECT_ID", "c"), ("SERVICE_PROJECT", "b")],
+            "b",
+        ),
+        (
+            "var list",
+            [("SERVICE_PROJECT_ID", "c"), ("UNUSED", "")],
+            "c",
+        ),
+    ] {
+        let server = Server::start([list()]);
+        let mut command = command(arguments);
+        command.env("SERVICE_URL", &server.url).envs(variables);
+        assert_eq!(finished(command.output().unwrap()).code, 0);
+        assert_eq!(server.lines(), [request(chosen)]);
+    }
+
+    let several = page(vec![project("main", true), project("other", true)]);
+    let server = Server::start([Reply::json(&several)]);
+    let told = run_at(&server.url, "var list");
+    assert_eq!(told.code, 2);
+    assert!(
+        told.talk.contains("main, other") && told.talk.contains("--project"),
+        "{}",
+        told.talk
+    );
+}
+
+#[test]
+fn lists_show_everything_but_values() {
+    let check = |kind: &str| {
+        let server = Server::start([Reply::json(&page(vec![named("A"), named("LONGER")]))]);
+        let told = run_at(&server.url, &format!("{kind} list --project main"));
+        assert_eq!(told.code, 0, "{}", told.talk);
+        assert_eq!(server.lines(), [format!("GET /v0/projects/main/{kind}s")]);
+        let path = snapshot::folder("listings").join(format!("{kind}-list.txt"));
+        snapshot::check(&path, &told.data);
+    };
+    check("var");
+    check("secret");
+}
+
+#[test]
+fn a_var_is_set_from_the_command_line_and_printed_as_it_is() {
+    let var = Var {
+        named: named("A"),
+        value: "-x y".to_owned(),
+    };
+    let server = Server::start([Reply::json(&var)]);
+    let told = run_at(&server.url, "var set A -3 --project main");
+    assert_eq!((told.code, told.data.as_str()), (0, ""), "{}", told.talk);
+    assert_eq!(server.seen()[0].line, "PUT /v0/projects/main/vars/A");
+    assert_eq!(server.seen()[0].body, json!({"value": "-3"}).to_string());
+
+    let server = Server::start([Reply::json(&var)]);
+    assert_eq!(
+        run_at(&server.url, "var get A --project main").data,
+        "-x y\n"
+    );
+}
+
+#[test]
+fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
+    let server = Server::start([Reply::json(&named("A"))]);
+    let told = with_input(
+        &server.url,
+        "secret set A --file - --project main",
+        "two\nlines\n",
+    );
+    assert_eq!((told.code, told.data.as_str()), (0, ""), "{}", told.talk);
+    assert_eq!(server.seen()[0].line, "PUT /v0/projects/main/secrets/A");
+    assert_eq!(
+        server.seen()[0].body,
+        json!({"value": "two\nlines"}).to_string()
+    );
+    assert!(!told.talk.contains("two"), "{}", told.talk);
+
+    let told = run_at("http://127.0.0.1:9", "secret set A hunter2");
+    assert_eq!(told.code, 2);
+    let told = run_at("http://127.0.0.1:9", "secret set A --project main");
+    assert_eq!(told.code, 2);
+    assert!(told.talk.contains("--file -"), "{}", told.talk);
+    let long = "x".repeat(64 * 1024 + 3);
+    let told = with_input(
+        "http://127.0.0.1:9",
+        "secret set A --file - --project main",
+        &long,
+    );
+    assert_eq!(told.code, 1);
+    assert!(
+        told.talk.contains("standard input is longer"),
+        "{}",
+        told.talk
+    );
+}

@@ -1,0 +1,207 @@
+//! A var and a secret: set, used, masked, kept over a restart, told when they are gone or cannot be opened.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use crate::support::World;
+
+const SECRET: &str = "correct horse: battery/staple";
+
+const USE: &str = r#"
+scans:
+  use:
+    on: {dispatch: {}}
+    env: {OUT: '${{ vars.OUT }}', URL: '${{ vars.URL }}', KEY: '${{ secrets.KEY }}'}
+    steps:
+      - run: |
+          echo "$URL $KEY"
+          printf %s "$KEY" | base64
+          printf 'split: correct ho'; sleep 0.2; printf 'rse: battery/staple\n'
+          printf %s "$KEY" > "$OUT"
+  lost:
+    on: {dispatch: {}}
+    steps: [{run: 'echo ${{ vars.URL }}'}]
+"#;
+
+/// Runs `everscan` with something on its standard input.
+fn with_input(world: &World, arguments: &[&str], input: &str) -> Output {
+    let mut command = world.command("everscan");
+    let mut child = command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that refuses before it reads closes the pipe.
+    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+    child.wait_with_output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The files below a folder in which a text occurs.
+fn holding(folder: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            if bytes
+                .windows(text.len())
+                .any(|window| window == text.as_bytes())
+            {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// A world whose daemon has a key.
+fn keyed() -> World {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("use.yaml", Some(USE))]);
+    let key = world.path("secret-key").display().to_string();
+    let made = world.output("everscand", &["secret-key", &key]);
+    assert!(made.status.success(), "{}", said(&made));
+    world.daemon_key = Some("secret-key".to_owned());
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    world
+}
+
+#[test]
+fn a_secret_reaches_its_step_and_stays_out_of_every_file() {
+    let mut world = keyed();
+    let out = world.path("out").display().to_string();
+    world.everscan(&["var", "set", "OUT", &out]);
+    world.everscan(&["var", "set", "URL", "https://localhost"]);
+    let set = with_input(
+        &world,
+        &["secret", "set", "KEY", "--file", "-"],
+        &format!("{SECRET}\n"),
+    );
+    assert!(set.status.success(), "{}", said(&set));
+
+    let job = world.dispatch("use", "use", &[]);
+    let shown = world.finished(&job);
+    assert_eq!(
+        shown["state"],
+        "succeeded",
+        "{shown}\n{}",
+        world.runner_log()
+    );
+    assert_eq!(world.log(&job), "https://localhost ***\n***\nsplit: ***\n");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), SECRET);
+    assert_eq!(holding(&world.path("state"), SECRET), Vec::<String>::new());
+    assert_eq!(
+        holding(&world.path("state"), "Y29ycmVjdCBob3Jz"),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        holding(&world.path(".everscan"), SECRET),
+        Vec::<String>::new()
+    );
+    assert!(!world.daemon_log().contains(SECRET) && !world.runner_log().contains(SECRET));
+
+    assert_eq!(
+        world.everscan(&["var", "get", "URL"]),
+        "https://localhost\n"
+    );
+    let listed = world.json(&["secret", "list"]);
+    assert_eq!(listed["items"][0]["name"], "KEY", "{listed}");
+    assert!(listed["items"][0].get("value").is_none());
+    assert!(
+        !world
+            .everscan(&["var", "list", "--output", "json"])
+            .contains("localhost")
+    );
+
+    world.stop_daemon();
+    world.start_daemon();
+    let job = world.dispatch("use", "use", &[]);
+    assert_eq!(
+        world.finished(&job)["state"],
+        "succeeded",
+        "both outlive a restart"
+    );
+}
+
+#[test]
+fn what_is_not_set_is_named_with_what_to_do() {
+    let world = keyed();
+    world.everscan(&["var", "set", "URL", "https://localhost"]);
+    world.everscan(&["var", "delete", "URL", "--project", "main"]);
+    let job = world.dispatch("use", "lost", &[]);
+    let shown = world.finished(&job);
+    assert_eq!(shown["state"], "failed");
+    let error = shown["steps"][0]["error"].as_str().unwrap();
+    assert!(
+        error.contains("vars.URL is not set in project main (everscan var set URL VALUE)"),
+        "{error}"
+    );
+    let gone = world.output("everscan", &["var", "get", "URL"]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(
+        said(&gone).contains("there is no var `URL`"),
+        "{}",
+        said(&gone)
+    );
+
+    let short = with_input(&world, &["secret", "set", "KEY", "--file", "-"], "ab\n");
+    assert_eq!(short.status.code(), Some(1));
+    assert!(said(&short).contains("masked"), "{}", said(&short));
+    let unasked = world.output("everscan", &["secret", "set", "KEY"]);
+    assert_eq!(unasked.status.code(), Some(2), "{}", said(&unasked));
+}
+
+#[test]
+fn another_key_and_no_key_are_told() {
+    let mut world = keyed();
+    let out = world.path("out").display().to_string();
+    world.everscan(&["var", "set", "OUT", &out]);
+    world.everscan(&["var", "set", "URL", "https://localhost"]);
+    let set = with_input(&world, &["secret", "set", "KEY", "--file", "-"], SECRET);
+    assert!(set.status.success(), "{}", said(&set));
+    world.stop_daemon();
+
+    let other = world.path("other-key").display().to_string();
+    world.output("everscand", &["secret-key", &other]);
+    world.daemon_key = Some("other-key".to_owned());
+    world.start_daemon();
+    assert!(
+        world.daemon_log().contains("sealed with another key"),
+        "{}",
+        world.daemon_log()
+    );
+    let job = world.dispatch("use", "use", &[]);
+    let shown = world.finished(&job);
+    assert_eq!(shown["reason"]["code"], "env_failed", "{shown}");
+    let message = shown["reason"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("secrets.KEY cannot be opened"),
+        "{message}"
+    );
+    world.stop_daemon();
+
+    world.daemon_key = None;
+    world.start_daemon();
+    let refused = with_input(&world, &["secret", "set", "KEY", "--file", "-"], SECRET);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        said(&refused).contains("--secret-key-file"),
+        "{}",
+        said(&refused)
+    );
+}

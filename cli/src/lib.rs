@@ -21,6 +21,7 @@ mod error;
 mod exit;
 mod follow;
 mod format;
+mod id;
 mod limits;
 mod progress;
 mod session;
@@ -28,6 +29,7 @@ mod table;
 mod terminal;
 mod untrusted;
 mod wait;
+mod why_waiting;
 mod workflow_files;
 
 use std::ffi::OsString;

@@ -12,6 +12,9 @@ pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
 /// one that does not must not be asked in a tight circle.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long a person waits for a job to begin before they are told why it has not: longer than a free runner needs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Between two updates of a progress line: faster than this, a person sees only flicker.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 

@@ -1,22 +1,24 @@
 //! From the domain to the wire, by hand: renaming a field inside cannot change the contract.
 
 use model::{
-    Artifact, Condition, Edit, Inputs, Job, JobState, RevisionRecord, Runner, Source, StaleFile,
-    Step, StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord,
-    WorkflowStatus, World,
+    Artifact, Condition, Edit, Inputs, Job, JobState, Reason, RevisionRecord, RevisionRef, Runner,
+    Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, Var,
+    WorkflowRecord, WorkflowStatus, World,
 };
 use std::collections::BTreeMap;
 use workflow::{InputValue, Severity};
 
-pub(crate) fn job(job: &Job, inputs: &BTreeMap<String, InputValue>, log_records: u64) -> wire::Job {
+pub(crate) fn job(
+    job: &Job,
+    inputs: &BTreeMap<String, InputValue>,
+    log_records: u64,
+    waiting: Option<&Reason>,
+) -> wire::Job {
     let run = job.state.run();
     let end = job.state.end();
     let (reason, actor) = match (end, run) {
         (Some(end), _) => (&end.reason, end.actor.to_string()),
-        (None, Some(run)) => (
-            &model::Reason::Claimed,
-            format!("runner {}", run.runner.name),
-        ),
+        (None, Some(run)) => (&Reason::Claimed, format!("runner {}", run.runner.name)),
         (None, None) => (&job.reason, job.actor.to_string()),
     };
     wire::Job {
@@ -26,11 +28,7 @@ pub(crate) fn job(job: &Job, inputs: &BTreeMap<String, InputValue>, log_records:
             source: job.workflow.source.to_string(),
             name: job.workflow.name.clone(),
         },
-        revision: wire::RevisionRef {
-            id: job.revision.id.uuid(),
-            number: job.revision.number,
-            commit: job.revision.commit.clone(),
-        },
+        revision: revision_ref(&job.revision),
         scan: job.scan.to_string(),
         state: state(&job.state),
         trigger: trigger(job.trigger),
@@ -39,6 +37,7 @@ pub(crate) fn job(job: &Job, inputs: &BTreeMap<String, InputValue>, log_records:
             message: reason.to_string(),
             actor,
         },
+        waiting: waiting.map(explanation),
         inputs: inputs
             .iter()
             .map(|(key, value)| (key.clone(), input(value)))
@@ -59,6 +58,21 @@ pub(crate) fn job(job: &Job, inputs: &BTreeMap<String, InputValue>, log_records:
         log: wire::LogSummary {
             records: log_records,
         },
+    }
+}
+
+fn explanation(reason: &Reason) -> wire::Explanation {
+    wire::Explanation {
+        code: reason.code().to_owned(),
+        message: reason.to_string(),
+    }
+}
+
+fn revision_ref(revision: &RevisionRef) -> wire::RevisionRef {
+    wire::RevisionRef {
+        id: revision.id.uuid(),
+        number: revision.number,
+        commit: revision.commit.clone(),
     }
 }
 
@@ -173,7 +187,11 @@ pub(crate) fn source(
         tip: source.tip.as_ref().map(tip),
         checked_at,
         conditions: source.conditions.iter().map(condition).collect(),
-        stale_files: source.stale_files.iter().map(stale_file).collect(),
+        stale_files: source
+            .stale_files
+            .iter()
+            .map(|stale| stale_file(world, stale))
+            .collect(),
         active_workflows: active.count() as u64,
     }
 }
@@ -227,11 +245,12 @@ fn condition(condition: &Condition) -> wire::Condition {
     }
 }
 
-fn stale_file(stale: &StaleFile) -> wire::StaleFile {
+fn stale_file(world: &World, stale: &StaleFile) -> wire::StaleFile {
     wire::StaleFile {
         file: stale.file.clone(),
         commit: stale.commit.clone(),
         since: stale.since,
+        last_good: stale.last_good(world).map(revision_ref),
         diagnostics: stale.diagnostics.iter().map(diagnostic).collect(),
     }
 }
@@ -278,9 +297,10 @@ pub(crate) fn workflow(world: &World, workflow: &model::ActiveWorkflow) -> wire:
             WorkflowStatus::Active => "active".to_owned(),
             WorkflowStatus::Retired { .. } => "retired".to_owned(),
         },
+        retired: workflow.record.retirement(world).as_ref().map(explanation),
         revision: revision(&workflow.revision.record),
         scans: definition.scans().map(scan).collect(),
-        stale: stale.map(stale_file),
+        stale: stale.map(|stale| stale_file(world, stale)),
     }
 }
 

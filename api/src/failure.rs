@@ -163,6 +163,8 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
             Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)
                 .hint("push the file again to bring the workflow back"),
+            Refusal::SourceDropped { .. } => Self::new(ErrorCode::Retired, text)
+                .hint("name the source in the daemon's configuration again and restart the daemon"),
             Refusal::RevisionChanged { .. } => {
                 Self::new(ErrorCode::Unavailable, text).hint("try again")
             }
@@ -335,7 +337,10 @@ impl From<SourceError> for Failure {
 /// The one answer to every token that is not good, whatever is wrong with it.
 pub(crate) fn unauthorized() -> Failure {
     Failure::new(ErrorCode::Unauthorized, "this needs a valid token")
-        .hint("send `Authorization: Bearer …`; the command line reads SERVICE_TOKEN")
+        .hint(
+            "send `Authorization: Bearer …`; the command line reads SERVICE_TOKEN, or the file that SERVICE_TOKEN_FILE \
+             names; the daemon's first token is in `initial-admin-token` in its state folder",
+        )
 }
 
 /// What a caller gave, at a length that can be said back.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
-use client::Secret;
+use clap::{ArgMatches, FromArgMatches, Parser};
+use client::{Secret, settings};
 
 use crate::commands::Command;
 use crate::connection::{Connection, TokenSource};
@@ -66,7 +66,8 @@ struct CommandLine {
 
 impl Arguments {
     pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> ParsedArguments {
-        let parsed = command().try_get_matches_from(args).and_then(|matches| {
+        let command = settings::command_line::<CommandLine>();
+        let parsed = command.try_get_matches_from(args).and_then(|matches| {
             let line = CommandLine::from_arg_matches(&matches)?;
             Ok((matches, line))
         });
@@ -84,7 +85,7 @@ impl Arguments {
 
     fn from_line(matches: &ArgMatches, line: CommandLine) -> Self {
         let given = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        let flagged = matches.value_source("token_file") == Some(ValueSource::CommandLine);
+        let flagged = is_flagged(matches, "token_file");
         let token = match (line.token_file, given) {
             (Some(path), _) if flagged => TokenSource::File(path),
             (_, Some(token)) => TokenSource::Given(Secret::new(token.trim())),
@@ -102,19 +103,18 @@ impl Arguments {
     }
 }
 
-/// The definition of the command line. Help texts never show what the environment holds.
-fn command() -> clap::Command {
-    fn quiet(command: clap::Command) -> clap::Command {
-        command
-            .mut_args(|argument| argument.hide_env_values(true))
-            .mut_subcommands(quiet)
-    }
-    quiet(CommandLine::command())
+/// Whether an argument was typed, and not taken from the environment, which may mean another command.
+pub(crate) fn is_flagged(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn command() -> clap::Command {
+        settings::command_line::<CommandLine>()
+    }
 
     fn each(command: &clap::Command, check: &mut dyn FnMut(&clap::Command)) {
         check(command);

@@ -98,18 +98,17 @@ impl Error {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Client(error) => match (error.hint(), error.status()) {
-                (Some(hint), _) => Some(hint.to_owned()),
-                (None, Some(401)) => {
-                    Some("set SERVICE_TOKEN, or name a file with --token-file".to_owned())
-                }
-                (None, _) => None,
-            },
+            Self::Client(error) if error.status() == Some(401) => Some(
+                "set SERVICE_TOKEN, or name a file with SERVICE_TOKEN_FILE or --token-file; the daemon's first token is \
+                 in `initial-admin-token` in its state folder"
+                    .to_owned(),
+            ),
+            Self::Client(error) => error.hint().map(str::to_owned),
             Self::Usage { hint, .. } => Some((*hint).to_owned()),
             Self::FileTooLong { .. } => {
                 Some("upload larger data elsewhere and give its address".to_owned())
             }
-            Self::Damaged { .. } => Some("nothing was kept; download it again".to_owned()),
+            Self::Damaged { .. } => Some("no file was made of it; download it again".to_owned()),
             Self::WaitTimedOut { job, .. } => {
                 Some(format!("it goes on; `everscan job wait {job}` waits again"))
             }

@@ -8,6 +8,7 @@ use wire::{Job, LogRecord};
 use crate::error::Error;
 use crate::limits;
 use crate::session::Session;
+use crate::why_waiting::WhyWaiting;
 
 /// Writes the log as far as it goes now.
 pub(crate) async fn read(
@@ -31,10 +32,14 @@ pub(crate) async fn follow(
     from: u64,
 ) -> Result<Job, Error> {
     let mut from = from;
+    let mut why = WhyWaiting::of(client, job);
     loop {
         let begun = Instant::now();
         let mut log = client.logs(job, from, true);
-        while let Some(record) = log.next_record().await? {
+        while let Some(record) = why
+            .beside(log.next_record(), |text| session.terminal.say(text))
+            .await?
+        {
             write(session, &record)?;
             session.terminal.flush()?;
         }

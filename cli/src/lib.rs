@@ -22,6 +22,7 @@ mod exit;
 mod follow;
 mod format;
 mod hidden_input;
+mod id;
 mod limits;
 mod progress;
 mod project;
@@ -31,6 +32,7 @@ mod terminal;
 mod untrusted;
 mod value;
 mod wait;
+mod why_waiting;
 mod workflow_files;
 
 use std::ffi::OsString;

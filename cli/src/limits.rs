@@ -15,6 +15,9 @@ pub(crate) const VALUE_FILE: u64 = 64 * 1024 + 2;
 /// one that does not must not be asked in a tight circle.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long a person waits for a job to begin before they are told why it has not: longer than a free runner needs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Between two updates of a progress line: faster than this, a person sees only flicker.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 

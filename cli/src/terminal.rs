@@ -26,8 +26,13 @@ impl Terminal {
 
     /// Writes data as it is.
     pub(crate) fn data(&mut self, text: &str) -> Result<(), Error> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes data that may be no text.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.data
-            .write_all(text.as_bytes())
+            .write_all(bytes)
             .map_err(|source| Error::Output { source })
     }
 
@@ -45,6 +50,7 @@ impl Terminal {
     /// Says something to the person, if one listens: a closed standard error fails nothing. Parts of it may come from
     /// elsewhere, so that it is said without control characters.
     pub(crate) fn say(&mut self, text: &str) {
+        self.keep_order();
         let mut end = self.erase();
         for line in text.lines() {
             drop(writeln!(self.talk, "{end}{}", untrusted::clean(line)));
@@ -61,6 +67,11 @@ impl Terminal {
         }
     }
 
+    /// Whether a person watches the data.
+    pub(crate) fn is_data_watched(&self) -> bool {
+        self.is_data_watched
+    }
+
     /// Whether data may have colours: a person watches, who has not asked for none.
     pub(crate) fn is_colourful(&self) -> bool {
         self.is_data_watched && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -73,10 +84,17 @@ impl Terminal {
 
     /// Says a line that the next one replaces.
     pub(crate) fn say_for_now(&mut self, text: &str) {
+        self.keep_order();
         let end = self.erase();
         drop(write!(self.talk, "{end}{text}"));
         drop(self.talk.flush());
         self.unfinished = text.chars().count();
+    }
+
+    /// Lets the data go ahead of what is said next, so that a terminal shows things in the order in which they happened.
+    /// A failure shows again when the data is written to or flushed next.
+    fn keep_order(&mut self) {
+        drop(self.data.flush());
     }
 
     /// What removes the unfinished line.

@@ -9,14 +9,22 @@ use wire::Job;
 
 use crate::error::Error;
 use crate::limits;
+use crate::session::Session;
+use crate::why_waiting::WhyWaiting;
 
 /// The job once it is over.
-pub(crate) async fn end_of(client: &Client, job: Uuid) -> Result<Job, Error> {
+pub(crate) async fn end_of(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+) -> Result<Job, Error> {
+    let mut why = WhyWaiting::of(client, job);
     // The first look fails soon when nobody answers; from then on the daemon is known and may be restarted.
     let mut current = client.job(job).await?;
     while !current.state.is_terminal() {
         let asked = Instant::now();
-        current = client.await_job(job).await?;
+        let held = client.await_job(job);
+        current = why.beside(held, |text| session.terminal.say(text)).await?;
         if !current.state.is_terminal() {
             sleep_until(asked + limits::ASK_AGAIN).await;
         }

@@ -21,6 +21,7 @@ mod route;
 mod runner;
 mod runner_session;
 mod secret;
+pub mod settings;
 mod source;
 mod token;
 mod worker_session;

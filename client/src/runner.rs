@@ -1,7 +1,6 @@
 //! Runners as users see them.
 
 use http::Method;
-use uuid::Uuid;
 use wire::{Registration, Runner};
 
 use crate::route::Route;
@@ -16,12 +15,12 @@ impl Client {
         self.all(&Route::v0("runners")).await
     }
 
-    /// Forgets a runner, whose jobs fail: `DELETE /runners/{id}`.
+    /// Forgets a runner, given by id or name, whose jobs fail: `DELETE /runners/{runner}`.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn delete_runner(&self, id: Uuid) -> Result<(), Error> {
-        self.call(Method::DELETE, &Route::v0("runners").id(id))
+    pub async fn delete_runner(&self, runner: &str) -> Result<(), Error> {
+        self.call(Method::DELETE, &Route::v0("runners").name(runner)?)
             .done()
             .await
     }

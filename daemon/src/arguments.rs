@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::configuration::listen_address;
+
 /// Everscan's daemon: follows Git repositories and runs what they say.
 #[derive(Debug, Parser)]
 #[command(name = "everscand", version, max_term_width = 100, after_help = EXIT_CODES)]
@@ -36,7 +38,7 @@ pub(crate) struct RunOptions {
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// Where to listen; port 0 takes a free one. The URL is printed on standard output.
-    #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub(crate) listen: Option<SocketAddr>,
     /// The file with the key that seals secrets, outside the state folder; `everscand secret-key` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]

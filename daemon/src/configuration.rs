@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use model::{SealingKey, SourceName};
@@ -36,7 +36,7 @@ struct File {
     #[serde(default)]
     state: Option<PathBuf>,
     #[serde(default)]
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
     #[serde(default)]
     secret_key_file: Option<PathBuf>,
     #[serde(default)]
@@ -70,6 +70,8 @@ pub(crate) enum ConfigurationError {
         "no state folder is named\nhint: give `--state-dir DIR`, or `state:` in the configuration file"
     )]
     NoState,
+    #[error("listen: {problem}")]
+    Listen { problem: String },
     #[error("`--source {text}` is not NAME=URL")]
     SourceFlag { text: String },
     #[error("source `{name}`: {problem}")]
@@ -93,6 +95,11 @@ impl Settings {
         let state = options
             .state_dir
             .or_else(|| file.state.map(|state| base.join(state)));
+        let listen = file
+            .listen
+            .map(|text| listen_address(&text))
+            .transpose()
+            .map_err(|problem| ConfigurationError::Listen { problem })?;
         let mut sources = Vec::new();
         for source in file.sources {
             sources.push(source.check(&base)?);
@@ -129,10 +136,22 @@ impl Settings {
         Ok(Self {
             state,
             secret_key,
-            listen: options.listen.or(file.listen).unwrap_or(LISTEN),
+            listen: options.listen.or(listen).unwrap_or(LISTEN),
             sources,
         })
     }
+}
+
+/// Reads an address to listen on.
+///
+/// # Errors
+/// A sentence for the person who wrote it.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "`{text}` is not an IP address with a port; write it as in {LISTEN}, 0.0.0.0:7411 or [::1]:7411"
+        )
+    })
 }
 
 fn read(path: &Path) -> Result<File, ConfigurationError> {
@@ -142,7 +161,7 @@ fn read(path: &Path) -> Result<File, ConfigurationError> {
     })?;
     serde_yaml::from_str(&text).map_err(|error| ConfigurationError::Invalid {
         path: path.to_owned(),
-        problem: error.to_string(),
+        problem: error.without_snippet().to_string(),
     })
 }
 
@@ -187,8 +206,7 @@ impl FileSource {
         if interval < SHORTEST_INTERVAL {
             return Err(fail("interval: must be at least 1s".to_owned()));
         }
-        let folder = path.as_deref().unwrap_or("workflows");
-        let folder = folder.trim_start_matches("./").trim_matches('/').to_owned();
+        let folder = folder(path.as_deref().unwrap_or("workflows")).map_err(fail)?;
         Ok(SourceConfig {
             name: parsed_name,
             location,
@@ -197,6 +215,24 @@ impl FileSource {
             interval,
         })
     }
+}
+
+/// A folder inside a repository, as a path of names from its top; empty for the top itself.
+fn folder(text: &str) -> Result<String, String> {
+    let mut names = Vec::new();
+    for component in Path::new(text).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => names.push(name.to_string_lossy()),
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => {
+                return Err(format!(
+                    "path: `{text}` is not a folder inside a repository\n\
+                     hint: write it from the top of the repository, without `..` and without `/` at the start"
+                ));
+            }
+        }
+    }
+    Ok(names.join("/"))
 }
 
 /// What is wrong with a location, and what to do about it.
@@ -248,6 +284,18 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_a_path_of_names() {
+        for (text, expected) in [
+            ("workflows", "workflows"),
+            ("./a//b/", "a/b"),
+            (".", ""),
+            ("a..b", "a..b"),
+        ] {
+            assert_eq!(folder(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (text, sources, wanted) in [
             ("listen: 127.0.0.1:1\n", &[][..], "no state folder"),
@@ -279,9 +327,26 @@ mod tests {
                 &[],
                 "everscand secret-key",
             ),
+            (
+                "state: s\nsources: [{name: a, url: x, path: ../y}]\n",
+                &[],
+                "`../y` is not a folder inside a repository",
+            ),
+            (
+                "state: s\nsources: [{name: a, url: x, path: /y}]\n",
+                &[],
+                "`/y` is not a folder inside a repository",
+            ),
+            (
+                "state: s\nlisten: localhost:7\n",
+                &[],
+                "as in 127.0.0.1:7411",
+            ),
+            ("state: [\n", &[], "line 1, column 8"),
         ] {
             let error = resolve(text, sources).unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");
+            assert!(!error.contains("error:"), "{text}: {error}");
         }
     }
 }

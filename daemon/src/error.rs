@@ -1,18 +1,27 @@
 //! Why the daemon ended, as text and as exit code.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
 use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
+use crate::logging::LogFilterError;
 
 /// Why the daemon ended other than as asked.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
+    #[error(transparent)]
+    Log(#[from] LogFilterError),
+    #[error(
+        "the state folder {} is not a folder; choose an empty or missing folder, or an existing state folder",
+        root.display()
+    )]
+    NotAFolder { root: PathBuf },
     #[error("cannot open the state")]
     Open(#[from] state::OpenError),
     #[error("cannot listen on {address}; is another program using it?")]
@@ -33,7 +42,8 @@ pub(crate) enum Error {
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Configuration(_) => exit::USAGE,
+            Self::Configuration(_) | Self::Log(_) => exit::USAGE,
+            Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
             Self::Open(state::OpenError::Store(error)) => match error {
                 store::OpenError::Locked { .. } => exit::STATE_IN_USE,
                 store::OpenError::NewerFormat { .. } => exit::NEWER_FORMAT,

@@ -17,6 +17,7 @@ mod demo;
 mod error;
 mod exit;
 mod limits;
+mod logging;
 mod run;
 mod secret_key;
 mod system;
@@ -26,7 +27,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
+use client::settings;
 
 use crate::arguments::{Arguments, Command};
 use crate::error::Error;
@@ -46,7 +48,11 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 }
 
 fn daemon(args: Vec<OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(args) {
+    let command = settings::command_line::<Arguments>();
+    let parsed = command
+        .try_get_matches_from(args)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(told) => {
             // Nobody is left to be told when the terminal is gone.

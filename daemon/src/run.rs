@@ -1,22 +1,23 @@
 //! Composing the daemon and taking it apart again.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use reconciler::{Reconciler, Start};
 use state::{Closing, Options, State};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::configuration::Settings;
 use crate::error::Error;
 use crate::limits::LAST_TASKS;
+use crate::logging;
 use crate::system::{SystemClock, SystemEntropy};
 
 /// Runs the daemon until it is told to stop or cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
-    log_to_stderr();
+    logging::to_stderr()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -47,6 +48,7 @@ async fn serve(settings: Settings) -> Result<(Result<(), Error>, Closing), Error
         address: listen,
         source,
     })?;
+    check_folder(&root)?;
     let clock = Arc::new(SystemClock);
     let options = Options {
         root: root.clone(),
@@ -87,6 +89,16 @@ async fn serve(settings: Settings) -> Result<(Result<(), Error>, Closing), Error
     Ok((ended, closing))
 }
 
+/// What stands in the state folder's place must be one, or nothing yet.
+fn check_folder(root: &Path) -> Result<(), Error> {
+    if root.exists() && !root.is_dir() {
+        return Err(Error::NotAFolder {
+            root: root.to_owned(),
+        });
+    }
+    Ok(())
+}
+
 /// The URL is the daemon's only output: whoever starts it with port 0 reads it there.
 fn announce(url: &str) {
     let mut stdout = std::io::stdout();
@@ -119,14 +131,21 @@ impl StopSignals {
     }
 }
 
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("SERVICE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .try_init();
-    if logging.is_err() {
-        tracing::debug!("logging was set up before");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit;
+
+    #[test]
+    fn a_file_is_no_state_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = check_folder(&file).unwrap_err();
+        assert_eq!(error.exit_code(), exit::STATE_UNUSABLE);
+        assert!(error.report().contains("is not a folder"));
+        for good in [folder.path(), &folder.path().join("missing")] {
+            assert!(check_folder(good).is_ok());
+        }
     }
 }

@@ -34,6 +34,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 mod token;
+mod waiting;
 mod world;
 
 pub use actor::Actor;
@@ -70,6 +71,7 @@ pub use source::{
     TipRef,
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
+pub use waiting::waiting;
 pub use world::{Change, HistoryEntry, LedgerEntry, ScanKey, World};
 
 /// A moment in UTC.

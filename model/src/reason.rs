@@ -80,6 +80,27 @@ pub enum Reason {
     SessionExpired,
     /// The workflow, or the scan in it, is gone from the source.
     Retired,
+    /// The daemon's configuration no longer names the source.
+    SourceDropped,
+    /// No runner is registered.
+    NoRunner,
+    /// None of the registered runners was heard lately.
+    NoRunnerConnected {
+        /// How many are registered.
+        registered: u64,
+    },
+    /// No connected runner has every label that the scan asks for.
+    NoRunnerFits {
+        /// What the scan asks for.
+        labels: Vec<String>,
+    },
+    /// Every connected runner with the labels runs as many jobs as it takes.
+    RunnersBusy {
+        /// How many there are.
+        runners: u64,
+    },
+    /// A connected runner has room for the job, but has not come for it.
+    NotFetched,
     /// The repository was read.
     Fetched,
     /// The repository could not be read.
@@ -98,12 +119,15 @@ pub enum Reason {
     },
     /// Every file at the tip is valid.
     FilesValid,
-    /// Some files at the tip are invalid; their last good versions go on.
+    /// Some files at the tip are invalid; the last good versions of those that have one go on.
     FilesInvalid {
         /// How many.
         invalid: u64,
         /// Of how many.
         files: u64,
+        /// How many of the invalid ones have no good version that could go on.
+        #[serde(default)]
+        without_good: u64,
     },
     /// What the tip asks for is what runs.
     TipActive,
@@ -116,7 +140,7 @@ pub enum Reason {
         /// How many files it happened to.
         files: u64,
     },
-    /// Part of what the tip asks for runs; the rest stays at its last good version.
+    /// Part of what the tip asks for runs; the rest stays at its last good version, if it has one.
     TipPartlyActive {
         /// Workflows that run as the tip says.
         active: u64,
@@ -149,6 +173,12 @@ impl Reason {
             Self::TimedOut => "timed_out",
             Self::SessionExpired => "session_expired",
             Self::Retired => "retired",
+            Self::SourceDropped => "source_dropped",
+            Self::NoRunner => "no_runner",
+            Self::NoRunnerConnected { .. } => "no_runner_connected",
+            Self::NoRunnerFits { .. } => "no_runner_fits",
+            Self::RunnersBusy { .. } => "runners_busy",
+            Self::NotFetched => "not_fetched",
             Self::Fetched => "fetched",
             Self::FetchFailed { .. } => "fetch_failed",
             Self::EmptyRepository => "empty_repository",
@@ -199,7 +229,30 @@ impl fmt::Display for Reason {
             Self::CancelledByUser => f.write_str("cancelled by a user"),
             Self::TimedOut => f.write_str("the scan's timeout passed"),
             Self::SessionExpired => f.write_str("the worker session ended"),
-            Self::Retired => f.write_str("the scan is gone from its source"),
+            Self::Retired => f.write_str("its file or scan is gone from the source"),
+            Self::SourceDropped => f.write_str("its source is no longer configured"),
+            Self::NoRunner => f.write_str("no runner is registered"),
+            Self::NoRunnerConnected { registered: 1 } => {
+                f.write_str("the only registered runner is not connected")
+            }
+            Self::NoRunnerConnected { registered } => {
+                write!(
+                    f,
+                    "none of the {registered} registered runners is connected"
+                )
+            }
+            Self::NoRunnerFits { labels } => {
+                let noun = if labels.len() == 1 { "label" } else { "labels" };
+                let labels = labels.join(", ");
+                write!(f, "no connected runner has the {noun} {labels}")
+            }
+            Self::RunnersBusy { runners: 1 } => {
+                f.write_str("the only runner that can take it is busy")
+            }
+            Self::RunnersBusy { runners } => {
+                write!(f, "all {runners} runners that can take it are busy")
+            }
+            Self::NotFetched => f.write_str("no runner with room for it has asked for work yet"),
             Self::Fetched => f.write_str("the repository was read"),
             Self::FetchFailed { message } => f.write_str(message),
             Self::EmptyRepository => f.write_str("the repository has no commit yet"),
@@ -209,11 +262,22 @@ impl fmt::Display for Reason {
                 "the folder `{folder}` does not exist at the tip; nothing was removed"
             ),
             Self::FilesValid => f.write_str("every workflow file is valid"),
-            Self::FilesInvalid { invalid, files } => {
-                write!(
-                    f,
-                    "{invalid} of {files} workflow files invalid; last good versions go on"
-                )
+            Self::FilesInvalid {
+                invalid,
+                files,
+                without_good,
+            } => {
+                write!(f, "{invalid} of {files} workflow files invalid; ")?;
+                match (invalid.saturating_sub(*without_good), *without_good) {
+                    (_, 0) => f.write_str("last good versions go on"),
+                    (0, _) => f.write_str("no good version so far"),
+                    (good, _) => {
+                        write!(
+                            f,
+                            "last good versions of {good} go on, the rest have none yet"
+                        )
+                    }
+                }
             }
             Self::TipActive => f.write_str("the tip is active"),
             Self::ApplyFailed {
@@ -261,7 +325,15 @@ mod tests {
                 Some(Reason::CancelledByUser) => Reason::TimedOut,
                 Some(Reason::TimedOut) => Reason::SessionExpired,
                 Some(Reason::SessionExpired) => Reason::Retired,
-                Some(Reason::Retired) => Reason::Fetched,
+                Some(Reason::Retired) => Reason::SourceDropped,
+                Some(Reason::SourceDropped) => Reason::NoRunner,
+                Some(Reason::NoRunner) => Reason::NoRunnerConnected { registered: 2 },
+                Some(Reason::NoRunnerConnected { .. }) => Reason::NoRunnerFits {
+                    labels: vec![text()],
+                },
+                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersBusy { runners: 2 },
+                Some(Reason::RunnersBusy { .. }) => Reason::NotFetched,
+                Some(Reason::NotFetched) => Reason::Fetched,
                 Some(Reason::Fetched) => Reason::FetchFailed { message: text() },
                 Some(Reason::FetchFailed { .. }) => Reason::EmptyRepository,
                 Some(Reason::EmptyRepository) => Reason::NeverFetched,
@@ -270,6 +342,7 @@ mod tests {
                 Some(Reason::FilesValid) => Reason::FilesInvalid {
                     invalid: 1,
                     files: 2,
+                    without_good: 1,
                 },
                 Some(Reason::FilesInvalid { .. }) => Reason::TipActive,
                 Some(Reason::TipActive) => Reason::TipPartlyActive {
@@ -310,5 +383,34 @@ mod tests {
             assert!(!reason.to_string().is_empty());
             assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);
         }
+    }
+
+    #[test]
+    fn only_what_has_a_good_version_is_said_to_go_on() {
+        for (without_good, expected) in [
+            (0, "3 of 5 workflow files invalid; last good versions go on"),
+            (
+                1,
+                "3 of 5 workflow files invalid; last good versions of 2 go on, the rest have none yet",
+            ),
+            (3, "3 of 5 workflow files invalid; no good version so far"),
+        ] {
+            let reason = Reason::FilesInvalid {
+                invalid: 3,
+                files: 5,
+                without_good,
+            };
+            assert_eq!(reason.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_record_of_before_reads_as_it_did() {
+        let stored = r#"{"code":"files_invalid","invalid":1,"files":2}"#;
+        let reason: Reason = serde_json::from_str(stored).unwrap();
+        assert_eq!(
+            reason.to_string(),
+            "1 of 2 workflow files invalid; last good versions go on"
+        );
     }
 }

@@ -8,7 +8,7 @@ use workflow::{Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
 use crate::job::WorkflowRef;
-use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
+use crate::{Order, ProjectId, Reason, RevisionId, SourceName, Timestamp, WorkflowId, World};
 
 /// A workflow file's place in the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,19 @@ impl WorkflowRecord {
             name: self.name.clone(),
         }
     }
+
+    /// Why it is retired, if it is. Read from the source as it is now, so that it stays true when the configuration
+    /// changes later.
+    pub fn retirement(&self, world: &World) -> Option<Reason> {
+        let is_configured = world
+            .source(&self.source)
+            .is_none_or(|source| source.configured);
+        match self.status {
+            WorkflowStatus::Active => None,
+            WorkflowStatus::Retired { .. } if is_configured => Some(Reason::Retired),
+            WorkflowStatus::Retired { .. } => Some(Reason::SourceDropped),
+        }
+    }
 }
 
 /// Whether a workflow starts jobs.
@@ -58,7 +71,7 @@ impl WorkflowRecord {
 pub enum WorkflowStatus {
     /// Its newest revision runs.
     Active,
-    /// Its file is gone: no new jobs, running ones finish, the history stays.
+    /// Its file is gone, or its source is not configured any more: no new jobs, running ones finish, the history stays.
     Retired {
         /// Since when.
         since: Timestamp,

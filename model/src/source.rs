@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use workflow::Diagnostic;
 
-use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId};
+use crate::revision::{RevisionRef, WorkflowStatus};
+use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId, World};
 
 /// A source as configured and as last seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +106,7 @@ impl Status {
     }
 }
 
-/// A workflow file that is invalid at the tip; its last good version goes on.
+/// A workflow file that is invalid at the tip; its last good version goes on, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleFile {
     /// Path in the repository.
@@ -118,6 +119,17 @@ pub struct StaleFile {
     pub since: Timestamp,
     /// What is wrong, at most [`crate::limits::STALE_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl StaleFile {
+    /// The revision that goes on meanwhile: a file that was never good has none, and that of a retired workflow rests.
+    pub fn last_good<'a>(&self, world: &'a World) -> Option<&'a RevisionRef> {
+        let record = world.workflow_record(self.workflow)?;
+        match record.status {
+            WorkflowStatus::Active => Some(&record.revision),
+            WorkflowStatus::Retired { .. } => None,
+        }
+    }
 }
 
 /// A tip that was seen, with what became of every file. Written once, never changed.
@@ -152,7 +164,7 @@ pub struct FileVerdict {
 pub enum FileOutcome {
     /// It made a new revision.
     Activated,
-    /// It is invalid; its last good version goes on.
+    /// It is invalid; its last good version goes on, if it has one.
     Invalid,
     /// It is gone; its workflow retired.
     Retired,

@@ -1,6 +1,7 @@
 //! The command line of `everscan-runner`: what it takes, what it answers, how it ends.
 
 mod configure;
+mod new_folders;
 mod run;
 
 use std::ffi::OsString;
@@ -8,7 +9,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use client::settings;
 use model::error_chain;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -149,7 +151,11 @@ impl Failure {
 
 /// Runs the command line, first word included, and tells how it ended.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let command = settings::command_line::<Arguments>();
+    let parsed = command
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version go to stdout and are no errors; a closed pipe there is nobody's business.

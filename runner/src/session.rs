@@ -28,6 +28,9 @@ use crate::stop::{Stop, StopSignal};
 use crate::workdir::{self, Workdir, WorkdirError};
 use crate::worker::{Workshop, work};
 
+/// What somebody can do who does not want to wait for jobs.
+const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for nothing";
+
 /// What a runner runs with.
 #[derive(Debug)]
 pub struct Setup {
@@ -338,7 +341,15 @@ impl Session {
         match urgency {
             Urgency::None => {}
             Urgency::Drain => {
-                tracing::info!(jobs = self.held.len(), "taking no new jobs");
+                let jobs = self.held.len();
+                if jobs == 0 {
+                    tracing::info!("taking no new jobs");
+                } else {
+                    tracing::info!(
+                        jobs,
+                        "taking no new jobs and waiting for those in hand; {HOW_TO_FORCE}"
+                    );
+                }
             }
             Urgency::Cancel => {
                 tracing::info!(jobs = self.held.len(), "cancelling the running jobs");
@@ -373,7 +384,18 @@ impl Session {
             return Ok(self.conflict.goes_on(&self.configuration.name));
         }
         let pause = self.backoff.failed();
-        tracing::warn!(error = error_chain(&error), ?pause, "cannot ask for work");
+        let error = error_chain(&error);
+        if self.urgency() == Urgency::None {
+            tracing::warn!(error, ?pause, "cannot ask for work");
+        } else {
+            let jobs = self.held.len();
+            tracing::warn!(
+                error,
+                ?pause,
+                jobs,
+                "waiting for the daemon, to tell it how the jobs in hand end; {HOW_TO_FORCE}"
+            );
+        }
         Ok(pause)
     }
 

@@ -9,7 +9,7 @@ use client::{ArtifactUpload, Client};
 use model::{Masker, error_chain};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
-use wire::{Assignment, CompleteJob, JobFailure, ScanArtifact};
+use wire::{Assignment, CompleteJob, JobFailure, JobState, ScanArtifact};
 
 use crate::artifact::{ArtifactError, Packed, pack};
 use crate::clock;
@@ -26,6 +26,12 @@ use crate::spool;
 use crate::stop::{Stop, StopSignal};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
+
+/// The end of a job that the daemon had closed before.
+const OVER_ALREADY: &str = "over already";
+
+/// The end of a job of which the daemon could not be told.
+const UNTOLD: &str = "not told";
 
 /// What all workers of a runner share.
 #[derive(Debug)]
@@ -72,9 +78,9 @@ pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop
         link,
         assignment,
     };
-    worker.run().await;
+    let outcome = worker.run().await;
     worker.clean_up().await;
-    tracing::info!(job = %worker.link.job, "job ended");
+    tracing::info!(job = %worker.link.job, outcome, "job ended");
 }
 
 /// Claims the job. `None` when somebody else has it, it is over, or it was cancelled meanwhile.
@@ -120,7 +126,8 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    async fn run(&self) {
+    /// Gives how it ended, in a word or two for the log.
+    async fn run(&self) -> &'static str {
         let mut helpers = JoinSet::new();
         helpers.spawn(watch(
             self.link.clone(),
@@ -148,14 +155,20 @@ impl Worker<'_> {
         self.timeline.skip_missing(self.assignment.steps.len());
         self.log.close();
         if self.link.stop.reason() == Some(Stop::JobOver) {
-            return;
+            return OVER_ALREADY;
         }
         // A helper that is dropped stops: the completion says all that a report could.
         helpers.abort_all();
         let patience = self.patience();
         let told = timeout_at(patience, self.tell_the_end(shipping, failure)).await;
-        if told.is_err() {
-            tracing::error!(job = %self.link.job, "gave up telling the daemon how the job ended");
+        match told {
+            Ok(Some(state)) => state.as_str(),
+            Ok(None) if self.link.stop.reason() == Some(Stop::JobOver) => OVER_ALREADY,
+            Ok(None) => UNTOLD,
+            Err(_) => {
+                tracing::error!(job = %self.link.job, "gave up telling the daemon how the job ended");
+                UNTOLD
+            }
         }
     }
 
@@ -275,12 +288,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends what is left of the log, then the completion; again if the daemon has lost log records in between.
+    /// Sends what is left of the log, then the completion; again if the daemon has lost log records in between. Gives
+    /// the state the job has ended in, as the daemon has it.
     async fn tell_the_end(
         &self,
         mut shipping: JoinSet<LogShipper>,
         mut failure: Option<JobFailure>,
-    ) {
+    ) -> Option<JobState> {
         let mut backoff = limits::backoff();
         while let Some(Ok(mut shipper)) = shipping.join_next().await {
             if let Some(Stop::LogFailed(message)) = self.link.stop.reason() {
@@ -292,14 +306,15 @@ impl Worker<'_> {
                 failure: failure.clone(),
             };
             let request = self.link.client.complete(self.link.job, &end);
-            let Err(refusal) = self.link.judge(request.await) else {
-                return;
+            let refusal = match self.link.judge(request.await) {
+                Ok(completed) => return Some(completed.state),
+                Err(refusal) => refusal,
             };
             match refusal.verdict {
                 Verdict::Over => {
                     let reason = error_chain(&refusal.error);
                     tracing::info!(job = %self.link.job, reason, "the job was over already");
-                    return;
+                    return None;
                 }
                 Verdict::LogFrom(next) => {
                     shipper.rewind(next);
@@ -311,6 +326,7 @@ impl Worker<'_> {
             }
             shipping.spawn(shipper.run());
         }
+        None
     }
 
     /// Until when it makes sense to tell the daemon how the job ended.

@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::Explanation;
+
 /// One invocation of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -23,6 +25,9 @@ pub struct Job {
     pub trigger: Trigger,
     /// Why it is in this state.
     pub reason: JobReason,
+    /// Why it has not begun, while it is scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Explanation>,
     /// The inputs, complete with defaults.
     pub inputs: BTreeMap<String, Input>,
     /// When it was scheduled.

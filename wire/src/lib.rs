@@ -4,6 +4,7 @@
 //! cannot change the contract by accident; `client` sends and reads them. Times are RFC 3339 UTC, identifiers UUIDs,
 //! names snake_case. Readers ignore members they do not know, so that an older client can talk to a newer daemon.
 
+mod explanation;
 mod job;
 mod log;
 mod page;
@@ -16,6 +17,7 @@ mod why;
 mod worker;
 mod workflow;
 
+pub use explanation::Explanation;
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
     LogSummary, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger, WorkflowRef,

@@ -30,7 +30,7 @@ pub struct Source {
     pub checked_at: Option<DateTime<Utc>>,
     /// What holds and what does not.
     pub conditions: Vec<Condition>,
-    /// Files that are invalid at the tip; their last good version goes on.
+    /// Files that are invalid at the tip.
     pub stale_files: Vec<StaleFile>,
     /// Number of workflows that are active.
     pub active_workflows: u64,

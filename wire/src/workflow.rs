@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::{Explanation, RevisionRef};
+
 /// A workflow file's place in the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
@@ -19,8 +21,11 @@ pub struct Workflow {
     /// What the file says it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `active`, or `retired` once the file is gone.
+    /// `active`, or `retired` once the file or the source is gone.
     pub state: String,
+    /// Why it is retired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<Explanation>,
     /// The revision that runs.
     pub revision: Revision,
     /// Its scans, in the order of the file.
@@ -88,6 +93,9 @@ pub struct StaleFile {
     pub commit: String,
     /// Since when.
     pub since: DateTime<Utc>,
+    /// The revision that goes on meanwhile; absent when the file has never been good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_good: Option<RevisionRef>,
     /// Everything that is wrong in it.
     pub diagnostics: Vec<Diagnostic>,
 }

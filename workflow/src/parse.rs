@@ -2,6 +2,7 @@
 //! at its place.
 
 mod artifact;
+mod declared;
 pub(crate) mod keys;
 mod object;
 mod scan;
@@ -12,13 +13,11 @@ mod text;
 mod triggers;
 mod variables;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::definition::{Scan, Variable, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::dispatch::InputKind;
 use crate::expression::{Names, Sandbox, Site};
 use crate::limits::{FILE_BYTES, TITLE_CHARS};
 use crate::names::ScanName;
@@ -144,23 +143,18 @@ impl Reader<'_> {
                 .error(entry.value.span, Code::Empty, "`scans` is empty")
                 .hint("a workflow has at least one scan");
         }
-        let scans = declared_scans(entries);
+        let scans = declared::scans(entries);
         let triggers: Vec<_> = entries
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
-        let inputs: Vec<BTreeMap<String, InputKind>> = triggers
+        let inputs: Vec<_> = entries
             .iter()
-            .map(|triggers| {
-                triggers
-                    .as_ref()
-                    .map(triggers::input_kinds)
-                    .unwrap_or_default()
-            })
+            .map(|entry| declared::inputs(&entry.value))
             .collect();
         let shared = Names {
             scans: Some(scans.clone()),
-            inputs: Some(common(&inputs)),
+            inputs: declared::common(&inputs),
         };
         let env: Arc<[Variable]> = env
             .map(|env| self.variables(env, Site::Environment, &shared))
@@ -170,7 +164,7 @@ impl Reader<'_> {
         for ((entry, triggers), inputs) in entries.iter().zip(triggers).zip(inputs) {
             let names = Names {
                 scans: Some(scans.clone()),
-                inputs: Some(inputs),
+                inputs,
             };
             read.extend(self.scan(entry, triggers, Arc::clone(&env), &names));
         }
@@ -221,49 +215,4 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// The names that expressions may use, read before anything is checked: scans with their artifacts.
-fn declared_scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
-    fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
-        match &node.content {
-            Content::Map(entries) => entries
-                .iter()
-                .find(|entry| &*entry.key == key)
-                .map(|entry| entry.value.as_ref()),
-            Content::Scalar(_) | Content::List(_) | Content::Invalid => None,
-        }
-    }
-    let artifacts = |scan: &Node| {
-        let items = match member(scan, "artifacts").map(|node| &node.content) {
-            Some(Content::List(items)) => items.as_slice(),
-            _ => &[],
-        };
-        let names = items.iter().filter_map(|item| member(item, "name"));
-        names
-            .filter_map(|name| match &name.content {
-                Content::Scalar(scalar) => Some(scalar.text.clone()),
-                Content::List(_) | Content::Map(_) | Content::Invalid => None,
-            })
-            .collect()
-    };
-    entries
-        .iter()
-        .map(|entry| (entry.key.to_string(), artifacts(&entry.value)))
-        .collect()
-}
-
-/// The inputs that every scan declares alike: what the workflow's own `env` may read.
-fn common(inputs: &[BTreeMap<String, InputKind>]) -> BTreeMap<String, InputKind> {
-    let Some((first, rest)) = inputs.split_first() else {
-        return BTreeMap::new();
-    };
-    let everywhere = |(key, kind): &(&String, &InputKind)| {
-        rest.iter().all(|other| other.get(*key) == Some(kind))
-    };
-    first
-        .iter()
-        .filter(everywhere)
-        .map(|(key, kind)| (key.clone(), *kind))
-        .collect()
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Job, JobId, JobState};
+use model::limits::RUNNER_SILENCE;
+use model::{Job, JobId, JobState, Reason, waiting};
 use reconciler::Handle;
 use state::{JobFilter, SubmitError};
 use tokio::time::Instant;
@@ -142,5 +143,19 @@ pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Fa
             handle.state().logs().records(job.id).await?
         }
     };
-    Ok(convert::job(job, inputs, records))
+    let waiting = why_waiting(handle, job);
+    Ok(convert::job(job, inputs, records, waiting.as_ref()))
+}
+
+/// Why the job has not begun, if it has not.
+fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
+    let now = handle.state().now();
+    let is_connected = |runner| {
+        handle
+            .runner_heard_at(runner)
+            .is_some_and(|heard| now - heard < RUNNER_SILENCE)
+    };
+    handle
+        .state()
+        .read(|world| waiting(world, job, is_connected))
 }

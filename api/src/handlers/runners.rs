@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide;
-use model::{JobId, RunnerId, Secret, SecretKind};
+use model::{JobId, RunnerId, Secret, SecretKind, World};
 use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
@@ -29,14 +29,23 @@ pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failu
     })))
 }
 
-/// Forgets a runner; what it runs is lost.
+/// Forgets a runner, by id or name; what it runs is lost.
 pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let text = request.parameter(0);
-    let id: RunnerId = text
-        .parse()
-        .map_err(|_| Failure::not_found("runner", text))?;
+    let found = handle.state().read(|world| find(world, text));
+    let id = found.ok_or_else(|| {
+        Failure::not_found("runner", text).hint("`everscan runner list` shows what there is")
+    })?;
     handle.remove_runner(id).await?;
     Ok(reply::empty())
+}
+
+/// The runner meant by an id or a name.
+fn find(world: &World, text: &str) -> Option<RunnerId> {
+    let by_id = text.parse().ok().and_then(|id| world.runner(id));
+    by_id
+        .or_else(|| world.runners().find(|runner| runner.name == text))
+        .map(|runner| runner.id)
 }
 
 /// Makes a registration token.

@@ -1,6 +1,6 @@
 //! `/v0/workflows`
 
-use model::{ActiveWorkflow, WorkflowId, WorkflowStatus, World};
+use model::{ActiveWorkflow, Source, SourceName, WorkflowId, WorkflowStatus, World};
 use reconciler::Handle;
 use warp::reply::Response;
 use wire::ErrorCode;
@@ -41,7 +41,13 @@ pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failu
 /// The workflow meant by an id, by `source/name`, or by a name that only one source has.
 pub(super) fn find(world: &World, text: &str) -> Result<ActiveWorkflow, Failure> {
     let not_found = || {
-        Failure::not_found("workflow", text).hint("`everscan workflow list` shows what there is")
+        let hint = match invalid_file(world, text) {
+            Some(source) => {
+                format!("its file is invalid: `everscan source show {source}` says what is wrong")
+            }
+            None => "`everscan workflow list` shows what there is".to_owned(),
+        };
+        Failure::not_found("workflow", text).hint(hint)
     };
     if let Ok(id) = text.parse::<WorkflowId>() {
         return world.workflow(id).ok_or_else(not_found);
@@ -72,6 +78,28 @@ pub(super) fn find(world: &World, text: &str) -> Result<ActiveWorkflow, Failure>
             .hint(format!("say which: {}", full.join(", "))))
         }
     }
+}
+
+/// The source that has an invalid file of the workflow meant by an id, `source/name` or a name.
+fn invalid_file<'a>(world: &'a World, text: &str) -> Option<&'a SourceName> {
+    let id: Option<WorkflowId> = text.parse().ok();
+    let is_meant = |source: &Source, stale: WorkflowId| {
+        let named = |name: &str| stale == WorkflowId::derive(&source.name, name);
+        let rest = text.strip_prefix(source.name.as_str());
+        id == Some(stale)
+            || named(text)
+            || rest
+                .and_then(|rest| rest.strip_prefix('/'))
+                .is_some_and(named)
+    };
+    let found = world
+        .sources()
+        .filter(|source| source.configured)
+        .find(|source| {
+            let mut files = source.stale_files.iter();
+            files.any(|stale| is_meant(source, stale.workflow))
+        });
+    found.map(|source| &source.name)
 }
 
 fn full_name(workflow: &ActiveWorkflow) -> String {

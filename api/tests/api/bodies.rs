@@ -233,3 +233,16 @@ async fn a_runner_that_is_not_there_cannot_be_removed() {
         service.admin(call).await.problem(404, "not_found");
     }
 }
+
+#[tokio::test]
+async fn a_runner_is_removed_by_name_or_id() {
+    let service = Service::start().await;
+    let one = service.register("one", &[], 1).await;
+    service.register("two", &[], 1).await;
+    for runner in [one.id.to_string(), "two".to_owned()] {
+        let call = Call::new(Method::DELETE, format!("/v0/runners/{runner}"));
+        assert_eq!(service.admin(call).await.status, 204, "{runner}");
+    }
+    let page = service.get("/v0/runners").await.expect(200);
+    assert_eq!(page["items"], json!([]));
+}

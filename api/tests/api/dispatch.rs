@@ -123,6 +123,13 @@ async fn what_is_not_there_is_not_started() {
         service.admin(Call::post(path))
     };
     dispatch("nothing", "build").await.problem(404, "not_found");
+    for broken in ["broken", "other%2Fbroken"] {
+        let problem = dispatch(broken, "build").await.problem(404, "not_found");
+        assert!(
+            text(&problem["hint"]).contains("`everscan source show "),
+            "{problem}"
+        );
+    }
     let problem = dispatch("main%2Fpipeline", "nothing").await;
     let problem = problem.problem(404, "not_found");
     assert!(text(&problem["detail"]).contains("build, large, nightly"));
@@ -145,6 +152,8 @@ async fn a_retired_workflow_is_told_and_its_jobs_stay_to_be_seen() {
         page.expect(200)["items"].as_array().unwrap().len()
     };
     assert_eq!((list("").await, list("?state=all").await), (1, 2));
+    let workflow = service.get("/v0/workflows/pipeline").await.expect(200);
+    assert_eq!(workflow["retired"]["code"], "retired");
     let answer = service.get("/v0/workflows?state=some").await;
     answer.problem(400, "invalid_request");
 }

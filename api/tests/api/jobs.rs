@@ -168,3 +168,25 @@ async fn cancelling_again_is_harmless_and_cancelling_what_is_done_is_refused() {
     service.complete(&worker, 0).await.expect(200);
     cancel(&worker.id).await.problem(409, "illegal_transition");
 }
+
+#[tokio::test]
+async fn a_job_that_waits_says_for_what() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    let waiting = async || {
+        let shown = service.get(&format!("/v0/jobs/{job}")).await.expect(200);
+        shown["waiting"]["code"].as_str().map(str::to_owned)
+    };
+    assert_eq!(waiting().await.as_deref(), Some("no_runner"));
+    let plain = service.register("plain", &[], 1).await;
+    assert_eq!(waiting().await.as_deref(), Some("no_runner_connected"));
+    let hello = Call::post("/v0/runners/hello").bearer(&plain.token);
+    let hello = hello.json(&json!({"version": "0.1.0"}));
+    assert_eq!(hello.send(service.address).await.status, 204);
+    assert_eq!(waiting().await.as_deref(), Some("no_runner_fits"));
+    service.clock.advance(chrono::TimeDelta::minutes(2));
+    assert_eq!(waiting().await.as_deref(), Some("no_runner_connected"));
+    let large = service.register("large", &["large"], 1).await;
+    service.claim(&large, &[]).await;
+    assert_eq!(waiting().await, None);
+}

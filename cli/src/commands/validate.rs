@@ -45,17 +45,27 @@ struct Checked {
 
 impl Validate {
     pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let paths = if self.paths.is_empty() {
+        let is_default = self.paths.is_empty();
+        let paths = if is_default {
             vec![PathBuf::from(DEFAULT_FOLDER)]
         } else {
             self.paths
         };
+        if is_default && !Path::new(DEFAULT_FOLDER).is_dir() {
+            return Err(nothing_in(format!(
+                "there is no folder `{DEFAULT_FOLDER}` here, which is where workflow files are looked for"
+            )));
+        }
         let files = workflow_files::find(&paths)?;
         if files.is_empty() {
-            return Err(Error::Usage {
-                what: "there are no workflow files".to_owned(),
-                hint: "name files or folders; workflow files end in .yaml or .yml",
-            });
+            let searched: Vec<_> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            let searched = searched.join(", ");
+            return Err(nothing_in(format!(
+                "there are no workflow files in {searched}"
+            )));
         }
         let rivals = workflow_files::rivals(&files);
         let report = Report {
@@ -73,6 +83,13 @@ impl Validate {
                 .collect()
         })?;
         Ok(conclude(session, &report))
+    }
+}
+
+fn nothing_in(what: String) -> Error {
+    Error::Usage {
+        what,
+        hint: "name files or folders: everscan validate PATH; in folders, workflow files end in .yaml or .yml",
     }
 }
 

@@ -10,7 +10,7 @@ use crate::server::{Reply, Server};
 const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
 fn download(folder: &Path, url: &str, more: &str) -> Run {
-    let line = format!("job artifact download -j {} -a report.zip {more}", id(1));
+    let line = format!("job artifact download {} -a report.zip {more}", id(1));
     let output = command(&line)
         .env("SERVICE_URL", url)
         .current_dir(folder)
@@ -54,6 +54,38 @@ fn without_a_name_the_file_is_called_as_the_artifact() {
     let told = download(folder.path(), &server.url, "");
     assert_eq!(told.code, 0, "{}", told.talk);
     assert_eq!(files(folder.path()), ["report.zip"]);
+}
+
+#[test]
+fn a_file_that_is_named_by_its_artifact_is_called_a_zip() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([hello()]);
+    let line = format!("job artifact download -j {} -a hosts", id(1));
+    let output = command(&line)
+        .env("SERVICE_URL", &server.url)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(finished(output).talk, "hosts.zip (5 B)\n");
+    assert_eq!(files(folder.path()), ["hosts.zip"]);
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([hello()]);
+    let told = download(folder.path(), &server.url, "-o -");
+    assert_eq!(
+        (told.code, told.data.as_str(), told.talk.as_str()),
+        (0, "hello", "")
+    );
+    assert!(files(folder.path()).is_empty());
+
+    let damaged = Reply::bytes("hallo").header("etag", &format!("\"{HELLO}\""));
+    let server = Server::start([damaged]);
+    let told = download(folder.path(), &server.url, "-o -");
+    assert_eq!(told.code, 1);
+    assert!(told.talk.contains(HELLO), "{}", told.talk);
 }
 
 #[test]

@@ -93,13 +93,45 @@ fn each_refused_input_is_named() {
 
 #[test]
 fn a_missing_token_is_hinted_at() {
-    let server = Server::start([Reply::problem(401, "unauthorized", "no token", None)]);
-    let told = run_at(&server.url, "token list");
-    assert!(
-        told.talk.contains("hint: set SERVICE_TOKEN"),
-        "{}",
-        told.talk
-    );
+    for hint in [None, Some("send a header")] {
+        let server = Server::start([Reply::problem(401, "unauthorized", "no token", hint)]);
+        let told = run_at(&server.url, "token list");
+        for part in [
+            "SERVICE_TOKEN,",
+            "SERVICE_TOKEN_FILE",
+            "initial-admin-token",
+        ] {
+            assert!(told.talk.contains(part), "{}", told.talk);
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_none_says_what_one_looks_like() {
+    for line in ["job show hello", "job wait -j hello"] {
+        let told = run_at("http://127.0.0.1:1", line);
+        assert_eq!(told.code, 2);
+        for part in ["0192f0c1-2d3e", "everscan job list"] {
+            assert!(told.talk.contains(part), "{}", told.talk);
+        }
+    }
+}
+
+#[test]
+fn a_command_is_about_one_job() {
+    for command in [
+        "cancel",
+        "show",
+        "logs",
+        "wait",
+        "artifact list",
+        "artifact download -a x",
+    ] {
+        let line = format!("job {command} {} -j {}", id(1), id(2));
+        let told = run_at("http://127.0.0.1:1", &line);
+        assert_eq!((told.code, told.data.as_str()), (2, ""), "{line}");
+        assert!(told.talk.contains("named twice"), "{line}: {}", told.talk);
+    }
 }
 
 #[test]
@@ -158,6 +190,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         "scan dispatch w s --input novalue",
         "scan dispatch w s --input a=1 --input a=2",
         "scan dispatch w s --timeout soon",
+        "scan dispatch w s --timeout 1h",
         "job list --state done",
         "job list --limit 0",
         "job show not-an-id",

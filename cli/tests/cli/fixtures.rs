@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
-    Artifact, Clause, Condition, Diagnostic, Evaluation, Input, Job, JobReason, JobState,
-    LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Page, Revision,
-    RevisionRef, Runner, RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity, Source,
-    StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, UnfinishedJob, Watching,
-    Why, Workflow, WorkflowRef,
+    Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
+    JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Page,
+    Revision, RevisionRef, Runner, RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity,
+    Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, UnfinishedJob,
+    Watching, Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -37,6 +37,10 @@ pub(crate) fn job(state: JobState) -> Job {
         },
         scan: "subdomains".to_owned(),
         state,
+        waiting: (state == JobState::Scheduled).then(|| Explanation {
+            code: "no_runner".to_owned(),
+            message: "no runner is registered".to_owned(),
+        }),
         trigger: Trigger::Dispatch,
         reason: JobReason {
             code: "dispatched".to_owned(),
@@ -104,11 +108,16 @@ pub(crate) fn log(from: u64, texts: &[&str]) -> String {
     (from..).zip(texts).map(line).collect()
 }
 
-fn stale_file() -> StaleFile {
+pub(crate) fn stale_file() -> StaleFile {
     StaleFile {
         file: "workflows/nightly/recon.yaml".to_owned(),
         commit: COMMIT.to_owned(),
         since: at(5),
+        last_good: Some(RevisionRef {
+            id: id(3),
+            number: 4,
+            commit: COMMIT.to_owned(),
+        }),
         diagnostics: vec![Diagnostic {
             file: "workflows/nightly/recon.yaml".to_owned(),
             line: 3,
@@ -172,6 +181,7 @@ pub(crate) fn workflow() -> Workflow {
         title: Some("Recon".to_owned()),
         description: None,
         state: "active".to_owned(),
+        retired: None,
         revision: Revision {
             id: id(3),
             number: 4,

@@ -120,6 +120,56 @@ fn a_dispatch_can_be_waited_for() {
 }
 
 #[test]
+fn programs_get_the_job_as_it_ended() {
+    let server = Server::start([dispatched(), now(JobState::Failed)]);
+    let told = run_at(&server.url, "scan dispatch w s --wait --output json");
+    let job: wire::Job = serde_json::from_str(&told.data).unwrap();
+    assert_eq!((told.code, job.state), (1, JobState::Failed));
+    assert_eq!(
+        told.talk,
+        format!("{0}\njob {0} failed: asked for\n", id(1))
+    );
+    let server = Server::start([dispatched()]);
+    let told = run_at(&server.url, "scan dispatch w s --output json");
+    let job: wire::Job = serde_json::from_str(&told.data).unwrap();
+    assert_eq!((told.code, job.state), (0, JobState::Scheduled));
+}
+
+#[test]
+fn a_flag_in_the_environment_is_read_as_people_write_it() {
+    for (wait, replies, code) in [
+        ("1", 2, 1),
+        ("true", 2, 1),
+        ("yes", 2, 1),
+        ("0", 1, 0),
+        ("", 1, 0),
+    ] {
+        let server = Server::start([dispatched(), now(JobState::Failed)]);
+        let output = command("scan dispatch w s")
+            .env("SERVICE_URL", &server.url)
+            .env("SERVICE_WAIT", wait)
+            .env("SERVICE_OUTPUT", "")
+            .env("SERVICE_TIMEOUT", "1h")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(code), "{wait}: {output:?}");
+        assert_eq!(server.seen().len(), replies, "{wait}");
+    }
+}
+
+#[test]
+fn the_argument_wins_over_the_job_of_a_step() {
+    let server = Server::start([now(JobState::Cancelled)]);
+    let output = command(&format!("job cancel {}", id(1)))
+        .env("SERVICE_URL", &server.url)
+        .env("SERVICE_JOB_ID", id(2).to_string())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(server.lines(), [format!("POST /v0/jobs/{}/cancel", id(1))]);
+}
+
+#[test]
 fn a_followed_dispatch_prints_the_log() {
     let server = Server::start([
         dispatched(),

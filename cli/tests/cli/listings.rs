@@ -1,9 +1,11 @@
 //! What people and programs see of lists and single things.
 
+use std::process::Command;
+
 use wire::{JobState, Page, Why};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, id, job, page, runner, source, token, why, workflow};
+use crate::fixtures::{artifact, id, job, page, runner, source, stale_file, token, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -43,6 +45,18 @@ fn one_job() {
         let line = format!("job show {} --output {form}", id(1));
         check(name, &line, &request, reply.clone());
     }
+}
+
+#[test]
+fn a_job_that_waits_says_why() {
+    let reply = Reply::json(&job(JobState::Scheduled));
+    let request = format!("GET /v0/jobs/{}", id(1));
+    check(
+        "job-show-waiting",
+        &format!("job show {}", id(1)),
+        &request,
+        reply,
+    );
 }
 
 #[test]
@@ -91,6 +105,45 @@ fn why_a_scan_ran_or_did_not() {
         ..why()
     };
     check("scan-why-dispatch", line, request, Reply::json(&by_hand));
+}
+
+#[test]
+fn a_file_that_was_never_good_has_nothing_that_goes_on() {
+    let source = wire::Source {
+        stale_files: vec![wire::StaleFile {
+            last_good: None,
+            ..stale_file()
+        }],
+        ..source(false)
+    };
+    let server = Server::start([Reply::json(&source)]);
+    let told = run_at(&server.url, "source show main");
+    assert!(
+        told.data.contains("it has no good version yet"),
+        "{}",
+        told.data
+    );
+    assert!(!told.data.contains("goes on"), "{}", told.data);
+}
+
+#[test]
+fn a_retired_workflow_says_why() {
+    let workflow = wire::Workflow {
+        state: "retired".to_owned(),
+        retired: Some(wire::Explanation {
+            code: "source_dropped".to_owned(),
+            message: "its source is no longer configured".to_owned(),
+        }),
+        ..workflow()
+    };
+    let server = Server::start([Reply::json(&workflow)]);
+    let told = run_at(&server.url, "workflow show w");
+    assert!(
+        told.data
+            .contains("retired: its source is no longer configured"),
+        "{}",
+        told.data
+    );
 }
 
 #[test]
@@ -178,8 +231,25 @@ fn a_sync_that_was_waited_for_fails_with_its_source() {
 
 #[test]
 fn a_deleted_runner_is_talk() {
-    let server = Server::start([Reply::bytes("").status(204)]);
-    let told = run_at(&server.url, &format!("runner delete {}", id(5)));
-    assert_eq!((told.code, told.data.as_str()), (0, ""));
-    assert_eq!(server.lines(), [format!("DELETE /v0/runners/{}", id(5))]);
+    for runner in [id(5).to_string(), "box".to_owned()] {
+        let server = Server::start([Reply::bytes("").status(204)]);
+        let told = run_at(&server.url, &format!("runner delete {runner}"));
+        assert_eq!((told.code, told.data.as_str()), (0, ""));
+        assert_eq!(server.lines(), [format!("DELETE /v0/runners/{runner}")]);
+    }
+}
+
+#[test]
+fn data_and_talk_come_in_the_order_in_which_they_were_said() {
+    let registration = serde_json::json!({"token": "reg", "expires_at": "2026-11-20T10:00:00Z"});
+    let server = Server::start([Reply::json(&registration)]);
+    let program = env!("CARGO_BIN_EXE_everscan");
+    let output = Command::new("sh")
+        .args(["-c", &format!("'{program}' runner register-token 2>&1")])
+        .env_clear()
+        .env("SERVICE_URL", &server.url)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.starts_with("reg\ngood for one"), "{told}");
 }

@@ -101,8 +101,18 @@ fn nothing_to_check_is_wrong_usage() {
     let told = validate(folder.path(), ".");
     assert_eq!((told.code, told.data.as_str()), (2, ""));
     assert!(
-        told.talk.contains("there are no workflow files"),
+        told.talk.contains("there are no workflow files in ."),
         "{}",
         told.talk
     );
+}
+
+#[test]
+fn without_the_usual_folder_it_says_what_it_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = validate(folder.path(), "");
+    assert_eq!((told.code, told.data.as_str()), (2, ""));
+    for part in ["no folder `workflows` here", "everscan validate PATH"] {
+        assert!(told.talk.contains(part), "{}", told.talk);
+    }
 }

@@ -11,7 +11,7 @@ use crate::idempotency::{Idempotency, IdempotencyKey};
 use crate::job::{Inputs, Job, JobState, Trigger};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
-use crate::revision::{ActiveWorkflow, WorkflowStatus};
+use crate::revision::ActiveWorkflow;
 use crate::world::{Change, ScanKey, World};
 use crate::{Actor, JobId, Reason, RevisionId, Timestamp, WorkflowId};
 
@@ -71,11 +71,14 @@ fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
     let workflow = world.workflow(id).ok_or_else(|| Refusal::NoSuchWorkflow {
         workflow: id.to_string(),
     })?;
-    match workflow.record.status {
-        WorkflowStatus::Active => Ok(workflow),
-        WorkflowStatus::Retired { .. } => Err(Refusal::Retired {
-            workflow: workflow.record.name.clone(),
+    let name = || workflow.record.name.clone();
+    match workflow.record.retirement(world) {
+        None => Ok(workflow),
+        Some(Reason::SourceDropped) => Err(Refusal::SourceDropped {
+            workflow: name(),
+            source_name: workflow.record.source.to_string(),
         }),
+        Some(_) => Err(Refusal::Retired { workflow: name() }),
     }
 }
 

@@ -90,7 +90,9 @@ impl Command for EndJob {
             (Loss::TimedOut, _) => JobEvent::OutOfTime(end(Reason::TimedOut)),
             (Loss::SessionExpired, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
             (Loss::Retired, JobState::Scheduled) if world.is_orphan(job) => {
-                JobEvent::Cancelled(end(Reason::Retired))
+                let workflow = world.workflow_record(job.workflow.id);
+                let retirement = workflow.and_then(|workflow| workflow.retirement(world));
+                JobEvent::Cancelled(end(retirement.unwrap_or(Reason::Retired)))
             }
             (
                 Loss::Retired,

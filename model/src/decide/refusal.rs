@@ -30,6 +30,14 @@ pub enum Refusal {
         /// The workflow's name.
         workflow: String,
     },
+    /// The workflow's source is not configured any more.
+    #[error("workflow `{workflow}` is retired: its source `{source_name}` is no longer configured")]
+    SourceDropped {
+        /// The workflow's name.
+        workflow: String,
+        /// The source's name.
+        source_name: String,
+    },
     /// A new revision became active between reading the inputs and deciding.
     #[error("workflow `{workflow}` changed while the dispatch was read")]
     RevisionChanged {

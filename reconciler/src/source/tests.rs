@@ -178,7 +178,8 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
         valid.reason,
         Reason::FilesInvalid {
             invalid: 1,
-            files: 2
+            files: 2,
+            without_good: 0
         }
     );
 

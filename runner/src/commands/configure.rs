@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use client::Client;
 use wire::RegisterRunner;
 
+use super::new_folders::NewFolders;
 use super::{Failure, home, runner_name, runtime};
 use crate::configuration::{Configuration, ConfigurationError, RegisteredAs, folder_of};
 use crate::limits;
-use crate::workdir::make_private_folder;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Configure {
@@ -58,8 +58,12 @@ impl Configure {
             return Err(Failure::ConfiguredAlready { name });
         }
         let workdir = self.workdir.unwrap_or_else(|| folder.join("work"));
+        // Made now, so that what is wrong with them shows before the token is used up; the inner one goes first when
+        // something fails.
+        let new_folder = make_folder(&folder)?;
+        let new_workdir = make_folder(&workdir)?;
         let asked = RegisteredAs {
-            workdir: prepare_workdir(&workdir)?,
+            workdir: absolute(&workdir)?,
             labels: self.labels,
             capacity: self.capacity,
             name,
@@ -79,6 +83,8 @@ impl Configure {
             .map_err(Failure::Register)?;
         let configuration = Configuration::new(&registered, self.url, asked);
         configuration.save(&folder)?;
+        new_workdir.keep();
+        new_folder.keep();
         tracing::info!(
             name = configuration.name,
             folder = %folder.display(),
@@ -98,14 +104,20 @@ fn is_configured(home: &Path, name: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Makes the directory, so that what is wrong with it shows now, and stores it independent of where the runner starts.
-fn prepare_workdir(path: &Path) -> Result<PathBuf, Failure> {
-    make_private_folder(path)
-        .and_then(|()| path.canonicalize())
-        .map_err(|source| Failure::Workdir {
-            path: path.to_owned(),
-            source,
-        })
+fn make_folder(path: &Path) -> Result<NewFolders, Failure> {
+    NewFolders::make(path).map_err(|source| unusable(path, source))
+}
+
+/// The folder independent of where the runner starts.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize().map_err(|source| unusable(path, source))
+}
+
+fn unusable(path: &Path, source: io::Error) -> Failure {
+    Failure::Workdir {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 fn registration_token(file: Option<&Path>) -> Result<String, Failure> {
@@ -116,8 +128,9 @@ fn registration_token(file: Option<&Path>) -> Result<String, Failure> {
             Err(source) => Err(Failure::RegistrationToken { origin, source }),
         };
     }
-    if let Ok(token) = std::env::var("SERVICE_REGISTRATION_TOKEN") {
-        return read_token(token.as_bytes(), "SERVICE_REGISTRATION_TOKEN".to_owned());
+    let given = std::env::var("SERVICE_REGISTRATION_TOKEN").unwrap_or_default();
+    if !given.is_empty() {
+        return read_token(given.as_bytes(), "SERVICE_REGISTRATION_TOKEN".to_owned());
     }
     let stdin = io::stdin();
     if stdin.is_terminal() {

@@ -1,11 +1,12 @@
 //! The program itself: registration, exit codes, errors with a next step, signals.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::fake_daemon::FakeDaemon;
+use crate::fake_daemon::{FakeDaemon, Fault};
 use crate::harness::job;
 
 fn program(home: &Path, arguments: &[&str]) -> Command {
@@ -50,6 +51,38 @@ async fn errors_have_exit_codes_and_a_next_step() {
 }
 
 #[tokio::test]
+async fn a_registration_that_fails_leaves_no_folder() {
+    let home = TempDir::new().unwrap();
+    let url = ["configure", "--url", "http://127.0.0.1:1", "--name", "one"];
+    for token in ["", "once"] {
+        let mut configure = program(home.path(), &url);
+        configure.env("SERVICE_REGISTRATION_TOKEN", token);
+        let failed = output(configure).await;
+        assert_eq!(failed.status.code(), Some(1), "{}", talk(&failed));
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn empty_settings_are_none_and_flags_are_read_as_people_write_them() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    for (replace, expected) in [("", false), ("1", true), ("no", false)] {
+        let mut configure = program(home.path(), &["configure", "--url", &daemon.url]);
+        configure
+            .env("SERVICE_NAME", format!("runner{replace}"))
+            .env("SERVICE_REGISTRATION_TOKEN", "once")
+            .env("SERVICE_CAPACITY", "")
+            .env("SERVICE_LOG", "")
+            .env("SERVICE_REPLACE", replace);
+        let configured = output(configure).await;
+        assert!(configured.status.success(), "{}", talk(&configured));
+        let registration = daemon.state().registrations.pop().unwrap();
+        assert_eq!((registration.replace, registration.capacity), (expected, 1));
+    }
+}
+
+#[tokio::test]
 async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
@@ -80,15 +113,21 @@ async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
     let mut run = program(home.path(), &["run"]);
     run.env("SERVICE_NAME", "one")
         .current_dir("/")
-        .stderr(Stdio::null());
-    let mut process = run.spawn().unwrap();
+        .stderr(Stdio::piped());
+    let process = run.spawn().unwrap();
     let job = job(&["pwd"]);
     daemon.offer(job.clone());
     daemon.completion(job.job_id).await;
     let id = rustix::process::Pid::from_child(&process);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    let ended = tokio::task::spawn_blocking(move || process.wait().unwrap());
-    assert_eq!(ended.await.unwrap().code(), Some(0));
+    let ended = tokio::task::spawn_blocking(move || process.wait_with_output().unwrap());
+    let ended = ended.await.unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(
+        talk(&ended).contains("outcome=\"succeeded\""),
+        "{}",
+        talk(&ended)
+    );
     assert_eq!(daemon.state().goodbyes, 1);
     assert!(daemon.state().tokens.contains("session"));
     let folder = home
@@ -99,4 +138,42 @@ async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
         daemon.state().logs[&job.job_id][0].text,
         folder.to_str().unwrap()
     );
+}
+
+#[tokio::test]
+async fn a_drain_says_what_it_waits_for_and_how_to_force_it() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let url = ["configure", "--name", "one", "--url", &daemon.url];
+    let mut configure = program(home.path(), &url);
+    configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+    assert!(output(configure).await.status.success());
+    let mut run = program(home.path(), &["run", "--name", "one"]);
+    let mut process = run.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+    let mut until = move |text: &str| {
+        let found = lines.find(|line| line.as_ref().unwrap().contains(text));
+        found.unwrap().unwrap()
+    };
+    let go = home.path().join("go");
+    let script = format!("until [ -e {} ]; do sleep 0.01; done", go.display());
+    daemon.offer(job(&[&script]));
+    let id = rustix::process::Pid::from_child(&process);
+    let told = tokio::task::spawn_blocking({
+        let daemon = daemon.clone();
+        move || {
+            until("job started");
+            daemon.fail_next("messages", Fault::Unavailable);
+            rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+            let draining = until("taking no new jobs");
+            let away = until("waiting for the daemon");
+            std::fs::write(go, "").unwrap();
+            until("job ended");
+            assert_eq!(process.wait().unwrap().code(), Some(0));
+            [draining, away]
+        }
+    });
+    for line in told.await.unwrap() {
+        assert!(line.contains("a second signal cancels them"), "{line}");
+    }
 }

@@ -248,8 +248,9 @@ impl Analysis<'_> {
         self.references.inputs.insert(name.to_owned());
         let declared = self.names.inputs.as_ref().map(|inputs| inputs.get(name));
         match declared {
-            Some(Some(InputKind::Bool)) => Shape::of(Kind::Bool),
-            Some(Some(InputKind::Text)) => Shape::foreign_text().tainted(true),
+            Some(Some(Some(InputKind::Bool))) => Shape::of(Kind::Bool),
+            Some(Some(Some(InputKind::Text))) => Shape::foreign_text().tainted(true),
+            Some(Some(None)) => Shape::of(Kind::Any),
             Some(None) => {
                 let known = self
                     .names

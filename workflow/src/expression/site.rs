@@ -86,6 +86,6 @@ impl Site {
 pub(crate) struct Names {
     /// Scans, with the names of their artifacts.
     pub(crate) scans: Option<BTreeMap<String, BTreeSet<String>>>,
-    /// Inputs.
-    pub(crate) inputs: Option<BTreeMap<String, InputKind>>,
+    /// Inputs; the kind of one that is declared wrongly is unknown.
+    pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
 }

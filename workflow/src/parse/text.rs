@@ -67,7 +67,22 @@ impl Reader<'_> {
         {
             return Some(value);
         }
-        self.wrong_type(entry, what, "`true` or `false`");
+        let meant = match &entry.value.content {
+            Content::Scalar(scalar) => meant_boolean(&scalar.text),
+            Content::List(_) | Content::Map(_) | Content::Invalid => None,
+        };
+        match meant {
+            None => self.wrong_type(entry, what, "`true` or `false`"),
+            Some(meant) => {
+                let node = &entry.value;
+                let message = format!("{what} must be `true` or `false`, found {}", node.label());
+                self.report
+                    .error(node.span, Code::WrongType, message)
+                    .hint(format!(
+                        "write `{meant}` without quotes; YAML 1.2 takes nothing else for it"
+                    ));
+            }
+        }
         None
     }
 
@@ -285,5 +300,14 @@ impl Reader<'_> {
             TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),
         };
         reported.hint("bind it to a name in `env` and write `\"$NAME\"` in the script");
+    }
+}
+
+/// The boolean that a person means by a word that was one in older YAML, or by a quoted one.
+fn meant_boolean(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "true" | "yes" | "y" | "on" => Some(true),
+        "false" | "no" | "n" | "off" => Some(false),
+        _ => None,
     }
 }

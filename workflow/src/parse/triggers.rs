@@ -22,19 +22,8 @@ const CATCH_UPS: [(&str, CatchUp); 3] = [
     ("none", CatchUp::None),
     ("all", CatchUp::All),
 ];
-const INPUT_KINDS: [(&str, InputKind); 2] =
+pub(super) const INPUT_KINDS: [(&str, InputKind); 2] =
     [("string", InputKind::Text), ("bool", InputKind::Bool)];
-
-/// The inputs a scan declares, for expressions.
-pub(super) fn input_kinds(triggers: &Triggers) -> BTreeMap<String, InputKind> {
-    let inputs = triggers
-        .dispatch
-        .iter()
-        .flat_map(|dispatch| &dispatch.inputs);
-    inputs
-        .map(|input| (input.key.clone(), input.kind))
-        .collect()
-}
 
 impl Reader<'_> {
     /// The triggers of a scan, given its entry.
@@ -58,6 +47,16 @@ impl Reader<'_> {
             self.report
                 .error(on.key_span, Code::NoTrigger, "`on` has no value")
                 .hint(no_trigger);
+            return None;
+        }
+        if let Content::Scalar(_) | Content::List(_) = &on.value.content {
+            let message = format!("`on` must be an object, found {}", on.value.label());
+            self.report
+                .error(on.value.span, Code::WrongType, message)
+                .hint(
+                    "write `cron`, `expr` or `dispatch` below it, as in `on: {dispatch: {}}`; a push changes what runs \
+                     and starts nothing",
+                );
             return None;
         }
         let object = Object::of(&on.value, "`on`", &mut self.report)?;

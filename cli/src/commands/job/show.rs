@@ -46,6 +46,7 @@ fn text(job: &Job) -> String {
                 job.reason.message, job.reason.code, job.reason.actor
             ),
         )
+        .add_some("waiting", job.waiting.as_ref().map(|why| &why.message))
         .add("trigger", job.trigger.as_str())
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
         .add("created", time(&job.created_at))

@@ -23,7 +23,8 @@ impl Wait {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let id = self.job.id()?;
         let client = session.client()?;
-        let job = wait::within(self.timeout, id, wait::end_of(&client, id)).await?;
+        let end = wait::end_of(session, &client, id);
+        let job = wait::within(self.timeout, id, end).await?;
         session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
         Ok(Exit::of_job(job.state))
     }

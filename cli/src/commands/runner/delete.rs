@@ -1,7 +1,6 @@
 //! `everscan runner delete`.
 
 use clap::Args;
-use uuid::Uuid;
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -9,13 +8,13 @@ use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// Id of the runner
-    runner: Uuid,
+    /// Name or id of the runner
+    runner: String,
 }
 
 impl Delete {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        session.client()?.delete_runner(self.runner).await?;
+        session.client()?.delete_runner(&self.runner).await?;
         session
             .terminal
             .say(&format!("runner {} is forgotten", self.runner));

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 use wire::{DispatchRequest, Job};
 
+use super::stay::Stay;
 use crate::connection::read_text;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::format::Format;
 use crate::session::Session;
-use crate::{duration, follow, limits, wait};
+use crate::{follow, limits, wait};
 
 #[derive(Debug, Args)]
 pub(crate) struct Dispatch {
@@ -22,21 +22,14 @@ pub(crate) struct Dispatch {
     workflow: String,
     /// Name of the scan
     scan: String,
-    /// Value of an input; may be repeated
+    /// Value of an input; may be repeated, but the environment has room for one
     #[arg(long, short, env = "SERVICE_INPUT", value_name = "KEY=VALUE", value_parser = pair)]
     input: Vec<(String, String)>,
-    /// File that holds the value of an input; may be repeated
+    /// File that holds the value of an input; may be repeated, as --input
     #[arg(long, env = "SERVICE_INPUT_FILE", value_name = "KEY=PATH", value_parser = pair)]
     input_file: Vec<(String, String)>,
-    /// Wait until the job is over, and end as the job ended
-    #[arg(long, env = "SERVICE_WAIT")]
-    wait: bool,
-    /// Print the log until the job is over, and end as the job ended
-    #[arg(long, env = "SERVICE_FOLLOW")]
-    follow: bool,
-    /// Wait no longer than this, as in 90s, 30m or 1h
-    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = duration::parse)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    stay: Stay,
 }
 
 impl Dispatch {
@@ -49,27 +42,41 @@ impl Dispatch {
         let job = client
             .dispatch(&self.workflow, &self.scan, &request, &key)
             .await?;
-        if self.follow {
-            session.terminal.say(&job.id.to_string());
-            let end = follow::follow(session, &client, job.id, 0);
-            let job = wait::within(self.timeout, job.id, end).await?;
-            return Ok(told(session, &job));
+        match self.stay {
+            Stay::No => {
+                session.show(&job, id_line)?;
+                Ok(Exit::Succeeded)
+            }
+            Stay::Following { timeout } => {
+                session.terminal.say(&job.id.to_string());
+                let end = follow::follow(session, &client, job.id, 0);
+                let job = wait::within(timeout, job.id, end).await?;
+                Ok(told(session, &job))
+            }
+            Stay::Waiting { timeout } => {
+                tell_id(session, &job)?;
+                let end = wait::end_of(session, &client, job.id);
+                let job = wait::within(timeout, job.id, end).await?;
+                if session.format != Format::Table {
+                    session.show(&job, id_line)?;
+                }
+                Ok(told(session, &job))
+            }
         }
-        tell_id(session, &job)?;
-        if self.wait {
-            let end = wait::end_of(&client, job.id);
-            let job = wait::within(self.timeout, job.id, end).await?;
-            return Ok(told(session, &job));
-        }
-        Ok(Exit::Succeeded)
     }
 }
 
-/// Writes the id alone, so that a script can take it; programs that want more ask for another form.
+/// The id alone, so that a script can take it; programs that want more ask for another form.
+fn id_line(job: &Job) -> String {
+    format!("{}\n", job.id)
+}
+
+/// Tells the id of a job that is waited for. The data of the programs' forms is the finished job, so that the id is talk
+/// there.
 fn tell_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
     match session.format {
-        Format::Table => session.terminal.line(&job.id.to_string())?,
-        Format::Json | Format::Yaml => session.show(job, |job| job.id.to_string())?,
+        Format::Table => session.terminal.data(&id_line(job))?,
+        Format::Json | Format::Yaml => session.terminal.say(&job.id.to_string()),
     }
     session.terminal.flush()
 }

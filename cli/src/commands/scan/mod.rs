@@ -1,6 +1,7 @@
 //! `everscan scan`.
 
 mod dispatch;
+mod stay;
 mod why;
 
 use clap::Subcommand;
@@ -13,7 +14,8 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// Start a job of a scan
     ///
-    /// Prints the id of the new job. With --follow the log is printed instead, and the id goes to standard error.
+    /// Prints the id of the new job. With --follow the log is printed instead, and the id goes to standard error; so it
+    /// does with --wait and --output json or yaml, which print the job as it ended.
     #[command(after_help = exit::CODES)]
     Dispatch(dispatch::Dispatch),
     /// Tell why a scan ran or did not

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::table::{Fields, Table, short_commit, time, time_or_dash};
+use crate::untrusted::clean;
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
@@ -82,10 +83,19 @@ fn conditions(conditions: &[Condition]) -> String {
     table.text()
 }
 
-/// An invalid file with what is wrong in it; its last good version runs on.
+/// An invalid file with what is wrong in it, and what runs instead.
 pub(crate) fn stale(file: &StaleFile) -> String {
+    let instead = match &file.last_good {
+        Some(revision) => format!(
+            "the last good version goes on: revision {} ({})",
+            revision.number,
+            short_commit(&revision.commit)
+        ),
+        None => "it has no good version yet".to_owned(),
+    };
     let mut text = format!(
-        "invalid since {} ({}); the last good version goes on:\n",
+        "{} is invalid since {} ({}); {instead}\n",
+        clean(&file.file),
         time(&file.since),
         short_commit(&file.commit)
     );

@@ -30,7 +30,7 @@ fn text(workflow: &Workflow) -> String {
         .add("id", workflow.id.to_string())
         .add_some("title", workflow.title.as_ref())
         .add_some("description", workflow.description.as_ref())
-        .add("state", &workflow.state)
+        .add("state", state(workflow))
         .add(
             "revision",
             format!(
@@ -48,6 +48,13 @@ fn text(workflow: &Workflow) -> String {
         text.push_str(&source::stale(file));
     }
     text
+}
+
+fn state(workflow: &Workflow) -> String {
+    match &workflow.retired {
+        Some(why) => format!("{}: {}", workflow.state, why.message),
+        None => workflow.state.clone(),
+    }
 }
 
 fn scans(scans: &[Scan]) -> String {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::decide::{Cancel, Dispatch, Refusal, Retire, check_dispatch};
+use crate::decide::{Cancel, Dispatch, DropSource, Refusal, Retire, check_dispatch};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
-use crate::testing::{House, NIGHTLY, key};
+use crate::testing::{House, NIGHTLY, key, source};
 use crate::{
     Actor, Change, IdempotencyKey, Inputs, Job, JobId, JobState, TokenId, Trigger, WorkflowId,
 };
@@ -85,6 +85,15 @@ fn what_does_not_exist_or_is_gone_is_refused() {
     };
     assert_eq!(check(&house, workflow, "probe"), Err(retired.clone()));
     assert_eq!(house.run(late), Err(retired));
+
+    house.run(DropSource { name: source() }).unwrap();
+    assert_eq!(
+        check(&house, workflow, "probe"),
+        Err(Refusal::SourceDropped {
+            workflow: "nightly".to_owned(),
+            source_name: "recon".to_owned(),
+        })
+    );
 }
 
 #[test]

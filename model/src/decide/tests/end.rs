@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::decide::{Cancel, EndJob, Loss, Refusal, Retire};
-use crate::testing::{House, NIGHTLY, ended, key};
+use crate::decide::{Cancel, DropSource, EndJob, Loss, Refusal, Retire};
+use crate::testing::{House, NIGHTLY, ended, key, source};
 use crate::{Actor, JobId, Reason, TokenId};
 
 const LOSSES: [Loss; 4] = [
@@ -78,6 +78,19 @@ fn retiring_ends_what_waits_and_spares_what_runs_or_is_wanted_again() {
     assert_eq!(
         outcome(&mut house, waiting, Loss::Retired),
         "cancelled: retired"
+    );
+}
+
+#[test]
+fn what_waits_for_a_scan_of_a_dropped_source_says_so() {
+    let mut house = House::new();
+    let waiting = scheduled(&mut house);
+    let workflow = house.world.job(waiting).unwrap().workflow.id;
+    house.run(DropSource { name: source() }).unwrap();
+    house.run(Retire { workflow }).unwrap();
+    assert_eq!(
+        outcome(&mut house, waiting, Loss::Retired),
+        "cancelled: source_dropped"
     );
 }
 

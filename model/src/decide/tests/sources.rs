@@ -5,7 +5,7 @@ use workflow::{Code, Diagnostic};
 
 use crate::decide::{ConfigureSource, DropSource, RecordLook, RecordTip, Refusal};
 use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
-use crate::testing::{House, source};
+use crate::testing::{House, NIGHTLY, source};
 use crate::{
     Change, ConditionKind, FileOutcome, FileVerdict, Reason, Source, StaleFile, Status, WorkflowId,
 };
@@ -191,8 +191,34 @@ fn records_stay_small_however_much_is_wrong() {
     let invalid = Reason::FilesInvalid {
         invalid: 4_000,
         files: 4_000,
+        without_good: 4_000,
     };
     assert!(source.conditions.iter().any(|it| it.reason == invalid));
+}
+
+#[test]
+fn files_that_were_never_good_are_told_from_those_that_go_on() {
+    let mut house = House::new();
+    for (number, good) in [(2, None), (1, Some("a.yaml")), (0, Some("b.yaml"))] {
+        if let Some(name) = good {
+            house.push(name, NIGHTLY);
+        }
+        let command = RecordTip {
+            stale_files: vec![stale(&house, "a.yaml", 1), stale(&house, "b.yaml", 1)],
+            ..tip("a")
+        };
+        house.run(command).unwrap();
+        let reason = Reason::FilesInvalid {
+            invalid: 2,
+            files: 2,
+            without_good: number,
+        };
+        let conditions = &record(&house).conditions;
+        assert!(
+            conditions.iter().any(|it| it.reason == reason),
+            "{conditions:?}"
+        );
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `everscan job artifact download`: the file appears whole and checked, or not at all.
+//! `everscan job artifact download`: the file appears whole and checked, or not at all; standard output is told at the
+//! end.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -9,21 +10,22 @@ use clap::Args;
 use client::Download as Transfer;
 use tempfile::NamedTempFile;
 
-use crate::commands::job::selected::JobFlag;
+use crate::commands::job::selected::SelectedJob;
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::progress::{Progress, bytes};
 use crate::session::Session;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct Download {
     #[command(flatten)]
-    job: JobFlag,
+    job: SelectedJob,
     /// Name or id of the artifact
     #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
     artifact: String,
-    /// File to write; the artifact's name in this folder when left out
+    /// File to write, - for standard output; NAME.zip in this folder when left out
     #[arg(long, short, env = "SERVICE_OUTPUT_FILE", value_name = "PATH")]
     output_file: Option<PathBuf>,
 }
@@ -35,12 +37,34 @@ impl Download {
             Some(path) => path,
             None => default_path(&self.artifact)?,
         };
+        let is_to_stdout = path == Path::new("-");
+        if is_to_stdout && session.terminal.is_data_watched() {
+            return Err(Error::Usage {
+                what: "a zip file is nothing for a terminal".to_owned(),
+                hint: "name a file, or let a program read it: -o - | bsdtar -x",
+            });
+        }
         let mut transfer = session
             .client()?
             .download_artifact(id, &self.artifact)
             .await?;
-        let file = new_file_beside(&path)?;
-        let size = receive(session, &mut transfer, &self.artifact, &path, file).await?;
+        if is_to_stdout {
+            receive(session, &mut transfer, &self.artifact, |terminal, piece| {
+                terminal.bytes(piece)
+            })
+            .await?;
+            return Ok(Exit::Succeeded);
+        }
+        let mut file = new_file_beside(&path)?;
+        let failed = |source| Error::Write {
+            path: path.clone(),
+            source,
+        };
+        let size = receive(session, &mut transfer, &self.artifact, |_, piece| {
+            file.write_all(piece).map_err(failed)
+        })
+        .await?;
+        file.persist(&path).map_err(|error| failed(error.error))?;
         session
             .terminal
             .say(&format!("{} ({})", path.display(), bytes(size)));
@@ -56,7 +80,11 @@ fn default_path(artifact: &str) -> Result<PathBuf, Error> {
             hint: "`everscan job artifact list` knows the names",
         });
     }
-    Ok(PathBuf::from(artifact))
+    Ok(PathBuf::from(if artifact.ends_with(".zip") {
+        artifact.to_owned()
+    } else {
+        format!("{artifact}.zip")
+    }))
 }
 
 /// An unnamed place in the same folder, from which the finished file can be moved in one step.
@@ -75,36 +103,29 @@ fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
         })
 }
 
+/// Gives every piece to `write` and checks the whole.
 async fn receive(
     session: &mut Session<'_>,
     transfer: &mut Transfer,
     artifact: &str,
-    path: &Path,
-    mut file: NamedTempFile,
+    mut write: impl FnMut(&mut Terminal, &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let failed = |source| Error::Write {
-        path: path.to_owned(),
-        source,
-    };
     let mut progress = Progress::new(transfer.size());
     let mut digest = Digest::default();
     let mut size = 0_u64;
     while let Some(piece) = transfer.piece().await? {
-        file.write_all(&piece).map_err(failed)?;
+        write(session.terminal, &piece)?;
         digest.update(&piece);
         size = size.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
         progress.add(piece.len(), session.terminal);
     }
     let found = digest.finish();
-    if let Some(expected) = transfer.sha256()
-        && expected != found
-    {
-        return Err(Error::Damaged {
+    match transfer.sha256() {
+        Some(expected) if expected != found => Err(Error::Damaged {
             artifact: artifact.to_owned(),
             expected,
             found,
-        });
+        }),
+        Some(_) | None => Ok(size),
     }
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(size)
 }

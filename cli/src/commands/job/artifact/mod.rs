@@ -13,7 +13,8 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// Fetch an artifact as a zip file
     ///
-    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced.
+    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
+    /// standard output is judged at its end, by the exit code.
     Download(download::Download),
     /// List the artifacts of a job
     List(list::List),

@@ -1,0 +1,69 @@
+//! Whether a dispatch stays with its job, and how long.
+
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::arguments::is_flagged;
+use crate::duration;
+
+/// What a dispatch does once the job is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// It ends.
+    No,
+    /// It waits for the job's end.
+    Waiting { timeout: Option<Duration> },
+    /// It prints the log until the job's end.
+    Following { timeout: Option<Duration> },
+}
+
+#[derive(Debug, Args)]
+struct Flags {
+    /// Wait until the job is over, and end as the job ended
+    #[arg(long, env = "SERVICE_WAIT")]
+    wait: bool,
+    /// Print the log until the job is over, and end as the job ended
+    #[arg(long, env = "SERVICE_FOLLOW")]
+    follow: bool,
+    /// With --wait or --follow: wait no longer than this, as in 90s, 30m or 1h
+    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+}
+
+impl FromArgMatches for Stay {
+    /// A bound that was typed must bound something; one from the environment may be meant for other commands.
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let Flags {
+            wait,
+            follow,
+            timeout,
+        } = Flags::from_arg_matches(matches)?;
+        match (wait, follow) {
+            (_, true) => Ok(Self::Following { timeout }),
+            (true, false) => Ok(Self::Waiting { timeout }),
+            (false, false) if timeout.is_some() && is_flagged(matches, "timeout") => {
+                let text =
+                    "--timeout bounds a wait, and nothing is waited for; add --wait or --follow\n";
+                Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, text))
+            }
+            (false, false) => Ok(Self::No),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Stay {
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}

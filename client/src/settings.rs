@@ -1,0 +1,30 @@
+//! Settings from the environment, read alike by every program that talks to a daemon.
+
+use clap::builder::{BoolishValueParser, Resettable};
+use clap::{Arg, ArgAction, Command, CommandFactory};
+
+/// The command line of a program, which takes its environment as people mean it: an empty variable is none, and `1`,
+/// `yes` and `on` set a flag as `true` does. Help texts never show what the environment holds.
+pub fn command_line<P: CommandFactory>() -> Command {
+    forgiving(P::command())
+}
+
+fn forgiving(command: Command) -> Command {
+    command.mut_args(argument).mut_subcommands(forgiving)
+}
+
+fn argument(argument: Arg) -> Arg {
+    let is_empty = argument
+        .get_env()
+        .and_then(std::env::var_os)
+        .is_some_and(|value| value.is_empty());
+    let argument = match argument.get_action() {
+        ArgAction::SetTrue => argument.value_parser(BoolishValueParser::new()),
+        _ => argument,
+    };
+    if is_empty {
+        argument.env(Resettable::Reset)
+    } else {
+        argument.hide_env_values(true)
+    }
+}

@@ -1,0 +1,94 @@
+//! What the daemon says on standard error, and how much of it.
+
+use std::io::IsTerminal;
+
+use thiserror::Error;
+use tracing_subscriber::EnvFilter;
+
+const VARIABLE: &str = "SERVICE_LOG";
+
+/// What is said when nothing is asked for.
+const DEFAULT: &str = "info";
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// A `SERVICE_LOG` that means nothing.
+#[derive(Debug, Error)]
+#[error(
+    "SERVICE_LOG is `{text}`, and `{part}` in it is neither a level nor TARGET=LEVEL\n\
+     hint: levels are {}; `info,api=debug` says more of one part",
+    LEVELS.join(", ")
+)]
+pub(crate) struct LogFilterError {
+    text: String,
+    part: String,
+}
+
+/// Sets up logging as `SERVICE_LOG` asks.
+pub(crate) fn to_stderr() -> Result<(), LogFilterError> {
+    let given = std::env::var_os(VARIABLE).unwrap_or_default();
+    let filter = filter(&given.to_string_lossy())?;
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
+    if logging.is_err() {
+        tracing::debug!("logging was set up before");
+    }
+    Ok(())
+}
+
+/// The filter that a text asks for; an empty one asks for nothing. A word alone must be a level: for `tracing` it could
+/// be a target as well, which would make every mistyped level one that silences everything else.
+fn filter(text: &str) -> Result<EnvFilter, LogFilterError> {
+    if text.trim().is_empty() {
+        return Ok(EnvFilter::new(DEFAULT));
+    }
+    let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
+    let is_good = |part: &str| {
+        let part = part.trim();
+        (part.contains('=') || is_level(part)) && EnvFilter::try_new(part).is_ok()
+    };
+    match text.split(',').find(|part| !is_good(part)) {
+        None => Ok(EnvFilter::new(text)),
+        Some(part) => Err(LogFilterError {
+            text: text.to_owned(),
+            part: part.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_and_exceptions_from_it_are_a_filter() {
+        for text in [
+            "",
+            " ",
+            "debug",
+            "INFO",
+            "info,api=debug",
+            "warn, reconciler::source=trace",
+        ] {
+            assert!(filter(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_named() {
+        for (text, part) in [
+            ("inof", "`inof`"),
+            ("info,api=loud", "`api=loud`"),
+            ("info,", "``"),
+        ] {
+            let error = filter(text).unwrap_err().to_string();
+            assert!(
+                error.contains(part) && error.contains("SERVICE_LOG"),
+                "{error}"
+            );
+        }
+    }
+}

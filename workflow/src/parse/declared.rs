@@ -1,0 +1,100 @@
+//! What a file declares by name, for the expressions in it. Read before anything is checked, so that something declared
+//! with a mistake is not reported as missing as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::triggers::INPUT_KINDS;
+use crate::dispatch::InputKind;
+use crate::yaml::{Content, Entry, Node};
+
+/// Inputs with their kinds; a kind that cannot be read is absent.
+pub(super) type Inputs = BTreeMap<String, Option<InputKind>>;
+
+/// Scans with the names of their artifacts.
+pub(super) fn scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
+    let artifacts = |scan: &Node| {
+        let items = match member(scan, "artifacts").map(|node| &node.content) {
+            Some(Content::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let names = items.iter().filter_map(|item| member(item, "name"));
+        names
+            .filter_map(|name| text(name))
+            .map(str::to_owned)
+            .collect()
+    };
+    entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), artifacts(&entry.value)))
+        .collect()
+}
+
+/// The inputs of a scan; `None` where a mistake hides what they would be.
+pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
+    let on = member(scan, "on")?;
+    let Content::Map(_) = &on.content else {
+        return None;
+    };
+    let Some(dispatch) = member(on, "dispatch") else {
+        return Some(Inputs::new());
+    };
+    let Content::Map(_) = &dispatch.content else {
+        return None;
+    };
+    match member(dispatch, "inputs").map(|inputs| &inputs.content) {
+        None => Some(Inputs::new()),
+        Some(Content::Map(entries)) => Some(
+            entries
+                .iter()
+                .map(|entry| (entry.key.to_string(), kind(&entry.value)))
+                .collect(),
+        ),
+        Some(Content::Scalar(_) | Content::List(_) | Content::Invalid) => None,
+    }
+}
+
+/// The inputs that every scan declares alike: what the workflow's own `env` may read.
+pub(super) fn common(inputs: &[Option<Inputs>]) -> Option<Inputs> {
+    let known: Vec<&Inputs> = inputs.iter().map(Option::as_ref).collect::<Option<_>>()?;
+    let Some((first, rest)) = known.split_first() else {
+        return Some(Inputs::new());
+    };
+    let everywhere = |(key, kind): &(&String, &Option<InputKind>)| {
+        rest.iter().all(|other| other.get(*key) == Some(kind))
+    };
+    let common = first.iter().filter(everywhere);
+    Some(common.map(|(key, kind)| (key.clone(), *kind)).collect())
+}
+
+fn kind(input: &Node) -> Option<InputKind> {
+    let Content::Map(_) = &input.content else {
+        return None;
+    };
+    match member(input, "type") {
+        None => Some(InputKind::Text),
+        Some(given) => {
+            let given = text(given)?;
+            let mut kinds = INPUT_KINDS.iter();
+            kinds
+                .find(|(name, _)| *name == given)
+                .map(|(_, kind)| *kind)
+        }
+    }
+}
+
+fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    match &node.content {
+        Content::Map(entries) => entries
+            .iter()
+            .find(|entry| &*entry.key == key)
+            .map(|entry| entry.value.as_ref()),
+        Content::Scalar(_) | Content::List(_) | Content::Invalid => None,
+    }
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.content {
+        Content::Scalar(scalar) => Some(&scalar.text),
+        Content::List(_) | Content::Map(_) | Content::Invalid => None,
+    }
+}

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
@@ -178,7 +179,12 @@ impl Call<'_> {
         attempt.await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    async fn open_once(&self, streamed: Option<RequestBody>) -> Result<Answer, Error> {
+    /// Boxed, so that the pool beneath is compiled here and not again in every package that awaits an answer.
+    fn open_once(&self, streamed: Option<RequestBody>) -> BoxFuture<'_, Result<Answer, Error>> {
+        Box::pin(self.open_directly(streamed))
+    }
+
+    async fn open_directly(&self, streamed: Option<RequestBody>) -> Result<Answer, Error> {
         let url = Uri::try_from(&self.url).map_err(|source| self.unsendable(source))?;
         let mut request = Request::new(match streamed {
             Some(body) => body,

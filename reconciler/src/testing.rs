@@ -15,7 +15,7 @@ use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, RunnerId, SealingKey, Secret,
     SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
 };
-use state::{Closing, Options, State};
+use state::{Closing, OpenError, Options, State};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -196,15 +196,25 @@ pub(crate) fn freeze() -> Frozen {
     Frozen(held)
 }
 
-/// The state in a folder, with nothing that moves it.
+/// The state in a folder, with nothing that moves it. A program that another test starts at this moment holds a copy of
+/// the lock of a state that was closed, until it has become that program.
 pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (State, Closing) {
-    State::open(Options {
-        root: folder.path().join("state"),
-        clock,
-        entropy: Box::new(Seeded(1)),
-    })
-    .await
-    .unwrap()
+    let began = std::time::Instant::now();
+    loop {
+        let opened = State::open(Options {
+            root: folder.path().join("state"),
+            clock: clock.clone(),
+            entropy: Box::new(Seeded(1)),
+        });
+        match opened.await {
+            Err(OpenError::Store(store::OpenError::Locked { .. }))
+                if began.elapsed() < PATIENCE =>
+            {
+                thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 /// Waits until a state nobody holds any more is closed.

@@ -32,10 +32,13 @@ pub(crate) async fn follow(
     from: u64,
 ) -> Result<Job, Error> {
     let mut from = from;
+    let mut has_heard = false;
     let mut why = WhyWaiting::of(client, job);
     loop {
         let begun = Instant::now();
-        let mut log = client.logs(job, from, true);
+        let log = client.logs(job, from, true);
+        // The daemon may answer a last time and be gone when the log is asked for again.
+        let mut log = if has_heard { log.patiently() } else { log };
         while let Some(record) = why
             .beside(log.next_record(), |text| session.terminal.say(text))
             .await?
@@ -44,12 +47,13 @@ pub(crate) async fn follow(
             session.terminal.flush()?;
         }
         from = log.position();
+        has_heard = true;
         // A stream may have ended because the daemon stops; its restart is waited for as `job wait` does.
         let current = client.job_patiently(job).await?;
         if current.state.is_terminal() {
             // The job may have gone on and ended since the stream broke off.
             if from < current.log.records {
-                let mut rest = client.logs(job, from, false);
+                let mut rest = client.logs(job, from, false).patiently();
                 while let Some(record) = rest.next_record().await? {
                     write(session, &record)?;
                 }

@@ -75,6 +75,13 @@ impl LogStream {
         Ok(None)
     }
 
+    /// The same log for somebody who has heard of the daemon already: it is waited for as long as a restart takes.
+    #[must_use]
+    pub fn patiently(mut self) -> Self {
+        self.repetition.be(Patience::Wait);
+        self
+    }
+
     /// The number of the record that comes next.
     pub fn position(&self) -> u64 {
         self.next

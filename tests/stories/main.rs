@@ -20,3 +20,4 @@ mod second_process;
 mod secrets;
 #[path = "../support.rs"]
 mod support;
+mod up;

@@ -279,7 +279,17 @@ impl World {
         self.run_runner();
     }
 
+    /// Starts a runner whose steps find these variables beside what every step finds.
+    pub(crate) fn start_runner_with(&mut self, capacity: u32, variables: &[(&str, &str)]) {
+        self.register_runner("story", capacity);
+        self.run_runner_with(variables);
+    }
+
     pub(crate) fn run_runner(&mut self) {
+        self.run_runner_with(&[]);
+    }
+
+    fn run_runner_with(&mut self, variables: &[(&str, &str)]) {
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -289,6 +299,7 @@ impl World {
         command
             .args(["run", "--name", "story"])
             .env_remove("SERVICE_TOKEN")
+            .envs(variables.iter().copied())
             .stdout(Stdio::null())
             .stderr(log);
         self.runner = Some(command.spawn().unwrap());
@@ -318,6 +329,48 @@ impl World {
             arguments.extend(["--input", input]);
         }
         self.everscan(&arguments).trim().to_owned()
+    }
+
+    /// A token for steps that look at other jobs.
+    pub(crate) fn step_token(&self) -> String {
+        let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
+        self.everscan(&create).trim().to_owned()
+    }
+
+    /// The newest jobs of a scan, newest first.
+    pub(crate) fn jobs_of(&self, workflow: &str, scan: &str) -> Vec<String> {
+        let list = ["job", "list", "--workflow", workflow, "--scan", scan];
+        let jobs = self.json(&list);
+        let ids = jobs["items"].as_array().unwrap().iter();
+        ids.map(|job| job["id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Dispatches a scan and answers its job, which has succeeded.
+    pub(crate) fn succeed(&self, workflow: &str, scan: &str, inputs: &[&str]) -> String {
+        let job = self.dispatch(workflow, scan, inputs);
+        self.expect_success(&job);
+        job
+    }
+
+    /// The newest job of a scan that another one's success has started, once it has succeeded.
+    pub(crate) fn followed_by(&self, workflow: &str, scan: &str) -> String {
+        let job = self.jobs_of(workflow, scan).first().unwrap().clone();
+        let shown = self.expect_success(&job);
+        assert_eq!(shown["trigger"], "expr", "{shown}");
+        job
+    }
+
+    fn expect_success(&self, job: &str) -> serde_json::Value {
+        let shown = self.finished(job);
+        let log = self.log(job);
+        assert_eq!(
+            shown["state"],
+            "succeeded",
+            "{shown}\n{log}\n{}",
+            self.runner_log()
+        );
+        shown
     }
 
     /// Waits for a job's end and answers the job.

@@ -46,6 +46,11 @@ pub(crate) enum Error {
         expected: String,
         found: String,
     },
+    #[error("{artifact} cannot be unpacked")]
+    NotUnpacked {
+        artifact: String,
+        source: zip::result::ZipError,
+    },
     #[error("job {job} is not over after {}", duration::show(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
 }
@@ -92,7 +97,8 @@ impl Error {
             | Self::FileTooLong { .. }
             | Self::NotText { .. }
             | Self::Render { .. }
-            | Self::Damaged { .. } => Exit::Failed,
+            | Self::Damaged { .. }
+            | Self::NotUnpacked { .. } => Exit::Failed,
         }
     }
 
@@ -109,6 +115,9 @@ impl Error {
                 Some("upload larger data elsewhere and give its address".to_owned())
             }
             Self::Damaged { .. } => Some("no file was made of it; download it again".to_owned()),
+            Self::NotUnpacked { .. } => {
+                Some("take the zip as it is, with --output-file".to_owned())
+            }
             Self::WaitTimedOut { job, .. } => {
                 Some(format!("it goes on; `everscan job wait {job}` waits again"))
             }

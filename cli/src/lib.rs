@@ -44,6 +44,8 @@ use exit::Exit;
 use session::Session;
 use terminal::Terminal;
 
+pub use untrusted::clean;
+
 /// Runs the command that `args` spell, the first of which is the program's own name, on this process's standard output
 /// and environment.
 pub fn main(args: Vec<OsString>) -> ExitCode {

@@ -1,7 +1,7 @@
 //! Text from repositories, runners and scripts, made safe for a terminal, which would otherwise obey what is in it.
 
 /// The text without control characters.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 

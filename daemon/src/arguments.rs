@@ -24,7 +24,9 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Make a key that seals secrets, in a file of its own.
     SecretKey(SecretKeyOptions),
-    /// Show it all in a temporary folder: push, dispatch, run, download.
+    /// Run everything for this machine in one folder: daemon, runner, state. Ctrl-C stops it.
+    Up(UpOptions),
+    /// Show the whole loop in a temporary folder: push, dispatch, expressions, broken files, artifacts.
     Demo(DemoOptions),
 }
 
@@ -57,6 +59,16 @@ pub(crate) struct RunOptions {
 pub(crate) struct SecretKeyOptions {
     /// The file to make; one that exists is left as it is.
     pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpOptions {
+    /// A Git repository whose commits are followed; in any other folder a saved workflow file counts.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Where to listen; the address of the last time, or a free port of this machine, unless given.
+    #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use crate::secret_key::{self, KeyFileError};
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
 /// Time between two looks at a source when nothing is said.
-const INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Checked settings.
 #[derive(Debug)]

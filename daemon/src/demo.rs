@@ -1,9 +1,10 @@
-//! The demonstration: the whole path in a temporary folder, with the programs and commands that users run.
+//! The demonstration: the whole loop in a temporary folder, with the programs and commands that users run.
 //!
 //! Nothing is simulated. A Git repository is made and pushed to, the daemon, the runner and the command line are
 //! separate processes of this same file, and any step that does not happen ends the demonstration with its reason.
 
 mod processes;
+mod stage;
 mod story;
 mod terminal;
 
@@ -13,7 +14,7 @@ use std::process::ExitStatus;
 use thiserror::Error;
 
 use crate::arguments::DemoOptions;
-use crate::demo::story::Story;
+use crate::demo::stage::Stage;
 
 /// Why the demonstration did not come to its end.
 #[derive(Debug, Error)]
@@ -23,8 +24,6 @@ pub(crate) enum DemoError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("cannot find this program's own file")]
-    OwnFile(#[source] std::io::Error),
     #[error("cannot start `{program}`{}", if program == "git" { "; is Git installed?" } else { "" })]
     Spawn {
         program: String,
@@ -49,5 +48,5 @@ pub(crate) enum DemoError {
 
 /// Shows it all; with `--keep` leaves it running until Ctrl-C.
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), DemoError> {
-    Story::begin()?.tell(options.keep)
+    story::tell(&mut Stage::set()?, options.keep)
 }

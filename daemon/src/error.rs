@@ -9,6 +9,7 @@ use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
 use crate::logging::LogFilterError;
+use crate::up::UpError;
 
 /// Why the daemon ended other than as asked.
 #[derive(Debug, Error)]
@@ -37,6 +38,8 @@ pub(crate) enum Error {
     Fatal(#[from] state::Fatal),
     #[error("the demonstration failed")]
     Demo(#[from] DemoError),
+    #[error(transparent)]
+    Up(#[from] UpError),
 }
 
 impl Error {
@@ -58,7 +61,8 @@ impl Error {
             Self::Open(state::OpenError::Thread(_))
             | Self::Start(_)
             | Self::Runtime(_)
-            | Self::Demo(_) => exit::FAILED,
+            | Self::Demo(_)
+            | Self::Up(_) => exit::FAILED,
             Self::Listen { .. } => exit::ADDRESS,
             Self::Fatal(_) => exit::COMMIT_FAILED,
         }

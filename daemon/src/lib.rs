@@ -1,4 +1,4 @@
-//! `everscand`: configuration, composition and shutdown of the daemon, and the demonstration.
+//! `everscand`: configuration, composition and shutdown of the daemon, `up` and the demonstration.
 //!
 //! Called under the name `everscan` or `everscan-runner` it is that program, so that one file is a whole installation.
 //! Rules of the domain are none of its business.
@@ -18,9 +18,11 @@ mod error;
 mod exit;
 mod limits;
 mod logging;
+mod programs;
 mod run;
 mod secret_key;
 mod system;
+mod up;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -70,6 +72,7 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
             .and_then(run::run),
         Command::SecretKey(options) => secret_key::make(&options.path)
             .map_err(|error| Error::from(configuration::ConfigurationError::from(error))),
+        Command::Up(options) => up::up(&options),
         Command::Demo(options) => demo::demo(&options).map_err(Error::from),
     };
     match ended {

@@ -1,6 +1,8 @@
 //! What the daemon says on standard error, and how much of it.
 
+use std::fs::File;
 use std::io::IsTerminal;
+use std::sync::Mutex;
 
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
@@ -32,6 +34,21 @@ pub(crate) fn to_stderr() -> Result<(), LogFilterError> {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
+        .try_init();
+    if logging.is_err() {
+        tracing::debug!("logging was set up before");
+    }
+    Ok(())
+}
+
+/// The same, with a file for what is said.
+pub(crate) fn to_file(file: File) -> Result<(), LogFilterError> {
+    let given = std::env::var_os(VARIABLE).unwrap_or_default();
+    let filter = filter(&given.to_string_lossy())?;
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(Mutex::new(file))
         .try_init();
     if logging.is_err() {
         tracing::debug!("logging was set up before");

@@ -1,12 +1,14 @@
 //! Composing the daemon and taking it apart again.
 
+use std::future::Future;
 use std::io::Write;
-use std::path::Path;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reconciler::{Reconciler, Start};
+use model::SealingKey;
+use reconciler::{Handle, Reconciler, SourceConfig, Start};
 use state::{Closing, Options, State};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::configuration::Settings;
@@ -15,39 +17,85 @@ use crate::limits::LAST_TASKS;
 use crate::logging;
 use crate::system::{SystemClock, SystemEntropy};
 
+/// What a daemon is made of.
+pub(crate) struct Site {
+    /// Where it listens. Bound first: it costs nothing, and a daemon that cannot be reached must not touch the state.
+    pub(crate) listener: TcpListener,
+    /// The state folder.
+    pub(crate) state: PathBuf,
+    /// What it follows.
+    pub(crate) sources: Vec<SourceConfig>,
+    /// What seals secrets.
+    pub(crate) secret_key: Option<SealingKey>,
+}
+
+/// A daemon that serves.
+pub(crate) struct Serving {
+    /// Through which every command enters.
+    pub(crate) handle: Handle,
+    /// Where it is reached.
+    pub(crate) url: String,
+}
+
 /// Runs the daemon until it is told to stop or cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr()?;
+    let site = Site {
+        listener: bind(settings.listen)?,
+        state: settings.state,
+        sources: settings.sources,
+        secret_key: settings.secret_key,
+    };
+    serve(site, |serving| async move {
+        let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
+        announce(&serving.url);
+        tracing::info!(url = serving.url, "everscand is ready");
+        signals.next().await;
+        tracing::info!("stopping");
+        Ok(())
+    })
+}
+
+/// Takes an address to listen on.
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
+    let fail = |source| Error::Listen { address, source };
+    let listener = TcpListener::bind(address).map_err(fail)?;
+    listener.set_nonblocking(true).map_err(fail)?;
+    Ok(listener)
+}
+
+/// Serves until what is done meanwhile has come to its end, or the state fails.
+pub(crate) fn serve<M, F>(site: Site, meanwhile: M) -> Result<(), Error>
+where
+    M: FnOnce(Serving) -> F + Send,
+    F: Future<Output = Result<(), Error>> + Send,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Error::Runtime)?;
-    let (ended, closing) = runtime.block_on(serve(settings))?;
+    let (ended, closing) = runtime.block_on(compose(site, meanwhile))?;
     // Whatever still holds the state goes with the runtime; then the committer ends and the store closes.
     runtime.shutdown_timeout(LAST_TASKS);
-    if ended.is_ok() {
+    if !matches!(ended, Err(Error::Fatal(_))) {
         closing.join();
     }
     ended
 }
 
-async fn serve(settings: Settings) -> Result<(Result<(), Error>, Closing), Error> {
-    let Settings {
+async fn compose<M, F>(site: Site, meanwhile: M) -> Result<(Result<(), Error>, Closing), Error>
+where
+    M: FnOnce(Serving) -> F + Send,
+    F: Future<Output = Result<(), Error>> + Send,
+{
+    let Site {
+        listener,
         state: root,
-        listen,
         sources,
         secret_key,
-    } = settings;
-    // The address first: it costs nothing, and a daemon that cannot be reached must not touch the state.
-    let listening = TcpListener::bind(listen).await;
-    let listener = listening.map_err(|source| Error::Listen {
-        address: listen,
-        source,
-    })?;
-    let address = listener.local_addr().map_err(|source| Error::Listen {
-        address: listen,
-        source,
-    })?;
+    } = site;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
+    let address = listener.local_addr().map_err(Error::Runtime)?;
     check_folder(&root)?;
     let clock = Arc::new(SystemClock);
     let options = Options {
@@ -69,23 +117,21 @@ async fn serve(settings: Settings) -> Result<(Result<(), Error>, Closing), Error
     if let Err(error) = state.settled().await {
         tracing::warn!(%error, "the state's files are behind");
     }
-    let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
-    announce(&format!("http://{address}"));
-    tracing::info!(%address, state = %root.display(), "everscand is ready");
-    let mut fatal = None;
+    tracing::info!(%address, state = %root.display(), "the state is open");
+    let serving = Serving {
+        handle: handle.clone(),
+        url: format!("http://{address}"),
+    };
+    let mut ended = Ok(());
     let stop = async {
-        tokio::select! {
-            () = signals.next() => tracing::info!("stopping"),
-            failed = state.failed() => fatal = Some(failed),
-        }
+        ended = tokio::select! {
+            done = meanwhile(serving) => done,
+            failed = state.failed() => Err(Error::Fatal(failed)),
+        };
         handle.drain();
     };
     api::serve(listener, handle.clone(), Box::pin(stop)).await;
     reconciler.stop().await;
-    let ended = match fatal {
-        None => Ok(()),
-        Some(fatal) => Err(Error::Fatal(fatal)),
-    };
     Ok((ended, closing))
 }
 
@@ -110,20 +156,20 @@ fn announce(url: &str) {
 
 /// The signals that ask the daemon to stop. Whoever has read the URL may send one at once, so they are received from
 /// before it is printed.
-struct StopSignals {
+pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl StopSignals {
-    fn receive() -> std::io::Result<Self> {
+    pub(crate) fn receive() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
 
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -18,7 +18,9 @@ pub enum Urgency {
 }
 
 impl Urgency {
-    const fn next(self) -> Self {
+    /// The next step: each word to end makes it more urgent.
+    #[must_use]
+    pub const fn next(self) -> Self {
         match self {
             Self::None => Self::Drain,
             Self::Drain => Self::Cancel,

@@ -1,37 +1,71 @@
-//! What the pages show is run: the README's commands as they stand, the guide's workflow files through the checker.
+//! What the pages show is run: their commands as they stand, the guide's workflow files through the checker.
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::World;
+use crate::support::{PATIENCE, World};
 
 const README: &str = include_str!("../../README.md");
 
-/// The port the README uses; here a free one stands in for it, so that tests can run beside each other.
-const README_PORT: &str = "7411";
+const OPERATING: &str = include_str!("../../docs/operating.md");
+
+/// The port the page uses; here a free one stands in for it, so that tests can run beside each other.
+const PORT: &str = "7411";
 
 #[test]
 fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
-    let commands = blocks(README, "sh")
-        .into_iter()
-        .find(|block| block.starts_with("# run by tests/stories"));
-    let commands = commands.expect("README.md has the block of the first ten minutes");
+    let (world, said) = run(README, &[]);
+    for words in [
+        "scans.list.has_diff() = true",
+        "no job: its expression is false",
+        "watch: revision 2 is active",
+        "workflows/watch.yaml:16:24: there is no function",
+        "revision 2 goes on",
+        "watch count: succeeded",
+        "stopped",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in: {said}");
+    }
+    let counted = std::fs::read_to_string(world.path("empty/count.txt")).unwrap();
+    assert_eq!(counted.trim(), "1");
+}
+
+#[test]
+fn the_programs_one_by_one_work_as_they_stand() {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap()
         .port()
         .to_string();
+    let (world, said) = run(OPERATING, &[(PORT, &port)]);
+    assert!(said.contains("Hello, Ada."), "{said}");
+    let zip = std::fs::File::open(world.path("empty/greeting.zip")).unwrap();
+    let mut zip = zip::ZipArchive::new(zip).unwrap();
+    assert_eq!(zip.by_index(0).unwrap().name().unwrap(), "greeting.txt");
+}
+
+/// Runs the commands of a page in an empty folder of a new world, with some words replaced, and answers what they said.
+fn run(page: &str, replaced: &[(&str, &str)]) -> (World, String) {
+    let mut commands = blocks(page, "sh")
+        .into_iter()
+        .find(|block| block.starts_with("# run by tests/stories"))
+        .expect("the page has a block that is run");
+    for (word, by) in replaced {
+        assert!(commands.contains(word), "the commands name {word}");
+        commands = commands.replace(word, by);
+    }
     let world = World::new();
     let empty = world.path("empty");
     std::fs::create_dir(&empty).unwrap();
-    let script = commands.replace(README_PORT, &port);
-    assert_ne!(script, commands, "the commands name the port");
+    // What a failing command leaves behind in the background must not be waited for.
+    let script = format!("trap 'kill $(jobs -p) 2> ended || true' EXIT\n{commands}");
+    let patience = PATIENCE.as_secs().to_string();
     let output = world
-        .command("bash")
-        .args(["-euo", "pipefail", "-c", &script])
+        .command("timeout")
+        .args([&patience, "bash", "-euo", "pipefail", "-c", &script])
         .current_dir(&empty)
         // The page must not lean on what this world sets for its own git commands.
         .env_remove("GIT_AUTHOR_NAME")
@@ -40,16 +74,13 @@ fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
         .env_remove("GIT_COMMITTER_EMAIL")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
         "{said}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(said.contains("Hello, Ada."), "{said}");
-    let mut zip =
-        zip::ZipArchive::new(std::fs::File::open(empty.join("greeting.zip")).unwrap()).unwrap();
-    assert_eq!(zip.by_index(0).unwrap().name().unwrap(), "greeting.txt");
+    (world, said)
 }
 
 #[test]

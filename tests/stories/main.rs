@@ -10,11 +10,14 @@ mod architecture;
 mod bad_input;
 mod crash;
 mod demo;
+mod dependency_watch;
 mod disk_full;
 mod documented;
 mod hello;
+mod recon;
 mod restart;
 mod second_process;
 mod secrets;
 #[path = "../support.rs"]
 mod support;
+mod up;

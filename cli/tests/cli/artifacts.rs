@@ -1,5 +1,6 @@
 //! Downloads: the file appears whole and checked, or not at all.
 
+use std::io::Write;
 use std::path::Path;
 
 use crate::everscan::{Run, command, finished};
@@ -119,4 +120,44 @@ fn a_folder_that_is_not_there_is_named() {
         "{}",
         told.talk
     );
+}
+
+/// A zip of these entries.
+fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content) in entries {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(content.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+#[test]
+fn unpacked_the_files_lie_in_the_folder_and_the_zip_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("list.txt"), "older and longer").unwrap();
+    let entries = [("list.txt", "new"), ("logs/a.log", "a")];
+    let server = Server::start([Reply::bytes(zip(&entries)), Reply::bytes(zip(&entries))]);
+    for (to, place) in [
+        (".", folder.path().to_owned()),
+        ("x/y", folder.path().join("x/y")),
+    ] {
+        let told = download(folder.path(), &server.url, &format!("--unpack {to}"));
+        assert_eq!((told.code, told.talk), (0, format!("{to} (2 files)\n")));
+        for (name, content) in entries {
+            assert_eq!(std::fs::read_to_string(place.join(name)).unwrap(), content);
+        }
+        assert_eq!(files(&place)[..2], ["list.txt", "logs"]);
+    }
+}
+
+#[test]
+fn an_entry_that_leads_out_of_the_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start([Reply::bytes(zip(&[("../out.txt", "out")]))]);
+    let told = download(folder.path(), &server.url, "--unpack in");
+    assert_eq!(told.code, 1, "{}", told.talk);
+    assert_eq!(files(folder.path()), ["in"]);
+    assert!(files(&folder.path().join("in")).is_empty());
 }

@@ -8,17 +8,26 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::DemoError;
+use crate::programs;
 
 /// Starts programs with nothing of the caller's own settings in their environment.
 pub(crate) struct Programs {
     home: PathBuf,
     bin: PathBuf,
     settings: Vec<(&'static str, String)>,
+}
+
+/// What a program has said.
+pub(crate) struct Said {
+    /// On standard output.
+    pub(crate) data: String,
+    /// On standard error.
+    pub(crate) talk: String,
 }
 
 /// A program that runs until it is dropped.
@@ -29,17 +38,13 @@ pub(crate) struct Background {
 impl Programs {
     /// Links this file under its three names into `home/bin`.
     pub(crate) fn install(home: &Path) -> Result<Self, DemoError> {
-        let own = std::env::current_exe().map_err(DemoError::OwnFile)?;
         let bin = home.join("bin");
-        let fail = |path: &Path| {
-            let path = path.to_owned();
-            move |source| DemoError::File { path, source }
-        };
-        std::fs::create_dir(&bin).map_err(fail(&bin))?;
-        for name in ["everscand", "everscan", "everscan-runner"] {
-            let link = bin.join(name);
-            std::os::unix::fs::symlink(&own, &link).map_err(fail(&link))?;
-        }
+        std::fs::create_dir(&bin)
+            .and_then(|()| programs::link(&bin))
+            .map_err(|source| DemoError::File {
+                path: bin.clone(),
+                source,
+            })?;
         Ok(Self {
             home: home.to_owned(),
             bin,
@@ -52,29 +57,54 @@ impl Programs {
         self.settings.push((name, value.to_owned()));
     }
 
-    /// Runs a program to its end and answers its standard output.
+    /// Runs a program to its end.
     pub(crate) fn run<A: AsRef<OsStr>>(
         &self,
         program: &str,
         arguments: &[A],
-    ) -> Result<String, DemoError> {
+    ) -> Result<Said, DemoError> {
+        match self.end(program, arguments)? {
+            (status, said) if status.success() => Ok(said),
+            (status, said) => Err(DemoError::Failed {
+                command: spelled(program, arguments),
+                status,
+                said: said.talk,
+            }),
+        }
+    }
+
+    /// Runs a program that has to say no.
+    pub(crate) fn run_in_vain<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        arguments: &[A],
+    ) -> Result<Said, DemoError> {
+        match self.end(program, arguments)? {
+            (status, said) if !status.success() => Ok(said),
+            _ => {
+                let command = spelled(program, arguments);
+                Err(DemoError::Unexpected(format!("`{command}` succeeded")))
+            }
+        }
+    }
+
+    fn end<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        arguments: &[A],
+    ) -> Result<(ExitStatus, Said), DemoError> {
         let mut command = self.command(program);
         command.args(arguments).stdin(Stdio::null());
-        let spelled = format!("{command:?}");
         let ended = command.output().map_err(|source| DemoError::Spawn {
             program: program.to_owned(),
             source,
         })?;
-        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-        if ended.status.success() {
-            Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
-        } else {
-            Err(DemoError::Failed {
-                command: spelled,
-                status: ended.status,
-                said,
-            })
-        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        let said = Said {
+            data: text(&ended.stdout),
+            talk: text(&ended.stderr),
+        };
+        Ok((ended.status, said))
     }
 
     /// Starts a program that goes on, and answers the first line it prints.
@@ -83,19 +113,20 @@ impl Programs {
         program: &'static str,
         arguments: &[&str],
     ) -> Result<(Background, Option<String>), DemoError> {
-        let mut background = self.spawn(program, arguments, Stdio::piped())?;
+        let mut background = self.spawn(program, arguments, &[], Stdio::piped())?;
         let stdout = background.child.stdout.take();
         let first = stdout.and_then(|stdout| BufReader::new(stdout).lines().next()?.ok());
         Ok((background, first))
     }
 
-    /// Starts a program that goes on and prints nothing anybody waits for.
+    /// Starts a program that goes on and prints nothing anybody waits for, with variables of its own.
     pub(crate) fn start(
         &self,
         program: &'static str,
         arguments: &[&str],
+        variables: &[(&str, &str)],
     ) -> Result<Background, DemoError> {
-        self.spawn(program, arguments, Stdio::null())
+        self.spawn(program, arguments, variables, Stdio::null())
     }
 
     /// What the program says of itself goes to a file of its name.
@@ -103,6 +134,7 @@ impl Programs {
         &self,
         program: &'static str,
         arguments: &[&str],
+        variables: &[(&str, &str)],
         stdout: Stdio,
     ) -> Result<Background, DemoError> {
         let log = self.home.join(format!("{program}.log"));
@@ -111,6 +143,7 @@ impl Programs {
         let mut command = self.command(program);
         command
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(file);
@@ -146,6 +179,12 @@ impl Programs {
             .current_dir(&self.home);
         command
     }
+}
+
+/// A command as a user would type it.
+pub(crate) fn spelled<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
+    let words = arguments.iter().map(|word| word.as_ref().to_string_lossy());
+    words.fold(program.to_owned(), |line, word| format!("{line} {word}"))
 }
 
 impl Background {

@@ -1,277 +1,175 @@
 //! What the demonstration shows, in order.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the demonstration lays out the repository it shows"
-)]
-
-use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
-
 use super::DemoError;
-use super::processes::{Background, Programs};
-use super::terminal::Terminal;
+use super::stage::{Stage, WORKFLOW};
 
-const WORKFLOW: &str = include_str!("../../../examples/hello/workflows/hello.yaml");
+const FILE: &str =
+    include_str!("../../../examples/dependency-watch/workflows/dependency-watch.yaml");
+const LOCK_FILE: &str = include_str!("../../../examples/dependency-watch/Cargo.lock");
 
-/// A temporary folder with a repository, a daemon and a runner in it.
-pub(crate) struct Story {
-    terminal: Terminal,
-    programs: Programs,
-    // Stopped in this order, before the folder goes.
-    runner: Option<Background>,
-    daemon: Option<Background>,
-    home: TempDir,
+/// Where the file lies in a repository.
+const PATH: &str = "workflows/dependency-watch.yaml";
+
+/// How the lock file changes: a part of it, and what stands there afterwards.
+const UPGRADE: (&str, &str) = (
+    "name = \"itoa\"\nversion = \"1.0.18\"",
+    "name = \"itoa\"\nversion = \"1.0.19\"",
+);
+
+/// How the workflow changes.
+const CHANGE: (&str, &str) = (
+    "  # By hand: do we use",
+    "  # By hand, at any time: do we use",
+);
+/// How it is broken.
+const MISTAKE: (&str, &str) = (
+    "expr: scans.inventory.has_diff()",
+    "expr: scans.inventry.has_diff()",
+);
+
+/// Tells all of it. Whatever does not happen as told is an error.
+pub(super) fn tell(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
+    push_a_workflow(stage)?;
+    start_the_programs(stage)?;
+    the_loop(stage)?;
+    a_question(stage)?;
+    let report = a_second_round(stage)?;
+    a_broken_file(stage)?;
+    the_result(stage, &report)?;
+    if keep {
+        let folder = stage.path("");
+        stage.terminal.say(&format!(
+            "Everything goes on running in {} until Ctrl-C.",
+            folder.display()
+        ))?;
+        stage.keep();
+    }
+    stage.terminal.say(
+        "Done. The same on your own files: `everscand up`, and README.md, “The first ten minutes”.",
+    )
 }
 
-impl Story {
-    pub(crate) fn begin() -> Result<Self, DemoError> {
-        let home = tempfile::Builder::new()
-            .prefix("everscan-demo-")
-            .tempdir()
-            .map_err(|source| DemoError::File {
-                path: std::env::temp_dir(),
-                source,
-            })?;
-        let programs = Programs::install(home.path())?;
-        Ok(Self {
-            terminal: Terminal::new(),
-            programs,
-            runner: None,
-            daemon: None,
-            home,
-        })
-    }
-
-    pub(crate) fn tell(mut self, keep: bool) -> Result<(), DemoError> {
-        self.terminal
-            .say("1. A workflow is a file in a Git repository.")?;
-        self.make_repository()?;
-        self.terminal.say(
-            "2. The daemon follows the repository; its whole state is a folder of plain files.",
-        )?;
-        self.start_daemon()?;
-        self.everscan(&["source", "list"])?;
-        self.everscan(&["workflow", "list"])?;
-        self.terminal.say("3. A runner registers with a token that is good for one registration, and waits for work.")?;
-        self.start_runner()?;
-        self.terminal.say("4. A dispatch makes a job. The runner claims it, and its log is followed as it is written.")?;
-        let job = self.dispatch()?;
-        self.everscan(&["job", "show", "-j", &job])?;
-        self.terminal
-            .say("5. What the job left behind is downloaded.")?;
-        self.download(&job)?;
-        self.terminal.say("6. All of it is files.")?;
-        self.show_state(&job)?;
-        if keep {
-            self.keep()?;
-        }
-        self.terminal
-            .say("Done. The next step: README.md, “The first ten minutes”.")
-    }
-
-    fn make_repository(&self) -> Result<(), DemoError> {
-        let repository = self.repository();
-        let workflows = repository.join("workflows");
-        let file = workflows.join("hello.yaml");
-        std::fs::create_dir_all(&workflows)
-            .and_then(|()| std::fs::write(&file, WORKFLOW))
-            .map_err(|source| DemoError::File { path: file, source })?;
-        let directory = repository.display().to_string();
-        self.git(&["init", "--quiet", "--initial-branch=main", &directory])?;
-        self.git(&["-C", &directory, "add", "workflows"])?;
-        self.git(&[
-            "-C",
-            &directory,
-            "commit",
-            "--quiet",
-            "--message",
-            "Say hello",
-        ])?;
-        self.terminal.command("cat workflows/hello.yaml")?;
-        self.terminal.output(WORKFLOW)
-    }
-
-    fn start_daemon(&mut self) -> Result<(), DemoError> {
-        let source = format!("demo={}", self.repository().display());
-        let state = self.home.path().join("state").display().to_string();
-        self.terminal
-            .command("everscand run --state-dir state --source demo=./repository")?;
-        let arguments = [
-            "run",
-            "--state-dir",
-            &state,
-            "--listen",
-            "127.0.0.1:0",
-            "--source",
-            &source,
-        ];
-        let (daemon, url) = self.programs.start_and_listen("everscand", &arguments)?;
-        self.daemon = Some(daemon);
-        let url = url.ok_or(DemoError::Silent {
-            program: "everscand",
-            wanted: "where it listens",
-        })?;
-        let token = self.home.path().join("state/initial-admin-token");
-        let secret = std::fs::read_to_string(&token).map_err(|source| DemoError::File {
-            path: token,
-            source,
-        })?;
-        self.programs.set("SERVICE_URL", &url);
-        self.programs.set("SERVICE_TOKEN", secret.trim());
-        self.terminal.output(&format!(
-            "{url}\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
-        ))?;
-        // The first look at the repository is awaited, not guessed at.
-        self.programs
-            .run("everscan", &["source", "sync", "demo", "--wait"])
-            .map(drop)
-    }
-
-    fn start_runner(&mut self) -> Result<(), DemoError> {
-        let token = self
-            .programs
-            .run("everscan", &["runner", "register-token"])?;
-        let file = self.home.path().join("registration-token");
-        std::fs::write(&file, token.trim()).map_err(|source| DemoError::File {
-            path: file.clone(),
-            source,
-        })?;
-        self.terminal
-            .command("everscan runner register-token > registration-token")?;
-        self.terminal.command(
-            "everscan-runner configure --name demo --registration-token-file registration-token",
-        )?;
-        let workdir = self.home.path().join("work").display().to_string();
-        let file = file.display().to_string();
-        let arguments = [
-            "configure",
-            "--name",
-            "demo",
-            "--registration-token-file",
-            &file,
-            "--workdir",
-            &workdir,
-        ];
-        self.programs.run("everscan-runner", &arguments)?;
-        self.terminal.command("everscan-runner run --name demo")?;
-        self.runner = Some(
-            self.programs
-                .start("everscan-runner", &["run", "--name", "demo"])?,
-        );
-        Ok(())
-    }
-
-    fn dispatch(&self) -> Result<String, DemoError> {
-        let arguments = [
-            "scan",
-            "dispatch",
-            "hello",
-            "greet",
-            "--input",
-            "name=Ada",
-            "--input",
-            "shout=true",
-        ];
-        self.terminal
-            .command(&format!("everscan {}", arguments.join(" ")))?;
-        let job = self.programs.run("everscan", &arguments)?.trim().to_owned();
-        self.terminal.output(&job)?;
-        self.everscan(&["job", "logs", "--follow", "-j", &job])?;
-        self.programs
-            .run("everscan", &["job", "wait", "-j", &job])?;
-        Ok(job)
-    }
-
-    fn download(&self, job: &str) -> Result<(), DemoError> {
-        let file = self.home.path().join("greeting.zip");
-        let path = file.display().to_string();
-        self.terminal.command(&format!(
-            "everscan job artifact download -j {job} -a greeting -o greeting.zip"
-        ))?;
-        self.programs.run(
-            "everscan",
-            &[
-                "job", "artifact", "download", "-j", job, "-a", "greeting", "-o", &path,
-            ],
-        )?;
-        let size = std::fs::metadata(&file)
-            .map_err(|source| DemoError::File { path: file, source })?
-            .len();
-        if size == 0 {
-            return Err(DemoError::Unexpected(
-                "the downloaded artifact is empty".to_owned(),
-            ));
-        }
-        self.terminal.output(&format!("greeting.zip, {size} bytes"))
-    }
-
-    fn show_state(&self, job: &str) -> Result<(), DemoError> {
-        let root = self.home.path().join("state");
-        let mut files = Vec::new();
-        collect(&root, &root, &mut files)?;
-        files.sort();
-        let ours: Vec<String> = files
-            .into_iter()
-            .filter(|file| !file.contains("mirror.git/"))
-            .collect();
-        if !ours.iter().any(|file| file.contains(job)) {
-            return Err(DemoError::Unexpected(format!(
-                "the state has no file of job {job}"
-            )));
-        }
-        self.terminal
-            .command("find state -type f   (without Git's own files)")?;
-        self.terminal.output(&ours.join("\n"))
-    }
-
-    fn keep(&mut self) -> Result<(), DemoError> {
-        let folder = self.home.path().display();
-        self.terminal.say(&format!(
-            "Everything goes on running in {folder} until Ctrl-C."
-        ))?;
-        if let Some(daemon) = &mut self.daemon {
-            daemon.wait();
-        }
-        Ok(())
-    }
-
-    /// Runs a command of the user's and shows it with its output.
-    fn everscan(&self, arguments: &[&str]) -> Result<(), DemoError> {
-        self.terminal
-            .command(&format!("everscan {}", arguments.join(" ")))?;
-        self.terminal
-            .output(&self.programs.run("everscan", arguments)?)
-    }
-
-    fn git(&self, arguments: &[&str]) -> Result<(), DemoError> {
-        self.programs.run("git", arguments).map(drop)
-    }
-
-    fn repository(&self) -> PathBuf {
-        self.home.path().join("repository")
-    }
+fn push_a_workflow(stage: &Stage) -> Result<(), DemoError> {
+    stage.terminal.say(
+        "1. A workflow is a file in a Git repository. This one watches what a project stands on; the project's\n   \
+         Cargo.lock lies beside it. `validate` checks it as the daemon will.",
+    )?;
+    stage.make_repository()?;
+    stage.write(PATH, FILE)?;
+    stage.write("Cargo.lock", LOCK_FILE)?;
+    stage.everscan(&["validate", "project/workflows"])?;
+    stage.push("Watch the dependencies")
 }
 
-/// Every file below `folder`, relative to `root`.
-fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), DemoError> {
-    let fail = |source| DemoError::File {
-        path: folder.to_owned(),
-        source,
-    };
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
-            collect(root, &path, files)?;
-        } else {
-            files.push(
-                path.strip_prefix(root)
-                    .unwrap_or(&path)
-                    .display()
-                    .to_string(),
-            );
-        }
+fn start_the_programs(stage: &mut Stage) -> Result<(), DemoError> {
+    stage
+        .terminal
+        .say("2. The daemon follows the repository. Its whole state is a folder of plain files.")?;
+    stage.start_daemon()?;
+    stage.everscan(&["workflow", "list"])?;
+    stage.terminal.say(
+        "3. A runner registers with a token that is good once, and waits for work. Its steps get a token that can\n   \
+         only read jobs, and the repository to look at.",
+    )?;
+    stage.start_runner()
+}
+
+fn the_loop(stage: &Stage) -> Result<(), DemoError> {
+    stage.terminal.say(
+        "4. `inventory` is due every morning. Nobody waits for that: a dispatch makes a job now, and its log is\n   \
+         followed as it is written.",
+    )?;
+    stage.dispatch("inventory", &[])?;
+    stage.terminal.say(
+        "5. Its success has started `changes`, whose expression is true. `why` has the reason, with what was read.",
+    )?;
+    stage.started_by_itself("changes")?;
+    expect(
+        &stage.everscan(&["scan", "why", WORKFLOW, "changes"])?,
+        "made job",
+    )?;
+    stage
+        .terminal
+        .say("6. And the success of `changes` has started `report`. Nobody asked for either.")?;
+    stage.started_by_itself("report")?;
+    let jobs = stage.everscan(&["job", "list", "--workflow", WORKFLOW])?;
+    expect(&jobs, "expr")
+}
+
+fn a_question(stage: &Stage) -> Result<(), DemoError> {
+    stage.terminal.say(
+        "7. `lookup` takes inputs: which packages have `serde` in their name? It downloads the newest list in its step.",
+    )?;
+    stage
+        .dispatch("lookup", &["name=serde", "similar=true"])
+        .map(drop)
+}
+
+/// Answers the newest report.
+fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
+    stage.terminal.say(
+        "8. A push that changes the workflow makes a new revision, active at once. This one also upgrades a package.",
+    )?;
+    stage.write(PATH, &changed(FILE, CHANGE)?)?;
+    stage.write("Cargo.lock", &changed(LOCK_FILE, UPGRADE)?)?;
+    stage.push("Upgrade itoa")?;
+    stage.sync()?;
+    expect(&stage.everscan(&["workflow", "show", WORKFLOW])?, "2")?;
+    stage.dispatch("inventory", &[])?;
+    stage
+        .terminal
+        .say("9. The two newest lists differ, so the loop goes round again.")?;
+    let changes = stage.started_by_itself("changes")?;
+    expect(
+        &stage.everscan(&["job", "logs", "-j", &changes])?,
+        "upgraded",
+    )?;
+    stage.started_by_itself("report")
+}
+
+fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
+    stage.terminal.say(
+        "10. A push with a mistake changes nothing: the file is refused with line and column, and the last good\n    \
+         revision goes on.",
+    )?;
+    stage.write(PATH, &changed(FILE, MISTAKE)?)?;
+    stage.push("Make a mistake")?;
+    let told = stage.everscan_in_vain(&["source", "sync", "project", "--wait"])?;
+    expect(&told, "dependency-watch.yaml:")?;
+    stage.dispatch("lookup", &["name=itoa"]).map(drop)
+}
+
+fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
+    stage.terminal.say(
+        "11. What a job left behind is downloaded by name; the content is checked on the way.",
+    )?;
+    let download = ["job", "artifact", "download", "-j", report, "-a", "report"];
+    stage.everscan(&[&download[..], &["--unpack", "report"]].concat())?;
+    let page = stage.path("report/report.html");
+    let text =
+        std::fs::read_to_string(&page).map_err(|source| DemoError::File { path: page, source })?;
+    expect(&text, "<td>itoa</td><td>1.0.18</td><td>1.0.19</td>")?;
+    stage.terminal.say("12. All of it is files.")?;
+    let files = stage.state_files()?;
+    expect(&files.join("\n"), report)?;
+    stage
+        .terminal
+        .command("find state -type f   (without Git's own files)")?;
+    stage.terminal.output(&files.join("\n"))
+}
+
+/// The text with one place changed; the place must be there, or the story is not that of the example any more.
+fn changed(text: &str, (from, to): (&str, &str)) -> Result<String, DemoError> {
+    expect(text, from)?;
+    Ok(text.replacen(from, to, 1))
+}
+
+fn expect(text: &str, part: &str) -> Result<(), DemoError> {
+    if text.contains(part) {
+        Ok(())
+    } else {
+        Err(DemoError::Unexpected(format!(
+            "`{part}` is missing in:\n{text}"
+        )))
     }
-    Ok(())
 }

@@ -1,5 +1,5 @@
-//! `everscan job artifact download`: the file appears whole and checked, or not at all; standard output is told at the
-//! end.
+//! `everscan job artifact download`: the file appears whole and checked, or not at all, and so do the files in it when it
+//! is unpacked; standard output is told at the end.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -10,6 +10,7 @@ use clap::Args;
 use client::Download as Transfer;
 use tempfile::NamedTempFile;
 
+use super::unpack::{make_folder, unpack};
 use crate::commands::job::selected::SelectedJob;
 use crate::digest::Digest;
 use crate::error::Error;
@@ -28,48 +29,87 @@ pub(crate) struct Download {
     /// File to write, - for standard output; NAME.zip in this folder when left out
     #[arg(long, short, env = "SERVICE_OUTPUT_FILE", value_name = "PATH")]
     output_file: Option<PathBuf>,
+    /// Unpack it into this folder instead, which is made when it is missing; files that are there are replaced
+    #[arg(
+        long,
+        env = "SERVICE_UNPACK",
+        value_name = "DIR",
+        conflicts_with = "output_file"
+    )]
+    unpack: Option<PathBuf>,
+}
+
+/// Where the artifact goes.
+enum Destination {
+    Stdout,
+    File(PathBuf),
+    Folder(PathBuf),
 }
 
 impl Download {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let id = self.job.id()?;
-        let path = match self.output_file {
-            Some(path) => path,
-            None => default_path(&self.artifact)?,
+        let artifact = &self.artifact;
+        let destination = match (self.output_file, self.unpack) {
+            (Some(path), _) if path == Path::new("-") => Destination::Stdout,
+            (Some(path), _) => Destination::File(path),
+            (None, Some(folder)) => Destination::Folder(folder),
+            (None, None) => Destination::File(default_path(artifact)?),
         };
-        let is_to_stdout = path == Path::new("-");
-        if is_to_stdout && session.terminal.is_data_watched() {
+        if matches!(destination, Destination::Stdout) && session.terminal.is_data_watched() {
             return Err(Error::Usage {
                 what: "a zip file is nothing for a terminal".to_owned(),
                 hint: "name a file, or let a program read it: -o - | bsdtar -x",
             });
         }
-        let mut transfer = session
-            .client()?
-            .download_artifact(id, &self.artifact)
-            .await?;
-        if is_to_stdout {
-            receive(session, &mut transfer, &self.artifact, |terminal, piece| {
-                terminal.bytes(piece)
-            })
-            .await?;
-            return Ok(Exit::Succeeded);
+        let mut transfer = session.client()?.download_artifact(id, artifact).await?;
+        match destination {
+            Destination::Stdout => {
+                let write = |terminal: &mut Terminal, piece: &[u8]| terminal.bytes(piece);
+                receive(session, &mut transfer, artifact, write).await?;
+            }
+            Destination::File(path) => {
+                let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
+                file.persist(&path).map_err(|error| Error::Write {
+                    path: path.clone(),
+                    source: error.error,
+                })?;
+                let told = format!("{} ({})", path.display(), bytes(size));
+                session.terminal.say(&told);
+            }
+            Destination::Folder(folder) => {
+                make_folder(&folder).map_err(|source| Error::Write {
+                    path: folder.clone(),
+                    source,
+                })?;
+                let path = folder.join(artifact);
+                let (file, _) = arrive(session, &mut transfer, artifact, &path).await?;
+                let files = unpack(file.as_file(), artifact, &folder)?;
+                let s = if files == 1 { "" } else { "s" };
+                let told = format!("{} ({files} file{s})", folder.display());
+                session.terminal.say(&told);
+            }
         }
-        let mut file = new_file_beside(&path)?;
-        let failed = |source| Error::Write {
-            path: path.clone(),
-            source,
-        };
-        let size = receive(session, &mut transfer, &self.artifact, |_, piece| {
-            file.write_all(piece).map_err(failed)
-        })
-        .await?;
-        file.persist(&path).map_err(|error| failed(error.error))?;
-        session
-            .terminal
-            .say(&format!("{} ({})", path.display(), bytes(size)));
         Ok(Exit::Succeeded)
     }
+}
+
+/// Receives the whole into a file without a name beside `path`.
+async fn arrive(
+    session: &mut Session<'_>,
+    transfer: &mut Transfer,
+    artifact: &str,
+    path: &Path,
+) -> Result<(NamedTempFile, u64), Error> {
+    let mut file = new_file_beside(path)?;
+    let write = |_: &mut Terminal, piece: &[u8]| {
+        file.write_all(piece).map_err(|source| Error::Write {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let size = receive(session, transfer, artifact, write).await?;
+    Ok((file, size))
 }
 
 /// An artifact's name is a file's name; anything else that was typed must not choose a folder.

@@ -2,6 +2,7 @@
 
 mod download;
 mod list;
+mod unpack;
 
 use clap::Subcommand;
 

@@ -1,0 +1,293 @@
+//! Where the demonstration takes place, and the moves its story is made of.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the demonstration lays out the repository it shows"
+)]
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::DemoError;
+use super::processes::{Background, Programs, Said, spelled};
+use super::terminal::Terminal;
+
+/// The name of the workflow.
+pub(super) const WORKFLOW: &str = "dependency-watch";
+
+/// A temporary folder with a repository, a daemon and a runner in it.
+pub(super) struct Stage {
+    pub(super) terminal: Terminal,
+    programs: Programs,
+    // Stopped in this order, before the folder goes.
+    runner: Option<Background>,
+    daemon: Option<Background>,
+    home: TempDir,
+}
+
+/// A list of jobs, as far as the demonstration reads it.
+#[derive(Deserialize)]
+struct Jobs {
+    items: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    id: String,
+}
+
+impl Stage {
+    pub(super) fn set() -> Result<Self, DemoError> {
+        let home = tempfile::Builder::new()
+            .prefix("everscan-demo-")
+            .tempdir()
+            .map_err(|source| DemoError::File {
+                path: std::env::temp_dir(),
+                source,
+            })?;
+        let programs = Programs::install(home.path())?;
+        Ok(Self {
+            terminal: Terminal::new(),
+            programs,
+            runner: None,
+            daemon: None,
+            home,
+        })
+    }
+
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.home.path().join(below)
+    }
+
+    /// The repository that is pushed to.
+    fn server(&self) -> String {
+        self.path("project.git").display().to_string()
+    }
+
+    /// Makes the repository and the copy in which somebody works on it.
+    pub(super) fn make_repository(&self) -> Result<(), DemoError> {
+        let server = self.server();
+        let make = [
+            "init",
+            "--quiet",
+            "--bare",
+            "--initial-branch=main",
+            &server,
+        ];
+        self.programs.run("git", &make)?;
+        let copy = self.path("project").display().to_string();
+        let clone = [
+            "-c",
+            "advice.detachedHead=false",
+            "clone",
+            "--quiet",
+            &server,
+            &copy,
+        ];
+        self.programs.run("git", &clone).map(drop)
+    }
+
+    /// Writes a file of the copy.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DemoError> {
+        let path = self.path("project").join(name);
+        let fail = |source| DemoError::File {
+            path: path.clone(),
+            source,
+        };
+        std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(fail)?;
+        std::fs::write(&path, text).map_err(fail)
+    }
+
+    /// Commits the copy and pushes it.
+    pub(super) fn push(&self, message: &str) -> Result<(), DemoError> {
+        self.terminal.command(&format!(
+            "git commit --all --message '{message}' && git push"
+        ))?;
+        let copy = self.path("project").display().to_string();
+        for arguments in [
+            &["add", "--all"][..],
+            &["commit", "--quiet", "--message", message],
+            &["push", "--quiet", "origin", "HEAD:main"],
+        ] {
+            let all = [&["-C", &copy], arguments].concat();
+            self.programs.run("git", &all)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn start_daemon(&mut self) -> Result<(), DemoError> {
+        let source = format!("project={}", self.server());
+        let state = self.path("state").display().to_string();
+        self.terminal
+            .command("everscand run --state-dir state --source project=project.git &")?;
+        let arguments = [
+            "run",
+            "--state-dir",
+            &state,
+            "--listen",
+            "127.0.0.1:0",
+            "--source",
+            &source,
+        ];
+        let (daemon, url) = self.programs.start_and_listen("everscand", &arguments)?;
+        self.daemon = Some(daemon);
+        let url = url.ok_or(DemoError::Silent {
+            program: "everscand",
+            wanted: "where it listens",
+        })?;
+        let token = self.path("state/initial-admin-token");
+        let secret = std::fs::read_to_string(&token).map_err(|source| DemoError::File {
+            path: token,
+            source,
+        })?;
+        self.programs.set("SERVICE_URL", &url);
+        self.programs.set("SERVICE_TOKEN", secret.trim());
+        self.terminal.output(&format!(
+            "{url}\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
+        ))?;
+        // The first look at the repository is awaited, not guessed at.
+        self.sync()
+    }
+
+    pub(super) fn start_runner(&mut self) -> Result<(), DemoError> {
+        let register = ["runner", "register-token"];
+        let file = self.path("registration-token");
+        let token = self.programs.run("everscan", &register)?.data;
+        std::fs::write(&file, token).map_err(|source| DemoError::File {
+            path: file.clone(),
+            source,
+        })?;
+        self.terminal
+            .command("everscan runner register-token > registration-token")?;
+        let workdir = self.path("work").display().to_string();
+        let file = file.display().to_string();
+        let configure = [
+            "configure",
+            "--name",
+            "demo",
+            "--registration-token-file",
+            &file,
+            "--workdir",
+            &workdir,
+        ];
+        self.programs.run("everscan-runner", &configure)?;
+        self.terminal.command(
+            "everscan-runner configure --name demo --registration-token-file registration-token",
+        )?;
+        let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
+        let for_steps = self.programs.run("everscan", &create)?.data;
+        self.terminal
+            .command(&format!("export STEPS=$(everscan {})", create.join(" ")))?;
+        self.terminal.command(
+            "SERVICE_TOKEN=$STEPS WATCHED_REPOSITORY=$PWD/project.git everscan-runner run --name demo &",
+        )?;
+        let variables = [
+            ("SERVICE_TOKEN", for_steps.as_str()),
+            ("WATCHED_REPOSITORY", &self.server()),
+        ];
+        let run = ["run", "--name", "demo"];
+        self.runner = Some(self.programs.start("everscan-runner", &run, &variables)?);
+        Ok(())
+    }
+
+    /// Runs a command of the user's and shows it with its output.
+    pub(super) fn everscan(&self, arguments: &[&str]) -> Result<String, DemoError> {
+        self.terminal.command(&spelled("everscan", arguments))?;
+        self.show(self.programs.run("everscan", arguments)?)
+    }
+
+    /// The same for one that has to say no.
+    pub(super) fn everscan_in_vain(&self, arguments: &[&str]) -> Result<String, DemoError> {
+        self.terminal.command(&spelled("everscan", arguments))?;
+        self.show(self.programs.run_in_vain("everscan", arguments)?)
+    }
+
+    fn show(&self, said: Said) -> Result<String, DemoError> {
+        self.terminal.output(&said.data)?;
+        self.terminal.output(&said.talk)?;
+        Ok(said.data)
+    }
+
+    /// Waits until the daemon has looked at what was pushed.
+    pub(super) fn sync(&self) -> Result<(), DemoError> {
+        let sync = ["source", "sync", "project", "--wait"];
+        self.programs.run("everscan", &sync).map(drop)
+    }
+
+    /// Dispatches a scan, shows its log and answers the job, which has succeeded.
+    pub(super) fn dispatch(&self, scan: &str, inputs: &[&str]) -> Result<String, DemoError> {
+        let inputs = inputs.iter().flat_map(|input| ["--input", *input]);
+        let arguments: Vec<&str> = ["scan", "dispatch", WORKFLOW, scan]
+            .into_iter()
+            .chain(inputs)
+            .collect();
+        let job = self.everscan(&arguments)?;
+        self.everscan(&["job", "logs", "--follow", "-j", &job])?;
+        self.await_success(&job)?;
+        Ok(job)
+    }
+
+    /// The newest job of a scan, which nobody dispatched, once it has succeeded.
+    pub(super) fn started_by_itself(&self, scan: &str) -> Result<String, DemoError> {
+        let list = ["--output", "json", "job", "list", "--workflow", WORKFLOW];
+        let of_scan = ["--scan", scan, "--limit", "1"];
+        let listed = self
+            .programs
+            .run("everscan", &[&list[..], &of_scan].concat())?;
+        let jobs: Jobs = serde_yaml::from_str(&listed.data)
+            .map_err(|error| DemoError::Unexpected(format!("the list of jobs: {error}")))?;
+        let Some(job) = jobs.items.into_iter().next() else {
+            return Err(DemoError::Unexpected(format!(
+                "{scan} did not start by itself"
+            )));
+        };
+        self.await_success(&job.id)?;
+        Ok(job.id)
+    }
+
+    fn await_success(&self, job: &str) -> Result<(), DemoError> {
+        let wait = ["job", "wait", "-j", job, "--timeout", "30s"];
+        self.programs.run("everscan", &wait).map(drop)
+    }
+
+    /// Every file of the state but Git's own, relative to it.
+    pub(super) fn state_files(&self) -> Result<Vec<String>, DemoError> {
+        let root = self.path("state");
+        let mut files = Vec::new();
+        collect(&root, &root, &mut files)?;
+        files.retain(|file| !file.contains("mirror.git/"));
+        files.sort();
+        Ok(files)
+    }
+
+    /// Goes on until the daemon is stopped.
+    pub(super) fn keep(&mut self) {
+        if let Some(daemon) = &mut self.daemon {
+            daemon.wait();
+        }
+    }
+}
+
+/// Every file below `folder`, relative to `root`.
+fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), DemoError> {
+    let fail = |source| DemoError::File {
+        path: folder.to_owned(),
+        source,
+    };
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if path.is_dir() {
+            collect(root, &path, files)?;
+        } else {
+            files.push(
+                path.strip_prefix(root)
+                    .unwrap_or(&path)
+                    .display()
+                    .to_string(),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! `everscand up`: everything for a laptop in one process, in one folder.
+//!
+//! The daemon, the ordinary runner over HTTP, the state and, for a folder that is no Git repository, the repository its
+//! workflows are committed to. What happens is told as it happens. Nothing here is special to it: a second `up` goes on
+//! where the first was stopped, and the state folder is one that `everscand run` can serve.
+
+mod home;
+mod narrator;
+mod runner;
+mod workflows;
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use ::runner::{ConfigurationError, SessionError};
+use chrono::Local;
+use model::decide::CreateToken;
+use model::{Scope, Scopes, SealingKey};
+use reconciler::{Location, SourceConfig};
+use thiserror::Error;
+
+use crate::arguments::UpOptions;
+use crate::configuration::{self, INTERVAL};
+use crate::error::Error;
+use crate::limits::FOLDER_LOOK;
+use crate::logging;
+use crate::run::{Serving, Site, StopSignals, bind, serve};
+use crate::secret_key;
+use home::Home;
+use narrator::Narrator;
+use runner::RunnerHere;
+use workflows::Workflows;
+
+/// What the one source is called. Ids of workflows follow from it, so it is the same wherever the folder is moved.
+const SOURCE: &str = "local";
+
+/// What the token of the steps may do: read what other jobs made, and start scans.
+const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dispatch];
+
+/// Why `up` ended other than as asked.
+#[derive(Debug, Error)]
+pub(crate) enum UpError {
+    #[error("cannot use the folder {}", path.display())]
+    Folder {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot start `git`; is Git installed?")]
+    NoGit(#[source] std::io::Error),
+    #[error("`{spelled}` failed: {said}")]
+    Git { spelled: String, said: String },
+    #[error("cannot read the first token")]
+    Token(#[source] std::io::Error),
+    #[error("cannot prepare the runner")]
+    Prepare(#[from] state::SubmitError),
+    #[error("cannot prepare the runner")]
+    Configuration(#[from] ConfigurationError),
+    #[error("cannot register the runner")]
+    Register(#[source] client::Error),
+    #[error("the runner cannot go on")]
+    Runner(#[source] SessionError),
+    #[error("the runner broke off")]
+    RunnerBroke,
+}
+
+/// Runs until Ctrl-C.
+pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
+    let home = Home::open(&options.dir)?;
+    log_to(&home)?;
+    let workflows = Workflows::of(&home)?;
+    let listener = listen(&home, options.listen)?;
+    let site = Site {
+        listener,
+        state: home.state(),
+        sources: vec![source(&workflows)],
+        secret_key: Some(secret_key(&home)?),
+    };
+    serve(site, |serving| async move {
+        Ok(Running::start(home, workflows, serving)
+            .await?
+            .go_on()
+            .await?)
+    })
+}
+
+/// The address asked for; else that of the last time, or a free one where it is taken.
+fn listen(home: &Home, asked: Option<SocketAddr>) -> Result<std::net::TcpListener, Error> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = match (asked, home.address()) {
+        (Some(asked), _) => bind(asked)?,
+        (None, Some(before)) => bind(before).or_else(|_| bind(any))?,
+        (None, None) => bind(any)?,
+    };
+    let kept = listener
+        .local_addr()
+        .and_then(|address| home.keep_address(address));
+    kept.map_err(|source| UpError::Folder {
+        path: home.own(),
+        source,
+    })?;
+    Ok(listener)
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a constant that is no name is a defect of this file, and its test finds it"
+)]
+fn source(workflows: &Workflows) -> SourceConfig {
+    SourceConfig {
+        name: SOURCE.parse().expect("a plain name"),
+        location: Location::Local(workflows.repository().to_owned()),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval: INTERVAL,
+    }
+}
+
+/// The terminal is for what happens to workflows and jobs; the rest goes to a file, which begins anew with each start.
+fn log_to(home: &Home) -> Result<(), Error> {
+    let path = home.log();
+    let opened = std::fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path);
+    let file = opened.map_err(|source| UpError::Folder { path, source })?;
+    Ok(logging::to_file(file)?)
+}
+
+/// The key that seals secrets; made at the first start.
+fn secret_key(home: &Home) -> Result<SealingKey, configuration::ConfigurationError> {
+    let path = home.secret_key();
+    if !path.exists() {
+        secret_key::make(&path)?;
+    }
+    Ok(secret_key::read(&path, &home.state())?)
+}
+
+/// Everything that runs.
+struct Running {
+    workflows: Workflows,
+    serving: Serving,
+    runner: RunnerHere,
+    narrator: Narrator,
+    signals: StopSignals,
+}
+
+/// What wakes it.
+enum Wake {
+    Changed,
+    Look,
+    Stop,
+    RunnerEnded(Result<(), UpError>),
+}
+
+impl Running {
+    async fn start(home: Home, workflows: Workflows, serving: Serving) -> Result<Self, UpError> {
+        let signals = StopSignals::receive().map_err(|source| UpError::Folder {
+            path: home.own(),
+            source,
+        })?;
+        let first_token = std::fs::read_to_string(home.state().join("initial-admin-token"));
+        let token = first_token.map_err(UpError::Token)?;
+        let step_token = match home.step_token() {
+            Some(token) => token,
+            None => make_step_token(&home, &serving).await?,
+        };
+        let runner = RunnerHere::start(&home, &serving, &step_token).await?;
+        introduce(&home, &workflows, &serving.url, token.trim());
+        let narrator = Narrator::of(&serving.handle);
+        Ok(Self {
+            workflows,
+            serving,
+            runner,
+            narrator,
+            signals,
+        })
+    }
+
+    async fn go_on(mut self) -> Result<(), UpError> {
+        let mut changes = self.serving.handle.state().subscribe();
+        let mut ticks = tokio::time::interval(FOLDER_LOOK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut is_stopping = false;
+        loop {
+            self.tell_news().await;
+            let wake = tokio::select! {
+                _ = changes.changed() => Wake::Changed,
+                _ = ticks.tick() => Wake::Look,
+                () = self.signals.next() => Wake::Stop,
+                ended = self.runner.ended() => Wake::RunnerEnded(ended),
+            };
+            match wake {
+                Wake::Changed => {}
+                Wake::Look => self.commit_saved(),
+                Wake::Stop => {
+                    self.runner.stop();
+                    let running = |world: &model::World| world.running().count();
+                    let jobs = self.serving.handle.state().read(running);
+                    if !is_stopping && jobs > 0 {
+                        let s = if jobs == 1 { " is" } else { "s are" };
+                        self.say(&format!(
+                            "stopping once {jobs} running job{s} over; Ctrl-C again cancels"
+                        ));
+                    }
+                    is_stopping = true;
+                }
+                Wake::RunnerEnded(Ok(())) if is_stopping => break,
+                Wake::RunnerEnded(Ok(())) => return Err(UpError::RunnerBroke),
+                Wake::RunnerEnded(Err(error)) => return Err(error),
+            }
+        }
+        self.tell_news().await;
+        self.say("stopped; `everscand up` goes on from here");
+        Ok(())
+    }
+
+    async fn tell_news(&mut self) {
+        for line in self.narrator.look(&self.serving.handle).await {
+            self.say(&line);
+        }
+    }
+
+    /// A commit that fails is tried again when the folder changes: whoever saved is told why.
+    fn commit_saved(&mut self) {
+        let Workflows::Saved(saved) = &mut self.workflows else {
+            return;
+        };
+        if let Err(error) = tokio::task::block_in_place(|| saved.commit_saved()) {
+            self.say(&format!("what was saved is not committed: {error}"));
+        }
+    }
+
+    /// One line with its time.
+    fn say(&self, line: &str) {
+        let now = self.serving.handle.now().with_timezone(&Local);
+        print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
+    }
+}
+
+/// The token for steps, made by the daemon as for anybody and kept for the next time.
+async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpError> {
+    let create = CreateToken {
+        name: "steps".to_owned(),
+        scopes: STEP_SCOPES.into_iter().collect(),
+        life: None,
+        granted_by: Scopes::admin(),
+    };
+    let token = serving.handle.create_token(create).await?;
+    let secret = token.secret.reveal();
+    home.keep_step_token(secret)
+        .map_err(|source| UpError::Folder {
+            path: home.own(),
+            source,
+        })?;
+    Ok(secret.to_owned())
+}
+
+/// The URL on a line of its own, as `everscand run` prints it; then what to type next.
+fn introduce(home: &Home, workflows: &Workflows, url: &str, token: &str) {
+    let root = home.root().display();
+    let bin = home.bin().display().to_string();
+    let pushed = match workflows {
+        Workflows::Committed { .. } => format!(
+            "Workflows are the files in {root}/workflows. A commit or push to this repository makes them active at once."
+        ),
+        Workflows::Saved(_) => format!(
+            "Workflows are the files in {root}/workflows. Saving one makes it active: it is committed to .everscan/repository.git."
+        ),
+    };
+    print(&format!(
+        "{url}\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN={token}\n  export PATH={bin}:$PATH\n\n\
+         {pushed}\nEverything is kept in {root}/.everscan. Ctrl-C stops.\n"
+    ));
+}
+
+fn print(text: &str) {
+    let mut stdout = std::io::stdout();
+    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    if let Err(error) = written {
+        tracing::debug!(%error, "nobody reads what is told");
+    }
+}

@@ -1,0 +1,146 @@
+//! The folder `.everscan`, in which `up` keeps everything it needs between two runs.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "small files beside the state, each of which is made again when it is lost"
+)]
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::UpError;
+use crate::programs;
+
+/// A folder that `up` is about.
+#[derive(Debug, Clone)]
+pub(super) struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Makes `.everscan` in the folder, out of Git's sight.
+    pub(super) fn open(folder: &Path) -> Result<Self, UpError> {
+        let unusable = |source| UpError::Folder {
+            path: folder.to_owned(),
+            source,
+        };
+        let home = Self {
+            root: folder.canonicalize().map_err(unusable)?,
+        };
+        let prepared = || {
+            make_folder(&home.bin())?;
+            std::fs::write(home.own().join(".gitignore"), "*\n")?;
+            programs::link(&home.bin())
+        };
+        prepared().map_err(|source| UpError::Folder {
+            path: home.own(),
+            source,
+        })?;
+        Ok(home)
+    }
+
+    /// The folder itself.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where everything is kept.
+    pub(super) fn own(&self) -> PathBuf {
+        self.root.join(".everscan")
+    }
+
+    /// The three programs.
+    pub(super) fn bin(&self) -> PathBuf {
+        self.own().join("bin")
+    }
+
+    /// The daemon's state.
+    pub(super) fn state(&self) -> PathBuf {
+        self.own().join("state")
+    }
+
+    /// The key that seals secrets; beside the state, so that a copy of the state holds no secret.
+    pub(super) fn secret_key(&self) -> PathBuf {
+        self.own().join("secret-key")
+    }
+
+    /// What the daemon and the runner say of themselves.
+    pub(super) fn log(&self) -> PathBuf {
+        self.own().join("log")
+    }
+
+    /// Where the daemon listened the last time.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        let text = std::fs::read_to_string(self.address_file()).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// Keeps where the daemon listens for the next time.
+    pub(super) fn keep_address(&self, address: SocketAddr) -> io::Result<()> {
+        std::fs::write(self.address_file(), format!("{address}\n"))
+    }
+
+    /// The token that steps find in their environment.
+    pub(super) fn step_token(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.step_token_file()).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// Keeps that token, for this user alone.
+    pub(super) fn keep_step_token(&self, token: &str) -> io::Result<()> {
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.step_token_file())?;
+        writeln!(file, "{token}")
+    }
+
+    fn address_file(&self) -> PathBuf {
+        self.own().join("address")
+    }
+
+    fn step_token_file(&self) -> PathBuf {
+        self.own().join("step-token")
+    }
+}
+
+/// Makes a folder, and those above it, that only this user can enter.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_there_the_next_time_and_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        assert_eq!((home.address(), home.step_token()), (None, None));
+        let address: SocketAddr = "127.0.0.1:7".parse().unwrap();
+        home.keep_address(address).unwrap();
+        home.keep_step_token("evs_x").unwrap();
+
+        let home = Home::open(folder.path()).unwrap();
+        assert_eq!(home.address(), Some(address));
+        assert_eq!(home.step_token().as_deref(), Some("evs_x"));
+        assert!(home.bin().join("everscan").exists());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&home.own()), 0o700);
+        assert_eq!(mode(&home.step_token_file()), 0o600);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = Home::open(Path::new("/no/such/folder")).unwrap_err();
+        assert!(error.to_string().contains("/no/such/folder"));
+    }
+}

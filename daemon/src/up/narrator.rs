@@ -1,0 +1,245 @@
+//! What `up` tells as it happens, one line for each thing a person would want to know.
+//!
+//! It compares what is with what it has told, so that a wake-up it misses loses nothing: a job that came and went
+//! meanwhile is told of with its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use model::{
+    Cause, Condition, Job, JobId, JobState, Outcome, Reason, Source, StaleFile, Status, Timestamp,
+    Trigger, WorkflowId, WorkflowStatus,
+};
+use reconciler::Handle;
+use state::JobFilter;
+
+use crate::limits::{TOLD_JOBS, TOLD_RECORDS};
+
+/// What was told already.
+#[derive(Default)]
+pub(super) struct Narrator {
+    /// Revision, or none once the file is gone.
+    workflows: BTreeMap<WorkflowId, Option<u64>>,
+    /// The commits of invalid files.
+    invalid: BTreeMap<String, String>,
+    /// What is wrong with the repository as a whole.
+    complaints: BTreeSet<String>,
+    /// The newest job.
+    latest: Option<JobId>,
+    /// Jobs whose end is not told yet.
+    unfinished: BTreeSet<JobId>,
+}
+
+impl Narrator {
+    /// Takes the jobs there are for told: they are of an earlier day.
+    pub(super) fn of(handle: &Handle) -> Self {
+        handle.state().read(|world| Self {
+            latest: Some(world.latest_job()),
+            unfinished: world.jobs().map(|job| job.id).collect(),
+            ..Self::default()
+        })
+    }
+
+    /// Looks at the world and answers what is new, as lines.
+    pub(super) async fn look(&mut self, handle: &Handle) -> Vec<String> {
+        let mut lines = handle.state().read(|world| {
+            let mut lines = Vec::new();
+            for workflow in world.workflows() {
+                let record = &workflow.record;
+                lines.extend(self.workflow(
+                    record.id,
+                    &record.name,
+                    &record.status,
+                    record.revision.number,
+                    &record.revision.commit,
+                ));
+            }
+            for source in world.sources().filter(|source| source.configured) {
+                self.source(source, &mut lines);
+            }
+            lines
+        });
+        self.jobs(handle, &mut lines).await;
+        lines
+    }
+
+    fn workflow(
+        &mut self,
+        id: WorkflowId,
+        name: &str,
+        status: &WorkflowStatus,
+        number: u64,
+        commit: &str,
+    ) -> Option<String> {
+        let now = match status {
+            WorkflowStatus::Active => Some(number),
+            WorkflowStatus::Retired { .. } => None,
+        };
+        let told = self.workflows.insert(id, now);
+        match (told, now) {
+            (told, now) if told == Some(now) => None,
+            (None, None) => None,
+            (_, Some(number)) => {
+                let commit: String = commit.chars().take(7).collect();
+                Some(format!(
+                    "{name}: revision {number} is active (commit {commit})"
+                ))
+            }
+            (Some(_), None) => Some(format!(
+                "{name}: its file is gone; nothing of it starts any more"
+            )),
+        }
+    }
+
+    fn source(&mut self, source: &Source, lines: &mut Vec<String>) {
+        let wrong = source.conditions.iter().filter(|one| is_wrong(one));
+        let complaints: BTreeSet<String> = wrong.map(|one| one.reason.to_string()).collect();
+        let new = complaints.difference(&self.complaints);
+        lines.extend(new.map(|why| format!("the repository: {why}")));
+        self.complaints = complaints;
+        let invalid: BTreeMap<String, String> = source
+            .stale_files
+            .iter()
+            .map(|stale| (stale.file.clone(), stale.commit.clone()))
+            .collect();
+        for stale in &source.stale_files {
+            if self.invalid.get(&stale.file) != Some(&stale.commit) {
+                lines.extend(self.diagnostics(stale));
+            }
+        }
+        self.invalid = invalid;
+    }
+
+    /// What is wrong with a file, where, and what becomes of its workflow.
+    fn diagnostics(&self, stale: &StaleFile) -> Vec<String> {
+        let mut lines: Vec<String> = stale
+            .diagnostics
+            .iter()
+            .map(|one| {
+                let mut line = format!(
+                    "{}:{}:{}: {}",
+                    stale.file, one.line, one.column, one.message
+                );
+                if let Some(hint) = &one.hint {
+                    // Writing to a string cannot fail.
+                    let _written = write!(line, " (hint: {hint})");
+                }
+                line
+            })
+            .collect();
+        lines.push(match self.workflows.get(&stale.workflow) {
+            Some(Some(number)) => format!("{}: invalid; revision {number} goes on", stale.file),
+            Some(None) | None => format!("{}: invalid; it has never been good", stale.file),
+        });
+        lines
+    }
+
+    async fn jobs(&mut self, handle: &Handle, lines: &mut Vec<String>) {
+        let latest = handle.state().read(model::World::latest_job);
+        let told = self.latest.replace(latest);
+        if told != Some(latest) {
+            let page = handle
+                .state()
+                .jobs(&JobFilter::default(), None, TOLD_JOBS)
+                .await;
+            let jobs = page.map(|page| page.jobs).unwrap_or_default();
+            for job in jobs.into_iter().filter(|job| Some(job.id) > told).rev() {
+                lines.push(format!(
+                    "{}: {}",
+                    title(&job),
+                    made(&job, cause(handle, &job).await)
+                ));
+                self.unfinished.insert(job.id);
+            }
+        }
+        for id in self.unfinished.clone() {
+            // One that cannot be read is not told of any more; the log says what is wrong.
+            let job = handle.state().job(id).await.ok().flatten();
+            match job {
+                Some(job) if !job.state.is_terminal() => {}
+                Some(job) => {
+                    lines.push(format!("{}: {}", title(&job), ended(&job)));
+                    self.unfinished.remove(&id);
+                }
+                None => {
+                    self.unfinished.remove(&id);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a condition tells of more than of single files, which are told one by one.
+fn is_wrong(condition: &Condition) -> bool {
+    let is_of_files = matches!(
+        condition.reason,
+        Reason::FilesInvalid { .. } | Reason::TipPartlyActive { .. } | Reason::NeverFetched
+    );
+    condition.status != Status::True && !is_of_files
+}
+
+/// The success that an expression's job came from.
+async fn cause(handle: &Handle, job: &Job) -> Option<String> {
+    if job.trigger != Trigger::Expr {
+        return None;
+    }
+    let records = handle
+        .state()
+        .ledger(&job.scan_key(), None, TOLD_RECORDS)
+        .await;
+    let made = Outcome::Made { job: job.id };
+    let record = records
+        .ok()?
+        .into_iter()
+        .find(|record| record.outcome == made)?;
+    let expression = record.evaluation.map(|evaluation| evaluation.expression)?;
+    match record.cause {
+        Cause::Success { scan, .. } => Some(format!(
+            "{scan} succeeded, and {} is true",
+            expression.trim()
+        )),
+        Cause::Slots { .. } | Cause::Claim { .. } | Cause::Repeats { .. } => None,
+    }
+}
+
+fn title(job: &Job) -> String {
+    format!("{} {}", job.workflow.name, job.scan)
+}
+
+fn made(job: &Job, cause: Option<String>) -> String {
+    let why = match (&job.reason, cause) {
+        (_, Some(cause)) => cause,
+        (Reason::Dispatched, None) => format!("dispatched by {}", job.actor),
+        (reason, None) => reason.to_string(),
+    };
+    format!("job {}: {why}", job.id)
+}
+
+fn ended(job: &Job) -> String {
+    let Some(end) = job.state.end() else {
+        return job.state.name().to_owned();
+    };
+    let seconds = |from: Timestamp| (end.at - from).as_seconds_f64();
+    match &job.state {
+        JobState::Succeeded { run, .. } => {
+            let kept: Vec<&str> = run.artifacts.iter().map(|one| one.name.as_str()).collect();
+            let kept = match kept.as_slice() {
+                [] => String::new(),
+                names => format!("; kept {}", names.join(", ")),
+            };
+            format!("succeeded after {:.1} s{kept}", seconds(run.started_at))
+        }
+        JobState::Failed { run, .. } => {
+            let log = format!("see: everscan job logs {}", job.id);
+            format!(
+                "failed after {:.1} s: {}; {log}",
+                seconds(run.started_at),
+                end.reason
+            )
+        }
+        JobState::Cancelled { .. } | JobState::Skipped { .. } => {
+            format!("{}: {}", job.state.name(), end.reason)
+        }
+        JobState::Scheduled | JobState::Running { .. } => job.state.name().to_owned(),
+    }
+}

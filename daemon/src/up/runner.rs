@@ -1,0 +1,125 @@
+//! The ordinary runner in this process: it registers, polls and reports over HTTP like any other.
+
+use std::ffi::OsString;
+use std::num::NonZero;
+use std::path::Path;
+
+use client::Client;
+use model::{RunnerId, TokenHash};
+use runner::{
+    Configuration, ConfigurationError, HostEnvironment, Options, RegisteredAs, SessionError, Setup,
+    Urgency, folder_of,
+};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use wire::RegisterRunner;
+
+use super::UpError;
+use super::home::{Home, make_folder};
+use crate::run::Serving;
+
+/// What it is called.
+const NAME: &str = "up";
+
+/// The runner at work.
+pub(super) struct RunnerHere {
+    urgency: watch::Sender<Urgency>,
+    work: JoinHandle<Result<(), SessionError>>,
+}
+
+impl RunnerHere {
+    /// Starts it, under the registration of the last time while that is good.
+    pub(super) async fn start(
+        home: &Home,
+        serving: &Serving,
+        step_token: &str,
+    ) -> Result<Self, UpError> {
+        let folder = folder_of(home.root(), NAME)?;
+        let known = match Configuration::load(home.root(), NAME) {
+            Ok(configuration) => is_known(&configuration, serving).then_some(configuration),
+            Err(ConfigurationError::Missing { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let configuration = match known {
+            Some(configuration) => Configuration {
+                url: serving.url.clone(),
+                ..configuration
+            },
+            None => register(&folder, serving).await?,
+        };
+        configuration.save(&folder)?;
+        let setup = Setup {
+            configuration,
+            folder,
+            environment: environment(&home.bin(), step_token),
+            options: Options::default(),
+        };
+        let (urgency, told) = watch::channel(Urgency::None);
+        let work = tokio::spawn(runner::serve(setup, told));
+        Ok(Self { urgency, work })
+    }
+
+    /// Makes its end more urgent: first it finishes its jobs, then it cancels them.
+    pub(super) fn stop(&self) {
+        self.urgency
+            .send_modify(|urgency| *urgency = urgency.next());
+    }
+
+    /// Waits until it has ended.
+    pub(super) async fn ended(&mut self) -> Result<(), UpError> {
+        match (&mut self.work).await {
+            Ok(ended) => ended.map_err(UpError::Runner),
+            Err(_) => Err(UpError::RunnerBroke),
+        }
+    }
+}
+
+/// Whether the daemon still takes the session; another state folder never saw it, and a long pause ends it.
+fn is_known(configuration: &Configuration, serving: &Serving) -> bool {
+    let token = TokenHash::of(&configuration.token);
+    let now = serving.handle.now();
+    serving.handle.state().read(|world| {
+        world
+            .runner(RunnerId::from_uuid(configuration.runner_id))
+            .is_some_and(|runner| runner.is_held_by(token, now))
+    })
+}
+
+async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpError> {
+    let workdir = folder.join("work");
+    make_folder(&workdir).map_err(|source| UpError::Folder {
+        path: workdir.clone(),
+        source,
+    })?;
+    let registration = serving.handle.create_registration().await?;
+    let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let asked = RegisteredAs {
+        name: NAME.to_owned(),
+        workdir,
+        labels: Vec::new(),
+        capacity: u32::try_from(capacity).unwrap_or(1),
+    };
+    let request = RegisterRunner {
+        token: registration.secret.reveal().to_owned(),
+        name: asked.name.clone(),
+        labels: asked.labels.clone(),
+        capacity: asked.capacity,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        replace: true,
+    };
+    let client = Client::new(&serving.url, None).map_err(UpError::Register)?;
+    let registered = client.register(&request).await.map_err(UpError::Register)?;
+    Ok(Configuration::new(&registered, serving.url.clone(), asked))
+}
+
+/// What steps may inherit: this process's own, with `everscan` on the PATH and a token that is good here.
+fn environment(bin: &Path, step_token: &str) -> HostEnvironment {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(paths).unwrap_or(path);
+    let ours: [(OsString, OsString); 2] = [
+        ("PATH".into(), path),
+        ("SERVICE_TOKEN".into(), step_token.into()),
+    ];
+    std::env::vars_os().chain(ours).collect()
+}

@@ -1,0 +1,252 @@
+//! Where the workflows of a folder come from: its own commits, or what is saved in it.
+//!
+//! Workflows change by commits and by nothing else. In a folder that is no Git repository a person expects that a saved
+//! file counts, so what is saved is committed to a repository of our own, which the daemon follows like any other.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "`up` commits what is saved, with the `git` program"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::SystemTime;
+
+use super::UpError;
+use super::home::{Home, make_folder};
+use crate::limits::FOLDER_DEPTH;
+
+/// The folder of workflows within the folder.
+const FOLDER: &str = "workflows";
+
+/// Where the workflows come from.
+pub(super) enum Workflows {
+    /// The folder is a Git repository: its commits count.
+    Committed {
+        /// The repository.
+        repository: PathBuf,
+    },
+    /// The folder is none: what is saved counts.
+    Saved(Saved),
+}
+
+/// A folder whose workflows are committed as they are saved.
+pub(super) struct Saved {
+    root: PathBuf,
+    repository: PathBuf,
+    committed: Vec<Print>,
+    before: Vec<Print>,
+}
+
+/// A file as far as it must be known to see that it has changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Print {
+    path: PathBuf,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Workflows {
+    /// Finds out, and makes the repository when there is none.
+    pub(super) fn of(home: &Home) -> Result<Self, UpError> {
+        let root = home.root();
+        let is_bare = || root.join("HEAD").is_file() && root.join("objects").is_dir();
+        if root.join(".git").exists() || is_bare() {
+            return Ok(Self::Committed {
+                repository: root.to_owned(),
+            });
+        }
+        Saved::open(home).map(Self::Saved)
+    }
+
+    /// The repository to follow.
+    pub(super) fn repository(&self) -> &Path {
+        match self {
+            Self::Committed { repository } => repository,
+            Self::Saved(saved) => &saved.repository,
+        }
+    }
+}
+
+impl Saved {
+    fn open(home: &Home) -> Result<Self, UpError> {
+        let mut saved = Self {
+            root: home.root().to_owned(),
+            repository: home.own().join("repository.git"),
+            committed: Vec::new(),
+            before: Vec::new(),
+        };
+        if !saved.repository.exists() {
+            let path = saved.repository.display().to_string();
+            git(
+                home.root(),
+                &["init", "--quiet", "--bare", "--initial-branch=main", &path],
+            )?;
+            // A first commit even of nothing: a repository without any has no tip to follow.
+            saved.commit_with(&["--allow-empty"])?;
+        }
+        let found = saved.look();
+        saved.commit(found)?;
+        Ok(saved)
+    }
+
+    /// Commits what was saved; true when there was something. A file that still changes waits for the next look.
+    pub(super) fn commit_saved(&mut self) -> Result<bool, UpError> {
+        let found = self.look();
+        let is_settled = std::mem::replace(&mut self.before, found.clone()) == found;
+        if !is_settled || found == self.committed {
+            return Ok(false);
+        }
+        self.commit(found)
+    }
+
+    /// One that fails is not tried again before something changes.
+    fn commit(&mut self, found: Vec<Print>) -> Result<bool, UpError> {
+        self.committed.clone_from(&found);
+        self.before = found;
+        // Git does not take what is not there, and a person who has emptied the folder may have removed it as well.
+        let folder = self.root.join(FOLDER);
+        make_folder(&folder).map_err(|source| UpError::Folder {
+            path: folder.clone(),
+            source,
+        })?;
+        self.git(&["add", "--all", "--force", "--", FOLDER])?;
+        let is_new = !self
+            .git(&["status", "--porcelain", "--untracked-files=no"])?
+            .is_empty();
+        if is_new {
+            self.commit_with(&[])?;
+        }
+        Ok(is_new)
+    }
+
+    fn commit_with(&self, more: &[&str]) -> Result<(), UpError> {
+        let message = ["commit", "--quiet", "--message", "Saved"];
+        self.git(&[&message, more].concat()).map(drop)
+    }
+
+    fn look(&self) -> Vec<Print> {
+        let mut prints = Vec::new();
+        collect(&self.root.join(FOLDER), FOLDER_DEPTH, &mut prints);
+        prints.sort();
+        prints
+    }
+
+    /// The bare repository, with the folder for a work tree.
+    fn git(&self, arguments: &[&str]) -> Result<String, UpError> {
+        let place = [
+            format!("--git-dir={}", self.repository.display()),
+            format!("--work-tree={}", self.root.display()),
+        ];
+        let place = place.iter().map(String::as_str);
+        let all: Vec<&str> = place.chain(arguments.iter().copied()).collect();
+        git(&self.root, &all)
+    }
+}
+
+/// Every file below `folder`. One that cannot be looked at has gone meanwhile; the next look knows more.
+fn collect(folder: &Path, depth: usize, prints: &mut Vec<Print>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        if metadata.is_dir() && depth > 0 {
+            collect(&entry.path(), depth - 1, prints);
+        } else if metadata.is_file() {
+            prints.push(Print {
+                path: entry.path(),
+                length: metadata.len(),
+                modified: metadata.modified().ok(),
+            });
+        }
+    }
+}
+
+/// Runs `git` with nothing of the user's settings: a commit of ours needs no signature, hook or editor.
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
+    let mut command = Command::new("git");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        command.env_remove(name);
+    }
+    for who in ["GIT_AUTHOR", "GIT_COMMITTER"] {
+        command.env(format!("{who}_NAME"), "everscand up");
+        command.env(format!("{who}_EMAIL"), "up@localhost");
+    }
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .stdin(Stdio::null());
+    let spelled = format!("git {}", arguments.join(" "));
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().map_err(UpError::NoGit)?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&stderr).trim().to_owned();
+    Err(UpError::Git { spelled, said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(root: &Path) -> Saved {
+        match Workflows::of(&Home::open(root).unwrap()).unwrap() {
+            Workflows::Saved(saved) => saved,
+            Workflows::Committed { repository } => panic!("{}", repository.display()),
+        }
+    }
+
+    fn files(saved: &Saved) -> Vec<String> {
+        let listed = saved.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+        listed.unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_saved_is_committed_once_it_has_settled() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("notes.txt"), "mine").unwrap();
+        let mut folder = saved(root.path());
+        assert!(files(&folder).is_empty());
+        assert!(!folder.commit_saved().unwrap());
+
+        let file = root.path().join("workflows/a.yaml");
+        std::fs::write(&file, "a").unwrap();
+        assert!(
+            !folder.commit_saved().unwrap(),
+            "it may still be written to"
+        );
+        assert!(folder.commit_saved().unwrap());
+        assert_eq!(files(&folder), ["workflows/a.yaml"]);
+        assert!(!folder.commit_saved().unwrap());
+
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(root.path().join("workflows/b.yaml"), "b").unwrap();
+        drop(folder);
+        assert_eq!(
+            files(&saved(root.path())),
+            ["workflows/b.yaml"],
+            "at the next start"
+        );
+    }
+
+    #[test]
+    fn a_repository_is_left_to_its_owner() {
+        let root = tempfile::tempdir().unwrap();
+        git(root.path(), &["init", "--quiet"]).unwrap();
+        let home = Home::open(root.path()).unwrap();
+        let workflows = Workflows::of(&home).unwrap();
+        assert_eq!(workflows.repository(), home.root());
+        assert!(matches!(workflows, Workflows::Committed { .. }));
+        let status = git(home.root(), &["status", "--porcelain"]);
+        assert_eq!(status.unwrap(), "", "what `up` keeps is no file of theirs");
+    }
+}

@@ -1,0 +1,65 @@
+//! The example `recon`: two finders feed one list, and only hosts that were not there before are probed.
+
+use std::path::Path;
+
+use crate::support::World;
+
+const WORKFLOW: &str = include_str!("../../examples/recon/workflows/recon.yaml");
+const NAME: &str = "recon";
+
+/// A world whose runner has the example's tools on its PATH, and the folder they lie in.
+fn world() -> World {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("recon.yaml", Some(WORKFLOW))]);
+    world.start_daemon();
+    world.sync();
+    let tools = world.path("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/recon/tools");
+    for entry in std::fs::read_dir(examples).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), tools.join(entry.file_name())).unwrap();
+    }
+    let inherited = std::env::var("PATH").unwrap();
+    let bin = world.path("bin");
+    let path = format!("{}:{}:{inherited}", tools.display(), bin.display());
+    let token = world.step_token();
+    world.start_runner_with(2, &[("PATH", &path), ("SERVICE_TOKEN", &token)]);
+    world
+}
+
+/// The newest job of a scan that started by itself, and the one file of its artifact.
+fn found(world: &World, scan: &str, artifact: &str) -> String {
+    let job = world.followed_by(NAME, scan);
+    let (_, content) = world.artifact(&job, artifact).pop_first().unwrap();
+    String::from_utf8(content).unwrap()
+}
+
+#[test]
+fn only_hosts_that_were_not_there_before_are_probed() {
+    let world = world();
+    world.succeed(NAME, "certificates", &[]);
+    let of_certificates = "shop.example.org\nstaging.shop.example.org\nwww.example.org\n";
+    assert_eq!(found(&world, "merge", "hosts"), of_certificates);
+    assert_eq!(found(&world, "new_hosts", "new"), of_certificates);
+    assert!(found(&world, "probe", "answers").contains("shop.example.org\t200\t"));
+
+    // The other finder adds what it alone knows, and repeats one name.
+    world.succeed(NAME, "dictionary", &[]);
+    assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
+    assert_eq!(
+        found(&world, "new_hosts", "new"),
+        "mail.example.org\nvpn.example.org\n"
+    );
+    assert_eq!(
+        found(&world, "probe", "answers"),
+        "mail.example.org\t200\tWelcome to mail.example.org\nvpn.example.org\t401\tSign in\n"
+    );
+
+    // Nothing new: merged again, and no further.
+    world.succeed(NAME, "dictionary", &[]);
+    assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
+    let counts = ["merge", "new_hosts", "probe"].map(|scan| world.jobs_of(NAME, scan).len());
+    assert_eq!(counts, [3, 2, 2]);
+}

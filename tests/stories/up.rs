@@ -1,0 +1,191 @@
+//! `everscand up`: one process that a person starts in a folder, stops, and starts again.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use crate::support::{PATIENCE, World, signal};
+
+const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
+
+/// A running `everscand up`.
+struct Up {
+    child: Child,
+    lines: Receiver<String>,
+    told: Vec<String>,
+    url: String,
+    token: String,
+}
+
+impl Up {
+    fn start(world: &World, folder: &Path) -> Self {
+        let mut command = world.command("everscand");
+        command.arg("up").arg(folder).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // Whoever listened has gone.
+                drop(sender.send(line));
+            }
+        });
+        let mut up = Self {
+            child,
+            lines,
+            told: Vec::new(),
+            url: String::new(),
+            token: String::new(),
+        };
+        let value = |line: String| line.split_once('=').unwrap().1.to_owned();
+        up.url = value(up.line("export SERVICE_URL="));
+        up.token = value(up.line("export SERVICE_TOKEN="));
+        assert_eq!(up.told.first(), Some(&up.url), "the URL comes first");
+        up
+    }
+
+    /// Waits for the next line that holds all of `parts`, separated by `…`.
+    fn line(&mut self, parts: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|_| panic!("no `{parts}` in {:#?}", self.told));
+            self.told.push(line.clone());
+            if parts.split('…').all(|part| line.contains(part)) {
+                return line;
+            }
+        }
+    }
+
+    fn everscan(&self, world: &World, arguments: &[&str]) -> String {
+        let output = world
+            .command("everscan")
+            .args(arguments)
+            .env("SERVICE_URL", &self.url)
+            .env("SERVICE_TOKEN", &self.token)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "everscan {arguments:?}: {said}\n{:#?}",
+            self.told
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Ctrl-C.
+    fn interrupt(&self) {
+        signal(self.child.id(), "INT");
+    }
+
+    /// Expects that it ends, as asked.
+    fn ended(mut self) {
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {:#?}", self.told);
+    }
+
+    fn stop(self) {
+        self.interrupt();
+        self.ended();
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Processes that have the folder in their command line.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let lines = std::fs::read_dir("/proc").unwrap().flatten();
+    lines
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
+        .filter(|line| line.contains(&folder))
+        .collect()
+}
+
+#[test]
+fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    let file = folder.join("workflows/hello.yaml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, HELLO).unwrap();
+    let dispatch = [
+        "scan", "dispatch", "hello", "greet", "--input", "name=Ada", "--wait",
+    ];
+
+    let mut up = Up::start(&world, &folder);
+    up.line("hello: revision 1 is active");
+    up.everscan(&world, &dispatch);
+    up.line("hello greet: job … dispatched by token initial admin");
+    up.line("hello greet: succeeded … kept greeting");
+
+    std::fs::write(&file, HELLO.replace("Hello,", "Good day,")).unwrap();
+    up.line("hello: revision 2 is active");
+    std::fs::write(&file, HELLO.replace("steps:", "stepps:")).unwrap();
+    up.line("workflows/hello.yaml:19:5:…stepps");
+    up.line("revision 2 goes on");
+    let (url, token) = (up.url.clone(), up.token.clone());
+    up.stop();
+    assert_eq!(processes_of(&folder), Vec::<String>::new());
+
+    let mut up = Up::start(&world, &folder);
+    assert_eq!((&up.url, &up.token), (&url, &token));
+    up.line("hello: revision 2 is active");
+    up.everscan(&world, &dispatch);
+    let jobs = up.everscan(&world, &["job", "list"]);
+    assert_eq!(jobs.matches("succeeded").count(), 2, "{jobs}");
+    let runners = up.everscan(&world, &["runner", "list", "--output", "json"]);
+    assert_eq!(runners.matches("\"name\"").count(), 1, "{runners}");
+    up.stop();
+}
+
+#[test]
+fn a_repository_runs_what_is_committed_in_it() {
+    let world = World::new();
+    world.init_repository();
+    world.push(&[("hello.yaml", Some(HELLO)), ("other.yaml", Some(HELLO))]);
+    let mut up = Up::start(&world, &world.path("repository"));
+    up.line("hello: revision 1 is active");
+    let changed = HELLO.replace("Hello,", "Good day,");
+    world.push(&[("hello.yaml", Some(&changed))]);
+    up.line("hello: revision 2 is active");
+    world.push(&[("hello.yaml", None)]);
+    up.line("hello: its file is gone");
+    let tracked = world
+        .output("git", &["-C", "repository", "ls-files"])
+        .stdout;
+    assert_eq!(
+        String::from_utf8_lossy(&tracked),
+        "workflows/other.yaml\n",
+        "`.everscan` is no file of the repository"
+    );
+    up.stop();
+}
+
+#[test]
+fn a_second_interrupt_cancels_what_still_runs() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir_all(folder.join("workflows")).unwrap();
+    let slow = "scans:\n  slow:\n    on: { dispatch: {} }\n    steps:\n      - run: echo begun; sleep 300\n";
+    std::fs::write(folder.join("workflows/slow.yaml"), slow).unwrap();
+    let mut up = Up::start(&world, &folder);
+    up.line("slow: revision 1 is active");
+    let job = up.everscan(&world, &["scan", "dispatch", "slow", "slow"]);
+    crate::support::eventually("the step", || {
+        up.everscan(&world, &["job", "logs", "-j", job.trim()])
+            .contains("begun")
+    });
+    up.interrupt();
+    up.line("stopping once 1 running job is over");
+    up.interrupt();
+    up.line("slow slow:");
+    up.ended();
+    assert_eq!(processes_of(&folder), Vec::<String>::new());
+}

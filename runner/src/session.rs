@@ -23,7 +23,7 @@ use crate::instance::{Instance, InstanceError};
 use crate::limits;
 use crate::options::Options;
 use crate::polls::Polls;
-use crate::shutdown::Urgency;
+use crate::shutdown::{Told, Urgency};
 use crate::stop::{Stop, StopSignal};
 use crate::workdir::{self, Workdir, WorkdirError};
 use crate::worker::{Workshop, work};
@@ -102,7 +102,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         conflict: Conflict::none(),
         poll_after: Instant::now(),
         give_up_at: None,
-        shutdown,
+        shutdown: Told::new(shutdown),
     };
     session.run().await
 }
@@ -130,7 +130,7 @@ struct Session {
     conflict: Conflict,
     poll_after: Instant,
     give_up_at: Option<Instant>,
-    shutdown: watch::Receiver<Urgency>,
+    shutdown: Told,
 }
 
 /// All that can wake the session.
@@ -159,7 +159,7 @@ impl Session {
     }
 
     fn urgency(&self) -> Urgency {
-        *self.shutdown.borrow()
+        self.shutdown.now()
     }
 
     fn is_through(&self) -> bool {
@@ -171,7 +171,7 @@ impl Session {
         while self.urgency() == Urgency::None {
             let said = tokio::select! {
                 said = self.client.hello(&hello) => said,
-                _ = urgency_above(&mut self.shutdown, Urgency::None) => return Ok(()),
+                _ = self.shutdown.news() => return Ok(()),
             };
             let Err(error) = said else {
                 self.is_heard();
@@ -185,7 +185,7 @@ impl Session {
             let pause = self.after_error(error)?;
             tokio::select! {
                 () = sleep_until(Instant::now() + pause) => {}
-                _ = urgency_above(&mut self.shutdown, Urgency::None) => {}
+                _ = self.shutdown.news() => {}
             }
         }
         Ok(())
@@ -196,14 +196,13 @@ impl Session {
             self.outdated = false;
             self.polls.send(self.client.clone(), self.poll());
         }
-        let urgency = self.urgency();
         let poll_after = self.poll_after;
         let is_due = self.outdated && self.polls.has_room();
         let give_up = patience_ends(self.give_up_at);
         tokio::select! {
             (newest, answer) = self.polls.answer() => Wake::Answer(newest, answer),
             Some(ended) = self.workers.join_next_with_id() => Wake::WorkerEnded(ended),
-            urgency = urgency_above(&mut self.shutdown, urgency) => Wake::Shutdown(urgency),
+            urgency = self.shutdown.news() => Wake::Shutdown(urgency),
             () = sleep_until(poll_after), if is_due => Wake::PollDue,
             () = give_up => Wake::OutOfPatience,
         }
@@ -402,10 +401,9 @@ impl Session {
     /// Waits for the jobs in hand without a session.
     async fn finish_jobs(&mut self) {
         while !self.workers.is_empty() {
-            let urgency = self.urgency();
             tokio::select! {
                 Some(ended) = self.workers.join_next_with_id() => self.release(ended),
-                urgency = urgency_above(&mut self.shutdown, urgency) => self.hurry(urgency),
+                urgency = self.shutdown.news() => self.hurry(urgency),
                 () = patience_ends(self.give_up_at) => self.abandon(),
             }
         }
@@ -422,16 +420,6 @@ impl Session {
             Ok(Err(error)) => tracing::warn!(error = error_chain(&error), "left without a goodbye"),
             Err(_) => tracing::warn!("left without a goodbye: no answer in time"),
         }
-    }
-}
-
-/// Waits until the end is more urgent than it was. Somebody who cannot tell any more does not.
-async fn urgency_above(shutdown: &mut watch::Receiver<Urgency>, known: Urgency) -> Urgency {
-    let above = shutdown.wait_for(|urgency| *urgency > known).await;
-    let above = above.map(|urgency| *urgency);
-    match above {
-        Ok(urgency) => urgency,
-        Err(_) => std::future::pending().await,
     }
 }
 

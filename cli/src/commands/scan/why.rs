@@ -19,7 +19,7 @@ pub(crate) struct WhyScan {
     /// Name of the scan
     scan: String,
     /// Tell what was known at that time, as in 2026-11-21T10:00:00Z
-    #[arg(long, env = "SERVICE_AT", value_name = "TIME")]
+    #[arg(long, env = "SERVICE_AT", value_name = "TIME", value_parser = moment)]
     at: Option<DateTime<Utc>>,
     /// How many looks to show
     #[arg(long, env = "SERVICE_LIMIT", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
@@ -36,6 +36,12 @@ impl WhyScan {
         session.show(&why, text)?;
         Ok(Exit::Succeeded)
     }
+}
+
+/// Reads a moment with its zone: without one, nobody could say whose clock is meant.
+fn moment(text: &str) -> Result<DateTime<Utc>, String> {
+    text.parse()
+        .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
 }
 
 fn text(why: &Why) -> String {
@@ -79,7 +85,7 @@ fn text(why: &Why) -> String {
     if why.records.is_empty() {
         text.push_str(match (&why.cron, &why.expr) {
             (None, None) => "It has neither a schedule nor an expression: it runs when somebody dispatches it.\n",
-            (Some(_), _) | (_, Some(_)) => "Nothing has been looked at yet.\n",
+            (Some(_), _) | (_, Some(_)) => "No look at them is known.\n",
         });
     }
     text
@@ -148,5 +154,19 @@ fn said(clause: &Clause) -> String {
         (Some(value), _) => value.to_string(),
         (None, Some(error)) => format!("error: {error}"),
         (None, None) => "nothing".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_has_a_zone() {
+        assert!(moment("2026-11-21T10:00:00Z").is_ok());
+        assert!(moment("2026-11-21T10:00:00+02:00").is_ok());
+        for text in ["2026-11-21", "2026-11-21T10:00", "10m", ""] {
+            assert!(moment(text).unwrap_err().contains("2026-11-21T10:00:00Z"));
+        }
     }
 }

@@ -193,6 +193,8 @@ impl From<Refusal> for Failure {
             Refusal::TooManyRegistrations { .. } => {
                 Self::new(ErrorCode::Unavailable, text).hint("they run out after 15 minutes")
             }
+            Refusal::HistoryUnreadable { .. } => Self::new(ErrorCode::Internal, text)
+                .hint("the daemon's log says why; it is tried again with the next request"),
             Refusal::RevisionUnreadable { .. } => Self::new(ErrorCode::Internal, text).hint(
                 "the daemon's log names the file; restore it from a backup and restart the daemon",
             ),

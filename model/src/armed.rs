@@ -14,9 +14,18 @@ pub struct Armed {
     /// Its schedule, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<ArmedCron>,
-    /// Only successes after this place in the order of decisions wake its expression, when it has one.
+    /// Its expression, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expr: Option<Order>,
+    pub expr: Option<ArmedExpr>,
+}
+
+/// Since when an expression counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmedExpr {
+    /// The expression.
+    pub expression: String,
+    /// Only successes after this place in the order of decisions wake it.
+    pub since: Order,
 }
 
 /// Since when a schedule counts.
@@ -45,11 +54,7 @@ pub(crate) fn arm(
             let known = before.and_then(|before| before.armed.get(&scan.name));
             let armed = Armed {
                 cron: arm_cron(known, scan, now),
-                expr: scan
-                    .on
-                    .expr
-                    .as_ref()
-                    .map(|_| known.and_then(|known| known.expr).unwrap_or(order)),
+                expr: arm_expr(known, scan, order),
             };
             (armed.cron.is_some() || armed.expr.is_some()).then(|| (scan.name.clone(), armed))
         })
@@ -66,5 +71,16 @@ fn arm_cron(known: Option<&Armed>, scan: &Scan, now: Timestamp) -> Option<ArmedC
         since: unchanged.map_or(now, |known| known.since),
         schedule,
         timezone,
+    })
+}
+
+fn arm_expr(known: Option<&Armed>, scan: &Scan, order: Order) -> Option<ArmedExpr> {
+    let expression = scan.on.expr.as_ref()?.source().to_owned();
+    let unchanged = known
+        .and_then(|known| known.expr.as_ref())
+        .filter(|known| known.expression == expression);
+    Some(ArmedExpr {
+        since: unchanged.map_or(order, |known| known.since),
+        expression,
     })
 }

@@ -38,7 +38,7 @@ mod waiting;
 mod world;
 
 pub use actor::Actor;
-pub use armed::{Armed, ArmedCron};
+pub use armed::{Armed, ArmedCron, ArmedExpr};
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{

@@ -102,8 +102,18 @@ pub const CLAUSES: usize = 40;
 /// Characters of a text or value in a ledger record.
 pub const CLAUSE_CHARS: usize = 200;
 
-/// Jobs that the end of another starts in the same commit: a commit holds 100 operations, and each takes up to four.
+/// Scans that the end of a job looks at in the same commit.
 pub const FOLLOWERS: usize = 20;
+
+/// Operations that those looks may add to the commit: it holds 100, and a look takes up to five. The rest is for the
+/// job itself and the end of its log.
+pub const FOLLOWERS_OPERATIONS: usize = 80;
+
+/// Bytes that those looks may add to the commit, which holds 1 MiB.
+pub const FOLLOWERS_BYTES: usize = 512 * 1024;
+
+/// Scans of which a ledger record says what was known: an expression that computes names may read all there are.
+pub const SCANS_READ: usize = 20;
 
 /// Slots of a schedule that one look makes jobs of with `catch_up: all` (design section 3).
 pub const CATCH_UP: usize = 10;

@@ -14,7 +14,7 @@ use crate::frozen;
 use crate::history::HistoryLine;
 use crate::job::Job;
 use crate::ledger::{Clause, Evaluation, ScanRead};
-use crate::limits::{CLAUSE_CHARS, CLAUSES};
+use crate::limits::{CLAUSE_CHARS, CLAUSES, SCANS_READ};
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
 use crate::world::{ScanKey, World};
@@ -108,15 +108,11 @@ impl<'a> Past<'a> {
             scan: scan.clone(),
         };
         let head = self.head(&key);
-        let unfinished: Vec<&Arc<Job>> = self
-            .unfinished(&key)
-            .filter(|job| Some(job.id) != evaluated)
-            .collect();
         let totals = head.totals;
         let finished = totals.succeeded + totals.failed + totals.cancelled;
         ScanHistory {
-            size: finished + unfinished.len() as u64,
-            jobs: reach.map_or_else(Vec::new, |reach| self.jobs(&key, &unfinished, reach)),
+            size: finished + self.unfinished_count(&key, evaluated) as u64,
+            jobs: reach.map_or_else(Vec::new, |reach| self.jobs(&key, evaluated, reach)),
             available: is_available(&self.head(holder), &head),
             successes: totals.succeeded,
             newest_successes: head
@@ -127,10 +123,23 @@ impl<'a> Past<'a> {
         }
     }
 
+    /// How many jobs of a scan are not over, without going through them.
+    fn unfinished_count(&self, scan: &ScanKey, evaluated: Option<JobId>) -> usize {
+        let left_out = [self.ended.map(|ended| ended.job), evaluated];
+        let is_of_scan = |id: &JobId| {
+            let job = self.world.job(*id);
+            job.is_some_and(|job| job.scan_key() == *scan)
+        };
+        let left_out = left_out.iter().flatten().filter(|id| is_of_scan(id));
+        self.world.unfinished_of(scan) - left_out.count()
+    }
+
     /// The jobs that expressions can reach, newest first.
-    fn jobs(&self, scan: &ScanKey, unfinished: &[&Arc<Job>], reach: Reach) -> Vec<JobSummary> {
-        let mut jobs: BTreeMap<JobId, JobSummary> = unfinished
-            .iter()
+    fn jobs(&self, scan: &ScanKey, evaluated: Option<JobId>, reach: Reach) -> Vec<JobSummary> {
+        let mut jobs: BTreeMap<JobId, JobSummary> = self
+            .unfinished(scan)
+            .filter(|job| Some(job.id) != evaluated)
+            .take(HISTORY_JOBS)
             .map(|job| (job.id, summary_of(job)))
             .collect();
         if let Some(recent) = self.world.recent(scan) {
@@ -198,7 +207,7 @@ impl<'a> Past<'a> {
                 parts: Vec::new(),
             },
         };
-        let reads = context.scans.iter().map(|(name, scan)| {
+        let reads = context.scans.iter().take(SCANS_READ).map(|(name, scan)| {
             let key = ScanKey {
                 workflow: holder.workflow,
                 scan: workflow
@@ -222,6 +231,16 @@ impl<'a> Past<'a> {
             scans: reads.collect(),
         }
     }
+}
+
+/// The first scan whose jobs are read and could not be: nothing may be said of it then.
+pub(crate) fn unreadable(
+    world: &World,
+    workflow: &ActiveWorkflow,
+    references: &References,
+) -> Option<ScanKey> {
+    let mut read = histories(workflow, references).into_iter();
+    read.find(|scan| world.recent(scan).is_none())
 }
 
 /// The scans whose jobs an expression with these references reads.

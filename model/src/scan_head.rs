@@ -130,7 +130,7 @@ impl ScanHead {
             text,
         };
         let full = (self.ledger.page > before)
-            .then(|| self.ledger.page.checked_sub(LEDGER_PAGES))
+            .then(|| self.ledger.page.checked_sub(LEDGER_PAGES + 1))
             .flatten();
         let removed = full.map(|page| Change::LedgerPageRemoved(self.key(), page));
         Ok(std::iter::once(Change::Ledger(entry))

@@ -145,7 +145,10 @@ impl World {
             }
             Change::Workflow(workflow) => {
                 let before = self.workflows.insert(workflow.id, workflow.clone());
-                let armed = workflow.armed.values().filter_map(|armed| armed.expr);
+                let armed = workflow
+                    .armed
+                    .values()
+                    .filter_map(|armed| Some(armed.expr.as_ref()?.since));
                 self.latest_order = armed.fold(self.latest_order, Order::max);
                 self.refile(workflow.id);
                 self.rearm(workflow);
@@ -400,6 +403,11 @@ impl World {
     /// The unfinished jobs of a scan, oldest first.
     pub fn jobs_of(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
         self.jobs.of_scan(scan)
+    }
+
+    /// How many jobs of a scan are unfinished.
+    pub fn unfinished_of(&self, scan: &ScanKey) -> usize {
+        self.jobs.unfinished_of(scan)
     }
 
     /// How many jobs of a scan wait for a runner.

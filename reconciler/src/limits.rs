@@ -43,6 +43,9 @@ pub(crate) const WATCH_RETRY: Duration = Duration::from_secs(60);
 /// Set-ups of a watch in a row that somebody making or removing folders meanwhile may spoil.
 pub(crate) const WATCH_ATTEMPTS: usize = 5;
 
+/// A trigger that could not be looked at, mostly for a full disk, is left alone for so long: others go on meanwhile.
+pub(crate) const TRIGGER_REST: Duration = Duration::from_secs(5);
+
 /// The first retry after a failed look; doubles up to the source's interval.
 pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Loss, NewSession, RegisterRunner, RenewSession};
 use model::limits::OFFER;
 use model::{Job, JobId, RunnerId, TokenHash};
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 use crate::board::{Message, Poll};
 use crate::error::RunnerError;
 use crate::handle::Handle;
-use crate::limits::{HOLDING, POLL};
+use crate::limits::{AT_ONCE, HOLDING, POLL};
 use crate::presence::{Instance, Taken};
 
 /// The holder of a runner's session token.
@@ -172,9 +173,11 @@ impl Handle {
                 .map(|job| job.id)
                 .collect()
         });
-        for job in jobs {
-            self.end(job, Loss::RunnerLost).await?;
-        }
-        Ok(())
+        // Together, so that they share their commits.
+        stream::iter(jobs)
+            .map(|job| self.end(job, Loss::RunnerLost))
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
     }
 }

@@ -3,6 +3,7 @@
 //! What a success starts is decided in its own commit. This task looks at the rest: slots that come due, successes
 //! that woke more scans than one commit holds, and those that a full disk or a job in the way kept waiting.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +12,15 @@ use futures_util::{FutureExt, StreamExt, stream};
 use model::decide::{Command, Consider, ExplainTrigger, Fire};
 use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp};
 use state::{ReadError, State, SubmitError};
+use tokio::time::Instant;
 
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, DEADLINE_LOOK, FIRST_RETRY};
+use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone)]
 pub struct Why {
-    /// Its jobs that are not over, newest first.
+    /// The newest of its jobs that are not over, newest first.
     pub unfinished: Vec<Arc<Job>>,
     /// The next slot of its schedule.
     pub next_slot: Option<Timestamp>,
@@ -44,30 +46,39 @@ impl Handle {
     pub(crate) async fn pull_triggers(self) {
         let state = self.state();
         let mut changes = state.subscribe();
+        // Scans that could not be looked at, and until when they are left alone.
+        let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         loop {
             let now = self.now();
+            resting.retain(|_, until| *until > Instant::now());
             let (due, unseen, next) =
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
-            let mut looks: Vec<BoxFuture<'static, bool>> = Vec::new();
-            for scan in due {
-                looks.push(look(state.clone(), Fire { scan }).boxed());
+            let mut looks: Vec<BoxFuture<'static, Looked>> = Vec::new();
+            for scan in due.into_iter().filter(|scan| !resting.contains_key(scan)) {
+                let fire = Fire { scan: scan.clone() };
+                looks.push(look(state.clone(), scan, fire).boxed());
             }
-            for scan in unseen {
-                looks.push(look(state.clone(), Consider { scan }).boxed());
+            for scan in unseen
+                .into_iter()
+                .filter(|scan| !resting.contains_key(scan))
+            {
+                let consider = Consider { scan: scan.clone() };
+                looks.push(look(state.clone(), scan, consider).boxed());
             }
             // Together, so that they share their commits.
-            let failures = stream::iter(looks)
-                .buffer_unordered(AT_ONCE)
-                .filter(|looked| std::future::ready(!looked))
-                .count()
-                .await;
-            let pause = if failures > 0 {
-                FIRST_RETRY
-            } else {
+            let mut looked = stream::iter(looks).buffer_unordered(AT_ONCE);
+            while let Some(looked) = looked.next().await {
+                if let Looked::InVain(scan) = looked {
+                    resting.insert(scan, Instant::now() + TRIGGER_REST);
+                }
+            }
+            let pause = if resting.is_empty() {
                 until(next, now).min(DEADLINE_LOOK)
+            } else {
+                until(next, now).min(TRIGGER_REST)
             };
             tokio::select! {
-                changed = changes.changed(), if failures == 0 => if changed.is_err() { return },
+                changed = changes.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -88,9 +99,13 @@ impl Handle {
             }
             Some(_) => None,
         };
-        let (unfinished, next_slot) = self.state().read(|world| {
-            let unfinished = world.jobs_of(scan).rev().cloned().collect();
-            (unfinished, world.next_slot_of(scan))
+        // How things stand is no answer about the past.
+        let (unfinished, next_slot) = self.state().read(|world| match at {
+            None => {
+                let unfinished = world.jobs_of(scan).rev().take(limit).cloned().collect();
+                (unfinished, world.next_slot_of(scan))
+            }
+            Some(_) => (Vec::new(), None),
         });
         let records = self.state().ledger(scan, at, limit).await?;
         Ok(Why {
@@ -107,13 +122,19 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
         .unwrap_or(DEADLINE_LOOK)
 }
 
-/// Looks at one trigger; false when that has to be done again.
-async fn look<C: Command>(state: State, command: C) -> bool {
+/// How a look went.
+enum Looked {
+    Well,
+    /// It has to be looked at again.
+    InVain(ScanKey),
+}
+
+async fn look<C: Command>(state: State, scan: ScanKey, command: C) -> Looked {
     match state.submit(command).await {
-        Ok(_) => true,
+        Ok(_) => Looked::Well,
         Err(error) => {
-            tracing::warn!(%error, "a trigger cannot be looked at");
-            false
+            tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be looked at");
+            Looked::InVain(scan)
         }
     }
 }

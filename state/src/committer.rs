@@ -229,13 +229,16 @@ impl<E: Engine> Committer<E> {
         let mut read = Vec::new();
         for scan in scans {
             let recent = match self.pending.head(&scan) {
-                None => Recent::default(),
-                Some(head) => self.histories.read(head).await.unwrap_or_else(|error| {
-                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read; expressions see nothing of it");
-                    Recent::default()
-                }),
+                None => Ok(Recent::default()),
+                Some(head) => self.histories.read(head).await,
             };
-            read.push(Change::Recent(scan, Arc::new(recent)));
+            match recent {
+                Ok(recent) => read.push(Change::Recent(scan, Arc::new(recent))),
+                // It is tried again by the next command that needs it.
+                Err(error) => {
+                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read; expressions that read its jobs wait");
+                }
+            }
         }
         for change in &read {
             self.pending.apply(change);

@@ -53,7 +53,17 @@ async fn recent(reader: &StoreReader, head: &ScanHead) -> Result<Recent, ReadErr
     }
     for success in &head.successes {
         if recent.lines().all(|line| line.id != success.job) {
-            let job = settled_job(reader, success.job).await?;
+            let job = match settled_job(reader, success.job).await {
+                Err(ReadError::Damaged { path, problem }) => {
+                    tracing::error!(
+                        path,
+                        problem,
+                        "a job cannot be read; expressions do not see it"
+                    );
+                    None
+                }
+                job => job?,
+            };
             if let Some(line) = job.and_then(|job| HistoryLine::of(&job)) {
                 recent.add(line);
             }

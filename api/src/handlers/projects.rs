@@ -9,6 +9,7 @@ use warp::reply::Response;
 use wire::SetValue;
 
 use crate::access::actor;
+use crate::body;
 use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
@@ -78,10 +79,22 @@ pub(super) fn show_var(handle: &Handle, request: &Request) -> Result<Response, F
     Ok(reply::ok(&shown))
 }
 
+/// The value in the body. What is wrong with a body is told without a word of it: it may be a secret.
+async fn value_of(request: &mut Request) -> Result<String, Failure> {
+    body::is_json(&request.headers)?;
+    let bytes = request.body.bytes().await?;
+    let SetValue { value } = serde_json::from_slice(&bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let problem = format!("line {line}, column {column}: write {{\"value\": \"…\"}}");
+        Failure::invalid("body", problem)
+    })?;
+    Ok(value)
+}
+
 /// Gives a var a value.
 pub(super) async fn set_var(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let project = project(handle, &request)?;
-    let SetValue { value } = request.body.json(&request.headers).await?;
+    let value = value_of(&mut request).await?;
     let name = request.parameter(1);
     let set = SetVar {
         project,
@@ -106,7 +119,7 @@ pub(super) async fn delete_var(handle: &Handle, request: &Request) -> Result<Res
 /// Gives a secret a value. Nothing answers it again.
 pub(super) async fn set_secret(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let project = project(handle, &request)?;
-    let SetValue { value } = request.body.json(&request.headers).await?;
+    let value = value_of(&mut request).await?;
     let name = request.parameter(1);
     let actor = actor(request.caller.user()?);
     let value = SecretValue::new(value);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use workflow::limits::HISTORY_SUCCESSES;
 use workflow::{Context, JobIdentity, Scan};
 
 use super::triggers::{Recheck, recheck};
@@ -12,7 +13,7 @@ use crate::job::{Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
-use crate::past::{Past, histories};
+use crate::past::{Past, histories, unreadable};
 use crate::revision::{ActiveWorkflow, Revision};
 use crate::world::{Change, ScanKey, World};
 use crate::{JobId, RunnerId, TokenHash};
@@ -82,11 +83,11 @@ impl Command for Claim {
             return Err(Refusal::JobOver { job: self.job });
         };
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
-        let unreadable = || Refusal::RevisionUnreadable {
+        let lost_revision = || Refusal::RevisionUnreadable {
             job: job.id,
             revision: job.revision.number,
         };
-        let workflow = to_run(world, job).ok_or_else(unreadable)?;
+        let workflow = to_run(world, job).ok_or_else(lost_revision)?;
         let revision = workflow.revision.clone();
         if let JobState::Running { run } = &job.state {
             return if run.token == self.token {
@@ -101,7 +102,12 @@ impl Command for Claim {
         if world.is_orphan(job) {
             return Err(Refusal::JobOver { job: job.id });
         }
-        let scan = workflow.scan(&job.scan).ok_or_else(unreadable)?;
+        let scan = workflow.scan(&job.scan).ok_or_else(lost_revision)?;
+        if let Some(scan) = unreadable(world, &workflow, &scan.references()) {
+            return Err(Refusal::HistoryUnreadable {
+                scan: scan.scan.to_string(),
+            });
+        }
         let mut head = match recheck(world, job, moment)? {
             Recheck::Wanted(head) => *head,
             Recheck::Skipped(job, changes) => {
@@ -175,17 +181,66 @@ fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> 
     context
 }
 
-/// Leaves out the oldest jobs of the longest histories until the context fits its record.
+/// Leaves out the oldest jobs of the longest histories until the context fits its record. The two newest successes of
+/// each stay.
 fn keep_within(context: &mut Context, bytes: usize) {
     while serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes) {
         let longest = context
             .scans
             .values_mut()
-            .max_by_key(|scan| scan.jobs.len())
-            .filter(|scan| !scan.jobs.is_empty());
-        match longest {
-            Some(scan) => scan.jobs.truncate(scan.jobs.len() / 2),
-            None => return,
+            .max_by_key(|scan| scan.jobs.len());
+        let Some(scan) = longest.filter(|scan| scan.jobs.len() > HISTORY_SUCCESSES) else {
+            return;
+        };
+        let kept = scan.jobs.len() / 2;
+        let (mut at, mut successes) = (0, 0);
+        scan.jobs.retain(|job| {
+            let is_success = job.state == JobState::SUCCEEDED;
+            successes += usize::from(is_success);
+            at += 1;
+            at <= kept || (is_success && successes <= HISTORY_SUCCESSES)
+        });
+        if scan.jobs.len() > kept + HISTORY_SUCCESSES {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workflow::ScanHistory;
+
+    use super::*;
+    use crate::testing::line;
+
+    #[test]
+    fn a_context_that_is_too_large_keeps_the_newest_jobs_and_the_newest_successes() {
+        let failed = (3..100).map(|number| line(number, "failed").summary());
+        let succeeded = (1..3).map(|number| line(number, "succeeded").summary());
+        let jobs: Vec<_> = succeeded.chain(failed).rev().collect();
+        let history = ScanHistory {
+            size: 99,
+            jobs,
+            ..ScanHistory::default()
+        };
+        let mut context = Context {
+            job: None,
+            project: String::new(),
+            workflow: String::new(),
+            revision: String::new(),
+            vars: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            scans: BTreeMap::from([("a".to_owned(), history.clone()), ("b".to_owned(), history)]),
+            ok: true,
+        };
+        keep_within(&mut context, 8 * 1024);
+        assert!(serde_json::to_vec(&context.scans).unwrap().len() <= 8 * 1024);
+        for scan in context.scans.values() {
+            let succeeded = scan.jobs.iter().filter(|job| job.state == "succeeded");
+            assert_eq!(succeeded.count(), 2);
+            assert_eq!(scan.jobs[0].id, line(99, "failed").id.to_string());
+            assert_eq!(scan.size, 99);
         }
     }
 }

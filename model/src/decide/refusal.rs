@@ -61,6 +61,12 @@ pub enum Refusal {
         /// The job.
         job: JobId,
     },
+    /// An expression reads jobs of a scan whose history cannot be read now.
+    #[error("the history of scan `{scan}` cannot be read")]
+    HistoryUnreadable {
+        /// The scan.
+        scan: String,
+    },
     /// Not legal in the job's state.
     #[error("job {job}: {source}")]
     IllegalTransition {

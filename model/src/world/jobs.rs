@@ -105,6 +105,11 @@ impl Jobs {
         ids.filter_map(|id| self.by_id.get(id))
     }
 
+    /// How many jobs of a scan are unfinished.
+    pub(super) fn unfinished_of(&self, scan: &ScanKey) -> usize {
+        self.by_scan.get(scan).map_or(0, BTreeSet::len)
+    }
+
     /// How many jobs of a scan wait for a runner.
     pub(super) fn scheduled_of(&self, scan: &ScanKey) -> usize {
         self.scheduled.get(scan).copied().unwrap_or(0)

@@ -13,7 +13,7 @@ pub(crate) fn considered(world: &World, key: &ScanKey) -> Order {
     let head = world.head(key).and_then(|head| head.considered);
     let armed = world
         .workflow_record(key.workflow)
-        .and_then(|record| record.armed.get(&key.scan)?.expr);
+        .and_then(|record| Some(record.armed.get(&key.scan)?.expr.as_ref()?.since));
     head.max(armed).unwrap_or(Order::START)
 }
 

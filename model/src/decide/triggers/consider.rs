@@ -9,7 +9,7 @@ use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
-use crate::past::{Past, histories};
+use crate::past::{Past, histories, unreadable};
 use crate::world::{Change, ScanKey, World};
 use crate::{JobId, Reason};
 
@@ -92,6 +92,10 @@ pub(super) fn consider(
         Obstacle::Replaceable(_) if replacing == Replacing::Later => return Ok(Vec::new()),
         Obstacle::Replaceable(jobs) => jobs,
     };
+    // The success stays unseen, and is looked at when the history can be read.
+    if unreadable(past.world(), &subject.workflow, expression.references()).is_some() {
+        return Ok(Vec::new());
+    }
     let evaluation = past.evaluate(&subject.workflow, key, expression, None);
     let mut head = past.head(key).as_ref().clone();
     head.considered = Some(moment.order);
@@ -152,10 +156,18 @@ impl Command for ExplainTrigger {
         _: &mut Moment<'_>,
     ) -> Result<Decision<Option<Evaluation>>, Refusal> {
         let past = Past::of(world);
-        let evaluation = Subject::new(&past, &self.scan).and_then(|subject| {
-            let expression = subject.scan()?.on.expr.as_ref()?;
-            Some(past.evaluate(&subject.workflow, &self.scan, expression, None))
-        });
+        let Some(subject) = Subject::new(&past, &self.scan) else {
+            return Ok(Decision::unchanged(None));
+        };
+        let Some(expression) = subject.scan().and_then(|scan| scan.on.expr.as_ref()) else {
+            return Ok(Decision::unchanged(None));
+        };
+        if let Some(scan) = unreadable(world, &subject.workflow, expression.references()) {
+            return Err(Refusal::HistoryUnreadable {
+                scan: scan.scan.to_string(),
+            });
+        }
+        let evaluation = Some(past.evaluate(&subject.workflow, &self.scan, expression, None));
         Ok(Decision::unchanged(evaluation))
     }
 }

@@ -110,7 +110,11 @@ fn fire(
             }
         }
         Obstacle::Replaceable(jobs) => {
-            if let Some(slot) = wanted.last() {
+            if let [older @ .., slot] = wanted.as_slice() {
+                for slot in older {
+                    let outcome = not_made(Reason::SlotsMissed);
+                    changes.extend(head.note(record(moment, at(*slot), outcome))?);
+                }
                 let job = make(subject, scan, *slot, None, &mut head, &mut changes, moment)?;
                 changes.extend(replace(&jobs, job, &mut head, moment)?);
                 made = Some(job);

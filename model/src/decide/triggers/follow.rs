@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::active;
 use super::consider::{Replacing, consider};
 use crate::decide::Refusal;
-use crate::limits::FOLLOWERS;
+use crate::limits::{FOLLOWERS, FOLLOWERS_BYTES, FOLLOWERS_OPERATIONS};
 use crate::moment::Moment;
 use crate::past::{Ended, Past};
 use crate::world::{Change, ScanKey, World};
@@ -20,16 +20,54 @@ pub(in crate::decide) fn follow(
     let past = Past::after(world, ended);
     let mut latest = world.latest_job();
     let mut changes = Vec::new();
+    let mut room = Room {
+        operations: FOLLOWERS_OPERATIONS,
+        bytes: FOLLOWERS_BYTES,
+    };
     for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
-        changes.extend(consider(
-            &past,
-            &scan,
-            &mut latest,
-            Replacing::Later,
-            moment,
-        )?);
+        let mut newest = latest;
+        let of_scan = consider(&past, &scan, &mut newest, Replacing::Later, moment)?;
+        if !room.take(&of_scan) {
+            break;
+        }
+        latest = newest;
+        changes.extend(of_scan);
     }
     Ok(changes)
+}
+
+/// What is left of the commit for followers.
+struct Room {
+    operations: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Takes what the changes need; false when there is not so much.
+    fn take(&mut self, changes: &[Change]) -> bool {
+        let bytes: usize = changes.iter().map(size).sum();
+        match (
+            self.operations.checked_sub(changes.len()),
+            self.bytes.checked_sub(bytes),
+        ) {
+            (Some(operations), Some(bytes)) => {
+                *self = Self { operations, bytes };
+                true
+            }
+            (None, _) | (_, None) => false,
+        }
+    }
+}
+
+/// About how many bytes of a commit a change takes; records are indented, which may double them.
+fn size(change: &Change) -> usize {
+    let json = match change {
+        Change::Job(job) => serde_json::to_vec(&**job),
+        Change::Head(head) => serde_json::to_vec(&**head),
+        Change::Ledger(entry) => return entry.text.len(),
+        _ => return 0,
+    };
+    json.map_or(usize::MAX / 4, |json| json.len() * 2)
 }
 
 /// The scans whose jobs are read when a job of `scan` ends.

@@ -165,6 +165,19 @@ fn an_activation_starts_nothing_though_its_expression_is_true() {
     scene.house.push("loop", &more);
     assert!(scene.house.world.unseen().is_empty());
     assert_eq!(scene.consider("late"), None);
+    let bystander = scene.dispatch("bystander");
+    scene.succeed(bystander);
+    scene.house.push(
+        "loop",
+        &LOOP.replace(
+            "scans.changes.is_available()",
+            "scans.bystander.is_available()",
+        ),
+    );
+    assert!(
+        scene.house.world.unseen().is_empty(),
+        "an edited expression begins now"
+    );
     scene
         .house
         .run(Retire {

@@ -143,7 +143,8 @@ impl Reader<'_> {
                 .error(entry.value.span, Code::Empty, "`scans` is empty")
                 .hint("a workflow has at least one scan");
         }
-        let scans = declared::scans(entries);
+        // Shared: a copy for each scan would make the cost of a file grow with the square of its scans.
+        let scans = Arc::new(declared::scans(entries));
         let triggers: Vec<_> = entries
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
@@ -153,7 +154,7 @@ impl Reader<'_> {
             .map(|entry| declared::inputs(&entry.value))
             .collect();
         let shared = Names {
-            scans: Some(scans.clone()),
+            scans: Some(Arc::clone(&scans)),
             inputs: declared::common(&inputs),
         };
         let env: Arc<[Variable]> = env
@@ -163,7 +164,7 @@ impl Reader<'_> {
         let mut read = Vec::new();
         for ((entry, triggers), inputs) in entries.iter().zip(triggers).zip(inputs) {
             let names = Names {
-                scans: Some(scans.clone()),
+                scans: Some(Arc::clone(&scans)),
                 inputs,
             };
             read.extend(self.scan(entry, triggers, Arc::clone(&env), &names));

@@ -1,6 +1,7 @@
 //! Where an expression stands, and what it may name there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::kind::Kind;
 use crate::dispatch::InputKind;
@@ -85,7 +86,7 @@ impl Site {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// Scans, with the names of their artifacts.
-    pub(crate) scans: Option<BTreeMap<String, BTreeSet<String>>>,
+    pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
     /// Inputs; the kind of one that is declared wrongly is unknown.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
 }

@@ -42,10 +42,10 @@ fn many_scans_are_no_problem() {
         format!("  s{number}:\n    on: {{ cron: \"* * * * *\" }}\n    steps:\n      - run: echo\n")
     };
     let text: String = std::iter::once("scans:\n".to_owned())
-        .chain((0..2_000).map(scan))
+        .chain((0..8_000).map(scan))
         .collect();
     let parsed = parse("file.yaml", &text, TemplatePolicy::Warn).unwrap();
-    assert_eq!(parsed.workflow.scans().len(), 2_000);
+    assert_eq!(parsed.workflow.scans().len(), 8_000);
     assert_eq!(
         parsed.workflow.scan("s1999").unwrap().name.as_str(),
         "s1999"

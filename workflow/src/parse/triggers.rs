@@ -2,6 +2,7 @@
 //! declared here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono_tz::Tz;
 
@@ -30,7 +31,7 @@ impl Reader<'_> {
     pub(super) fn triggers_of(
         &mut self,
         scan: &Entry,
-        scans: &BTreeMap<String, BTreeSet<String>>,
+        scans: &Arc<BTreeMap<String, BTreeSet<String>>>,
     ) -> Option<Triggers> {
         let Content::Map(members) = &scan.value.content else {
             return None;
@@ -70,7 +71,7 @@ impl Reader<'_> {
                 .hint(no_trigger);
         }
         let names = Names {
-            scans: Some(scans.clone()),
+            scans: Some(Arc::clone(scans)),
             inputs: None,
         };
         let cron = cron_entry.and_then(|entry| self.cron(entry));

@@ -9,6 +9,7 @@ use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
 use crate::logging::LogFilterError;
+use crate::run::StopSignal;
 use crate::up::UpError;
 
 /// Why the daemon ended other than as asked.
@@ -37,9 +38,20 @@ pub(crate) enum Error {
     #[error(transparent)]
     Fatal(#[from] state::Fatal),
     #[error("the demonstration failed")]
-    Demo(#[from] DemoError),
+    Demo(#[source] DemoError),
+    #[error("the demonstration was stopped before its end; nothing of it is left")]
+    DemoStopped(StopSignal),
     #[error(transparent)]
     Up(#[from] UpError),
+}
+
+impl From<DemoError> for Error {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::Stopped(signal) => Self::DemoStopped(signal),
+            error => Self::Demo(error),
+        }
+    }
 }
 
 impl Error {
@@ -63,6 +75,8 @@ impl Error {
             | Self::Runtime(_)
             | Self::Demo(_)
             | Self::Up(_) => exit::FAILED,
+            Self::DemoStopped(StopSignal::Interrupt) => exit::INTERRUPTED,
+            Self::DemoStopped(StopSignal::Terminate) => exit::TERMINATED,
             Self::Listen { .. } => exit::ADDRESS,
             Self::Fatal(_) => exit::COMMIT_FAILED,
         }

@@ -188,7 +188,7 @@ impl Running {
             let wake = tokio::select! {
                 _ = changes.changed() => Wake::Changed,
                 _ = ticks.tick() => Wake::Look,
-                () = self.signals.next() => Wake::Stop,
+                _ = self.signals.next() => Wake::Stop,
                 ended = self.runner.ended() => Wake::RunnerEnded(ended),
             };
             match wake {

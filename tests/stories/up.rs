@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::support::{PATIENCE, World, signal};
+use crate::support::{PATIENCE, World, processes_of, signal};
 
 const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
 
@@ -96,16 +96,6 @@ impl Drop for Up {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-/// Processes that have the folder in their command line.
-fn processes_of(folder: &Path) -> Vec<String> {
-    let folder = folder.display().to_string();
-    let lines = std::fs::read_dir("/proc").unwrap().flatten();
-    lines
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
-        .filter(|line| line.contains(&folder))
-        .collect()
 }
 
 #[test]

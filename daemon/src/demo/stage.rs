@@ -263,9 +263,10 @@ impl Stage {
     }
 
     /// Goes on until the daemon is stopped.
-    pub(super) fn keep(&mut self) {
-        if let Some(daemon) = &mut self.daemon {
-            daemon.wait();
+    pub(super) fn keep(&mut self) -> Result<(), DemoError> {
+        match &mut self.daemon {
+            Some(daemon) => daemon.wait(),
+            None => Ok(()),
         }
     }
 }

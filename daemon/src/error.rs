@@ -70,6 +70,7 @@ impl Error {
             },
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
             Self::Start(state::SubmitError::DiskFull) => exit::DISK_FULL,
+            Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Open(state::OpenError::Thread(_))
             | Self::Start(_)
             | Self::Runtime(_)

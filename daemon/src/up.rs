@@ -41,6 +41,8 @@ const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dis
 /// Why `up` ended other than as asked.
 #[derive(Debug, Error)]
 pub(crate) enum UpError {
+    #[error("the folder {} does not exist", path.display())]
+    Missing { path: PathBuf },
     #[error("cannot use the folder {}", path.display())]
     Folder {
         path: PathBuf,

@@ -23,9 +23,12 @@ pub(super) struct Home {
 impl Home {
     /// Makes `.everscan` in the folder, out of Git's sight. What is in it is for the one who [occupies](Self::occupy) it.
     pub(super) fn open(folder: &Path) -> Result<Self, UpError> {
-        let unusable = |source| UpError::Folder {
-            path: folder.to_owned(),
-            source,
+        let unusable = |source: io::Error| {
+            let path = folder.to_owned();
+            match source.kind() {
+                io::ErrorKind::NotFound => UpError::Missing { path },
+                _ => UpError::Folder { path, source },
+            }
         };
         let home = Self {
             root: folder.canonicalize().map_err(unusable)?,

@@ -42,7 +42,7 @@ pub(crate) struct Background {
 
 impl Programs {
     /// Links this file under its three names into `home/bin`.
-    pub(crate) fn install(home: &Path) -> Result<Self, DemoError> {
+    pub(crate) fn install(home: &Path, interruption: Interruption) -> Result<Self, DemoError> {
         let bin = home.join("bin");
         std::fs::create_dir(&bin)
             .and_then(|()| programs::link(&bin))
@@ -54,7 +54,7 @@ impl Programs {
             home: home.to_owned(),
             bin,
             settings: Vec::new(),
-            interruption: Interruption::receive().map_err(DemoError::Signals)?,
+            interruption,
         })
     }
 

@@ -456,3 +456,13 @@ pub(crate) fn signal(pid: u32, name: &str) {
         .unwrap();
     assert!(status.success());
 }
+
+/// Processes that have the folder in their command line.
+pub(crate) fn processes_of(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let lines = std::fs::read_dir("/proc").unwrap().flatten();
+    lines
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
+        .filter(|line| line.contains(&folder))
+        .collect()
+}

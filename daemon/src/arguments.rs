@@ -16,7 +16,8 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 stopped, 1 failed, 2 usage or configuration, 10 state folder in use, 11 state \
-folder of a newer format, 12 state folder damaged or not one, 13 address not available, 14 commit failed, 15 disk full.";
+folder of a newer format, 12 state folder damaged or not one, 13 address not available, 14 commit failed, 15 disk full, \
+130 and 143 demonstration stopped by SIGINT and SIGTERM.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

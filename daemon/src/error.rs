@@ -1,5 +1,6 @@
 //! Why the daemon ended, as text and as exit code.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
 use crate::logging::LogFilterError;
+use crate::run::StopSignal;
 use crate::up::UpError;
 
 /// Why the daemon ended other than as asked.
@@ -25,7 +27,7 @@ pub(crate) enum Error {
     NotAFolder { root: PathBuf },
     #[error("cannot open the state")]
     Open(#[from] state::OpenError),
-    #[error("cannot listen on {address}; is another program using it?")]
+    #[error("cannot listen on {address}")]
     Listen {
         address: SocketAddr,
         source: std::io::Error,
@@ -37,9 +39,20 @@ pub(crate) enum Error {
     #[error(transparent)]
     Fatal(#[from] state::Fatal),
     #[error("the demonstration failed")]
-    Demo(#[from] DemoError),
+    Demo(#[source] DemoError),
+    #[error("the demonstration was stopped before its end; nothing of it is left")]
+    DemoStopped(StopSignal),
     #[error(transparent)]
     Up(#[from] UpError),
+}
+
+impl From<DemoError> for Error {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::Stopped(signal) => Self::DemoStopped(signal),
+            error => Self::Demo(error),
+        }
+    }
 }
 
 impl Error {
@@ -58,13 +71,45 @@ impl Error {
             },
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
             Self::Start(state::SubmitError::DiskFull) => exit::DISK_FULL,
+            Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
+            Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
+                exit::DISK_FULL
+            }
             Self::Open(state::OpenError::Thread(_))
             | Self::Start(_)
             | Self::Runtime(_)
             | Self::Demo(_)
             | Self::Up(_) => exit::FAILED,
+            Self::DemoStopped(StopSignal::Interrupt) => exit::INTERRUPTED,
+            Self::DemoStopped(StopSignal::Terminate) => exit::TERMINATED,
             Self::Listen { .. } => exit::ADDRESS,
             Self::Fatal(_) => exit::COMMIT_FAILED,
+        }
+    }
+
+    /// What to do next, where that is the same for everybody.
+    fn hint(&self) -> Option<&'static str> {
+        if self.exit_code() == exit::DISK_FULL {
+            return Some("make room on that disk and start again");
+        }
+        match self {
+            Self::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse => {
+                Some("give another port with --listen ADDRESS:PORT; port 0 takes a free one")
+            }
+            Self::Up(UpError::Missing { .. }) => {
+                Some("make the folder first, or name another one: everscand up DIR")
+            }
+            Self::Configuration(_)
+            | Self::Log(_)
+            | Self::NotAFolder { .. }
+            | Self::Open(_)
+            | Self::Listen { .. }
+            | Self::Start(_)
+            | Self::Runtime(_)
+            | Self::Fatal(_)
+            | Self::Demo(_)
+            | Self::DemoStopped(_)
+            | Self::Up(_) => None,
         }
     }
 
@@ -74,6 +119,53 @@ impl Error {
         for cause in model::causes(self) {
             text.push_str(&format!("\n  caused by: {cause}"));
         }
+        if let Some(hint) = self.hint() {
+            text.push_str(&format!("\nhint: {hint}"));
+        }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(error: Error, code: u8, hint: Option<&str>) {
+        assert_eq!(error.exit_code(), code);
+        let report = error.report();
+        match hint {
+            Some(hint) => {
+                let last = report.lines().last().unwrap_or_default();
+                assert!(
+                    last.starts_with("hint: ") && last.contains(hint),
+                    "{report}"
+                );
+            }
+            None => assert!(!report.contains("hint: "), "{report}"),
+        }
+    }
+
+    #[test]
+    fn what_a_person_can_mend_says_how() {
+        let listen = |kind: ErrorKind| Error::Listen {
+            address: SocketAddr::from(([127, 0, 0, 1], 7411)),
+            source: kind.into(),
+        };
+        check(listen(ErrorKind::AddrInUse), exit::ADDRESS, Some("port 0"));
+        check(listen(ErrorKind::PermissionDenied), exit::ADDRESS, None);
+        let missing = UpError::Missing {
+            path: PathBuf::from("/missing"),
+        };
+        check(missing.into(), exit::FAILED, Some("make the folder"));
+        let folder = |kind: ErrorKind| UpError::Folder {
+            path: PathBuf::from("/home/ada"),
+            source: kind.into(),
+        };
+        let full = folder(ErrorKind::StorageFull);
+        check(full.into(), exit::DISK_FULL, Some("make room"));
+        let denied = folder(ErrorKind::PermissionDenied);
+        check(denied.into(), exit::FAILED, None);
+        let full = Error::Start(state::SubmitError::DiskFull);
+        check(full, exit::DISK_FULL, Some("make room"));
     }
 }

@@ -16,6 +16,7 @@ mod configuration;
 mod demo;
 mod error;
 mod exit;
+mod lifeline;
 mod limits;
 mod logging;
 mod programs;
@@ -37,6 +38,9 @@ use crate::error::Error;
 
 /// Runs the program that the first of `args` names, with the rest.
 pub fn main(args: Vec<OsString>) -> ExitCode {
+    if !lifeline::hold() {
+        return ExitCode::from(exit::FAILED);
+    }
     let name = args
         .first()
         .map(Path::new)

@@ -161,6 +161,15 @@ pub(crate) struct StopSignals {
     interrupt: Signal,
 }
 
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopSignal {
+    /// What a service manager sends.
+    Terminate,
+    /// Ctrl-C.
+    Interrupt,
+}
+
 impl StopSignals {
     pub(crate) fn receive() -> std::io::Result<Self> {
         Ok(Self {
@@ -169,10 +178,10 @@ impl StopSignals {
         })
     }
 
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> StopSignal {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => StopSignal::Terminate,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
         }
     }
 }

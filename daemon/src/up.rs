@@ -11,7 +11,7 @@ mod workflows;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::runner::{ConfigurationError, SessionError};
 use chrono::Local;
@@ -41,6 +41,8 @@ const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dis
 /// Why `up` ended other than as asked.
 #[derive(Debug, Error)]
 pub(crate) enum UpError {
+    #[error("the folder {} does not exist", path.display())]
+    Missing { path: PathBuf },
     #[error("cannot use the folder {}", path.display())]
     Folder {
         path: PathBuf,
@@ -48,10 +50,17 @@ pub(crate) enum UpError {
     },
     #[error("cannot start `git`; is Git installed?")]
     NoGit(#[source] std::io::Error),
+    #[error(
+        "everscand up runs here already{}{}",
+        address.map_or_else(String::new, |address| format!(" at http://{address}")),
+        process.map_or_else(String::new, |process| format!(" (process {process})"))
+    )]
+    Running {
+        address: Option<SocketAddr>,
+        process: Option<u32>,
+    },
     #[error("`{spelled}` failed: {said}")]
     Git { spelled: String, said: String },
-    #[error("cannot read the first token")]
-    Token(#[source] std::io::Error),
     #[error("cannot prepare the runner")]
     Prepare(#[from] state::SubmitError),
     #[error("cannot prepare the runner")]
@@ -67,6 +76,7 @@ pub(crate) enum UpError {
 /// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let home = Home::open(&options.dir)?;
+    let _held = home.occupy()?;
     log_to(&home)?;
     let workflows = Workflows::of(&home)?;
     let listener = listen(&home, options.listen)?;
@@ -160,22 +170,22 @@ impl Running {
             path: home.own(),
             source,
         })?;
-        let first_token = std::fs::read_to_string(home.state().join("initial-admin-token"));
-        let token = first_token.map_err(UpError::Token)?;
         let step_token = match home.step_token() {
             Some(token) => token,
             None => make_step_token(&home, &serving).await?,
         };
         let runner = RunnerHere::start(&home, &serving, &step_token).await?;
-        introduce(&home, &workflows, &serving.url, token.trim());
-        let narrator = Narrator::of(&serving.handle);
-        Ok(Self {
+        introduce(&home, &workflows, &serving.url);
+        let narrator = Narrator::of(&serving.handle, workflows.first_step(&home));
+        let running = Self {
             workflows,
             serving,
             runner,
             narrator,
             signals,
-        })
+        };
+        running.say_what_broke_off();
+        Ok(running)
     }
 
     async fn go_on(mut self) -> Result<(), UpError> {
@@ -188,7 +198,7 @@ impl Running {
             let wake = tokio::select! {
                 _ = changes.changed() => Wake::Changed,
                 _ = ticks.tick() => Wake::Look,
-                () = self.signals.next() => Wake::Stop,
+                _ = self.signals.next() => Wake::Stop,
                 ended = self.runner.ended() => Wake::RunnerEnded(ended),
             };
             match wake {
@@ -214,6 +224,20 @@ impl Running {
         self.tell_news().await;
         self.say("stopped; `everscand up` goes on from here");
         Ok(())
+    }
+
+    /// With jobs of a process that was killed, the daemon lets the next one work only when the first cannot come back.
+    fn say_what_broke_off(&self) {
+        let runner = self.runner.id();
+        let running = |world: &model::World| world.running_on(runner).count();
+        let jobs = self.serving.handle.state().read(running);
+        if jobs > 0 {
+            let s = if jobs == 1 { "" } else { "s" };
+            self.say(&format!(
+                "the last `up` was killed with {jobs} running job{s}; the runner takes work again once that is given up, \
+                 in some seconds"
+            ));
+        }
     }
 
     async fn tell_news(&mut self) {
@@ -257,10 +281,12 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
     Ok(secret.to_owned())
 }
 
-/// The URL on a line of its own, as `everscand run` prints it; then what to type next.
-fn introduce(home: &Home, workflows: &Workflows, url: &str, token: &str) {
+/// The URL on a line of its own, as `everscand run` prints it; then what to type next. The token is named by its file:
+/// what is printed here ends in logs.
+fn introduce(home: &Home, workflows: &Workflows, url: &str) {
     let root = home.root().display();
-    let bin = home.bin().display().to_string();
+    let bin = quoted(&home.bin());
+    let token = quoted(&home.first_token());
     let pushed = match workflows {
         Workflows::Committed { .. } => format!(
             "Workflows are the files in {root}/workflows. A commit or push to this repository makes them active at once."
@@ -270,9 +296,20 @@ fn introduce(home: &Home, workflows: &Workflows, url: &str, token: &str) {
         ),
     };
     print(&format!(
-        "{url}\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN={token}\n  export PATH={bin}:$PATH\n\n\
+        "{url}\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN=$(cat {token})\n  export PATH={bin}:$PATH\n\n\
          {pushed}\nEverything is kept in {root}/.everscan. Ctrl-C stops.\n"
     ));
+}
+
+/// A path as a word for the shell.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(is_plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
 }
 
 fn print(text: &str) {
@@ -280,5 +317,21 @@ fn print(text: &str) {
     let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     if let Err(error) = written {
         tracing::debug!(%error, "nobody reads what is told");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_the_shell() {
+        for (path, word) in [
+            ("/home/ada/scans-2", "/home/ada/scans-2"),
+            ("/home/ada/my scans", "'/home/ada/my scans'"),
+            ("/it's", r"'/it'\''s'"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), word);
+        }
     }
 }

@@ -1,6 +1,69 @@
 //! The demonstration of the README does what it says.
 
-use crate::support::World;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use crate::support::{World, eventually, processes_of, signal};
+
+/// A demonstration that somebody watches until it has said what is waited for.
+fn watched_until(world: &World, words: &str) -> (Child, PathBuf) {
+    let temporary = world.path("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let mut child = world
+        .command("everscand")
+        .args(["demo", "--keep"])
+        .env("TMPDIR", &temporary)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = child.stdout.as_mut().unwrap();
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains(words)), "no `{words}`");
+    assert!(!processes_of(&temporary).is_empty());
+    (child, temporary)
+}
+
+fn is_gone(temporary: &Path) {
+    assert_eq!(processes_of(temporary), Vec::<String>::new());
+    let left: Vec<_> = std::fs::read_dir(temporary).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn ends_by(name: &str, words: &str, code: i32) {
+    let world = World::new();
+    let (mut child, temporary) = watched_until(&world, words);
+    signal(child.id(), name);
+    let mut said = String::new();
+    let stderr = child.stderr.as_mut().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(code), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("nothing of it is left"), "{said}");
+    is_gone(&temporary);
+}
+
+#[test]
+fn a_signal_ends_it_in_the_middle_with_all_it_has_started() {
+    ends_by("INT", "scan dispatch", 130);
+}
+
+#[test]
+fn a_signal_ends_one_that_is_kept_with_all_it_has_started() {
+    ends_by("TERM", "goes on running", 143);
+}
+
+#[test]
+fn its_programs_end_even_when_it_is_killed() {
+    let world = World::new();
+    let (mut child, temporary) = watched_until(&world, "scan dispatch");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the end of its programs", || {
+        processes_of(&temporary).is_empty()
+    });
+}
 
 #[test]
 fn the_demo_shows_the_loop_and_leaves_nothing_behind() {

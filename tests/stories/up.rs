@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::support::{PATIENCE, World, signal};
+use crate::support::{PATIENCE, World, processes_of, signal};
 
 const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
 
@@ -40,7 +40,14 @@ impl Up {
         };
         let value = |line: String| line.split_once('=').unwrap().1.to_owned();
         up.url = value(up.line("export SERVICE_URL="));
-        up.token = value(up.line("export SERVICE_TOKEN="));
+        let command = value(up.line("export SERVICE_TOKEN="));
+        let file = command
+            .strip_prefix("$(cat ")
+            .and_then(|rest| rest.strip_suffix(')'));
+        up.token = std::fs::read_to_string(file.unwrap())
+            .unwrap()
+            .trim()
+            .to_owned();
         assert_eq!(up.told.first(), Some(&up.url), "the URL comes first");
         up
     }
@@ -98,16 +105,6 @@ impl Drop for Up {
     }
 }
 
-/// Processes that have the folder in their command line.
-fn processes_of(folder: &Path) -> Vec<String> {
-    let folder = folder.display().to_string();
-    let lines = std::fs::read_dir("/proc").unwrap().flatten();
-    lines
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
-        .filter(|line| line.contains(&folder))
-        .collect()
-}
-
 #[test]
 fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
     let world = World::new();
@@ -130,6 +127,13 @@ fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
     std::fs::write(&file, HELLO.replace("steps:", "stepps:")).unwrap();
     up.line("workflows/hello.yaml:19:5:…stepps");
     up.line("revision 2 goes on");
+    std::fs::write(&file, HELLO.replace("Hello,", "Good day,")).unwrap();
+    up.line("workflows/hello.yaml: valid again; revision 2 is active");
+    let never_good = folder.join("workflows/never.yaml");
+    std::fs::write(&never_good, "scans: 1\n").unwrap();
+    up.line("workflows/never.yaml: invalid; it has never been good");
+    std::fs::remove_file(&never_good).unwrap();
+    up.line("workflows/never.yaml: removed");
     let (url, token) = (up.url.clone(), up.token.clone());
     up.stop();
     assert_eq!(processes_of(&folder), Vec::<String>::new());
@@ -166,6 +170,75 @@ fn a_repository_runs_what_is_committed_in_it() {
         "`.everscan` is no file of the repository"
     );
     up.stop();
+}
+
+#[test]
+fn who_has_no_workflow_yet_is_told_what_to_do_first() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir(&folder).unwrap();
+    let mut up = Up::start(&world, &folder);
+    up.line("no workflow yet: save your first workflow in …laptop/workflows");
+    std::fs::write(folder.join("workflows/hello.yaml"), HELLO).unwrap();
+    up.line("hello: revision 1 is active");
+    let printed = up.told.join("\n");
+    assert!(!printed.contains(&up.token), "{printed}");
+    assert!(!printed.contains("at the tip"), "{printed}");
+    up.stop();
+
+    world.init_repository();
+    let mut up = Up::start(&world, &world.path("repository"));
+    up.line("no workflow yet: commit a workflow in …repository/workflows and it runs");
+    world.push(&[("hello.yaml", Some(HELLO))]);
+    up.line("hello: revision 1 is active");
+    up.stop();
+}
+
+#[test]
+fn a_second_one_in_the_folder_is_told_where_the_first_is() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir(&folder).unwrap();
+    let up = Up::start(&world, &folder);
+    let second = world.command("everscand").arg("up").arg(&folder).output();
+    let second = second.unwrap();
+    assert_eq!(second.status.code(), Some(10));
+    let told = String::from_utf8(second.stderr).unwrap();
+    let wanted = format!(
+        "everscand up runs here already at {} (process {})",
+        up.url,
+        up.child.id()
+    );
+    assert!(told.contains(&wanted), "{told}");
+    let url = up.url.clone();
+    up.stop();
+    let up = Up::start(&world, &folder);
+    assert_eq!(up.url, url, "the second one has changed nothing");
+    up.stop();
+}
+
+#[test]
+fn one_that_was_killed_at_work_says_why_its_successor_waits() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir_all(folder.join("workflows")).unwrap();
+    let gate = world.path("gate");
+    let slow = format!(
+        "scans:\n  slow:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: while [ ! -e {} ]; do sleep 0.02; done\n",
+        gate.display()
+    );
+    std::fs::write(folder.join("workflows/slow.yaml"), slow).unwrap();
+    let mut up = Up::start(&world, &folder);
+    up.line("slow: revision 1 is active");
+    let job = up.everscan(&world, &["scan", "dispatch", "slow", "slow"]);
+    crate::support::eventually("the step", || {
+        up.everscan(&world, &["job", "show", "-j", job.trim()])
+            .contains("running")
+    });
+    drop(up);
+    std::fs::write(&gate, "").unwrap();
+    let mut up = Up::start(&world, &folder);
+    up.line("the last `up` was killed with 1 running job");
 }
 
 #[test]

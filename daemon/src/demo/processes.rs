@@ -6,20 +6,24 @@
 )]
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
 use super::DemoError;
-use crate::programs;
+use super::interruption::Interruption;
+use crate::{lifeline, programs};
 
 /// Starts programs with nothing of the caller's own settings in their environment.
 pub(crate) struct Programs {
     home: PathBuf,
     bin: PathBuf,
     settings: Vec<(&'static str, String)>,
+    interruption: Interruption,
 }
 
 /// What a program has said.
@@ -33,11 +37,12 @@ pub(crate) struct Said {
 /// A program that runs until it is dropped.
 pub(crate) struct Background {
     child: Child,
+    interruption: Interruption,
 }
 
 impl Programs {
     /// Links this file under its three names into `home/bin`.
-    pub(crate) fn install(home: &Path) -> Result<Self, DemoError> {
+    pub(crate) fn install(home: &Path, interruption: Interruption) -> Result<Self, DemoError> {
         let bin = home.join("bin");
         std::fs::create_dir(&bin)
             .and_then(|()| programs::link(&bin))
@@ -49,6 +54,7 @@ impl Programs {
             home: home.to_owned(),
             bin,
             settings: Vec::new(),
+            interruption,
         })
     }
 
@@ -95,10 +101,13 @@ impl Programs {
     ) -> Result<(ExitStatus, Said), DemoError> {
         let mut command = self.command(program);
         command.args(arguments).stdin(Stdio::null());
-        let ended = command.output().map_err(|source| DemoError::Spawn {
-            program: program.to_owned(),
-            source,
-        })?;
+        let ended = self
+            .interruption
+            .wait_for(async { command.output().await })?
+            .map_err(|source| DemoError::Spawn {
+                program: program.to_owned(),
+                source,
+            })?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
         let said = Said {
             data: text(&ended.stdout),
@@ -115,7 +124,10 @@ impl Programs {
     ) -> Result<(Background, Option<String>), DemoError> {
         let mut background = self.spawn(program, arguments, &[], Stdio::piped())?;
         let stdout = background.child.stdout.take();
-        let first = stdout.and_then(|stdout| BufReader::new(stdout).lines().next()?.ok());
+        let first = self.interruption.wait_for(async {
+            let mut lines = BufReader::new(stdout?).lines();
+            lines.next_line().await.ok()?
+        })?;
         Ok((background, first))
     }
 
@@ -147,11 +159,17 @@ impl Programs {
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(file);
-        let child = command.spawn().map_err(|source| DemoError::Spawn {
-            program: program.to_owned(),
-            source,
-        })?;
-        Ok(Background { child })
+        let child = self
+            .interruption
+            .inside(|| command.kill_on_drop(false).spawn())
+            .map_err(|source| DemoError::Spawn {
+                program: program.to_owned(),
+                source,
+            })?;
+        Ok(Background {
+            child,
+            interruption: self.interruption.clone(),
+        })
     }
 
     fn command(&self, program: &str) -> Command {
@@ -176,7 +194,11 @@ impl Programs {
                 ]
             }))
             .envs(self.settings.iter().map(|(name, value)| (name, value)))
-            .current_dir(&self.home);
+            .env(lifeline::VARIABLE, std::process::id().to_string())
+            .current_dir(&self.home)
+            // Ctrl-C is for the demonstration alone: it ends the others, each after those that need it.
+            .process_group(0)
+            .kill_on_drop(true);
         command
     }
 }
@@ -190,17 +212,22 @@ pub(crate) fn spelled<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String
 impl Background {
     /// Asks the program to stop and waits until it has.
     pub(crate) fn stop(&mut self) {
-        if let Ok(None) = self.child.try_wait()
-            && let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
-            && kill_process(pid, Signal::TERM).is_ok()
-        {
-            drop(self.child.wait());
+        if let Ok(None) = self.child.try_wait() {
+            self.interruption.wait_for_end(&mut self.child, terminate);
         }
     }
 
     /// Waits until the program has ended by itself.
-    pub(crate) fn wait(&mut self) {
-        drop(self.child.wait());
+    pub(crate) fn wait(&mut self) -> Result<(), DemoError> {
+        self.interruption.wait_for(self.child.wait()).map(drop)
+    }
+}
+
+/// Asks a program to stop; one that has ended needs no asking.
+fn terminate(child: &Child) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    if let Some(pid) = pid.and_then(Pid::from_raw) {
+        let _ended_meanwhile = kill_process(pid, Signal::TERM);
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::DemoError;
+use super::interruption::Interruption;
 use super::processes::{Background, Programs, Said, spelled};
 use super::terminal::Terminal;
 
@@ -40,6 +41,8 @@ struct Listed {
 
 impl Stage {
     pub(super) fn set() -> Result<Self, DemoError> {
+        // First: a signal from now on must not leave the folder behind.
+        let interruption = Interruption::receive().map_err(DemoError::Signals)?;
         let home = tempfile::Builder::new()
             .prefix("everscan-demo-")
             .tempdir()
@@ -47,7 +50,7 @@ impl Stage {
                 path: std::env::temp_dir(),
                 source,
             })?;
-        let programs = Programs::install(home.path())?;
+        let programs = Programs::install(home.path(), interruption)?;
         Ok(Self {
             terminal: Terminal::new(),
             programs,
@@ -263,9 +266,10 @@ impl Stage {
     }
 
     /// Goes on until the daemon is stopped.
-    pub(super) fn keep(&mut self) {
-        if let Some(daemon) = &mut self.daemon {
-            daemon.wait();
+    pub(super) fn keep(&mut self) -> Result<(), DemoError> {
+        match &mut self.daemon {
+            Some(daemon) => daemon.wait(),
+            None => Ok(()),
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn tell(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
             "Everything goes on running in {} until Ctrl-C.",
             folder.display()
         ))?;
-        stage.keep();
+        stage.keep()?;
     }
     stage.terminal.say(
         "Done. The same on your own files: `everscand up`, and README.md, “The first ten minutes”.",

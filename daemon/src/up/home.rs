@@ -5,7 +5,7 @@
     reason = "small files beside the state, each of which is made again when it is lost"
 )]
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -21,25 +21,59 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Makes `.everscan` in the folder, out of Git's sight.
+    /// Makes `.everscan` in the folder, out of Git's sight. What is in it is for the one who [occupies](Self::occupy) it.
     pub(super) fn open(folder: &Path) -> Result<Self, UpError> {
-        let unusable = |source| UpError::Folder {
-            path: folder.to_owned(),
-            source,
+        let unusable = |source: io::Error| {
+            let path = folder.to_owned();
+            match source.kind() {
+                io::ErrorKind::NotFound => UpError::Missing { path },
+                _ => UpError::Folder { path, source },
+            }
         };
         let home = Self {
             root: folder.canonicalize().map_err(unusable)?,
         };
         let prepared = || {
             make_folder(&home.bin())?;
-            std::fs::write(home.own().join(".gitignore"), "*\n")?;
-            programs::link(&home.bin())
+            std::fs::write(home.own().join(".gitignore"), "*\n")
         };
         prepared().map_err(|source| UpError::Folder {
             path: home.own(),
             source,
         })?;
         Ok(home)
+    }
+
+    /// Makes this process the one that runs here, for as long as the file is open, and links the programs.
+    pub(super) fn occupy(&self) -> Result<File, UpError> {
+        let unusable = |source| UpError::Folder {
+            path: self.own(),
+            source,
+        };
+        let mut held = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(self.own().join("lock"))
+            .map_err(unusable)?;
+        match held.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let process = io::read_to_string(held).unwrap_or_default();
+                return Err(UpError::Running {
+                    address: self.address(),
+                    process: process.trim().parse().ok(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        held.set_len(0)
+            .and_then(|()| writeln!(held, "{}", std::process::id()))
+            .and_then(|()| programs::link(&self.bin()))
+            .map_err(unusable)?;
+        Ok(held)
     }
 
     /// The folder itself.
@@ -60,6 +94,11 @@ impl Home {
     /// The daemon's state.
     pub(super) fn state(&self) -> PathBuf {
         self.own().join("state")
+    }
+
+    /// The daemon's first token, which may do everything.
+    pub(super) fn first_token(&self) -> PathBuf {
+        self.state().join("initial-admin-token")
     }
 
     /// The key that seals secrets; beside the state, so that a copy of the state holds no secret.
@@ -130,12 +169,27 @@ mod tests {
         home.keep_step_token("evs_x").unwrap();
 
         let home = Home::open(folder.path()).unwrap();
+        let _held = home.occupy().unwrap();
         assert_eq!(home.address(), Some(address));
         assert_eq!(home.step_token().as_deref(), Some("evs_x"));
         assert!(home.bin().join("everscan").exists());
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home.own()), 0o700);
         assert_eq!(mode(&home.step_token_file()), 0o600);
+    }
+
+    #[test]
+    fn one_at_a_time_is_there_and_the_other_is_told_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let held = home.occupy().unwrap();
+        home.keep_address("127.0.0.1:7".parse().unwrap()).unwrap();
+        let told = home.occupy().unwrap_err().to_string();
+        let process = format!("(process {})", std::process::id());
+        assert!(told.contains("http://127.0.0.1:7 "), "{told}");
+        assert!(told.contains(&process), "{told}");
+        drop(held);
+        home.occupy().unwrap();
     }
 
     #[test]

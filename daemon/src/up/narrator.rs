@@ -18,10 +18,12 @@ use crate::limits::{TOLD_JOBS, TOLD_RECORDS};
 /// What was told already.
 #[derive(Default)]
 pub(super) struct Narrator {
+    /// What a person does who has no workflow yet.
+    first_step: String,
     /// Revision, or none once the file is gone.
     workflows: BTreeMap<WorkflowId, Option<u64>>,
-    /// The commits of invalid files.
-    invalid: BTreeMap<String, String>,
+    /// The invalid files.
+    invalid: BTreeMap<String, Invalid>,
     /// What is wrong with the repository as a whole.
     complaints: BTreeSet<String>,
     /// The newest job.
@@ -30,10 +32,18 @@ pub(super) struct Narrator {
     unfinished: BTreeSet<JobId>,
 }
 
+/// An invalid file that was told of.
+#[derive(Clone, PartialEq, Eq)]
+struct Invalid {
+    workflow: WorkflowId,
+    commit: String,
+}
+
 impl Narrator {
     /// Takes the jobs there are for told: they are of an earlier day.
-    pub(super) fn of(handle: &Handle) -> Self {
+    pub(super) fn of(handle: &Handle, first_step: String) -> Self {
         handle.state().read(|world| Self {
+            first_step,
             latest: Some(world.latest_job()),
             unfinished: world.jobs().map(|job| job.id).collect(),
             ..Self::default()
@@ -92,22 +102,53 @@ impl Narrator {
     }
 
     fn source(&mut self, source: &Source, lines: &mut Vec<String>) {
-        let wrong = source.conditions.iter().filter(|one| is_wrong(one));
-        let complaints: BTreeSet<String> = wrong.map(|one| one.reason.to_string()).collect();
-        let new = complaints.difference(&self.complaints);
-        lines.extend(new.map(|why| format!("the repository: {why}")));
+        let conditions = source.conditions.iter();
+        let complaints: BTreeSet<String> =
+            conditions.filter_map(|one| self.complaint(one)).collect();
+        lines.extend(complaints.difference(&self.complaints).cloned());
         self.complaints = complaints;
-        let invalid: BTreeMap<String, String> = source
-            .stale_files
-            .iter()
-            .map(|stale| (stale.file.clone(), stale.commit.clone()))
-            .collect();
+        let invalid = source.stale_files.iter().map(|stale| {
+            let told = Invalid {
+                workflow: stale.workflow,
+                commit: stale.commit.clone(),
+            };
+            (stale.file.clone(), told)
+        });
+        let before = std::mem::replace(&mut self.invalid, invalid.collect());
         for stale in &source.stale_files {
-            if self.invalid.get(&stale.file) != Some(&stale.commit) {
+            let told = before.get(&stale.file);
+            if told.is_none_or(|told| told.commit != stale.commit) {
                 lines.extend(self.diagnostics(stale));
             }
         }
-        self.invalid = invalid;
+        for (file, told) in &before {
+            if !self.invalid.contains_key(file) {
+                lines.push(self.no_longer_invalid(file, told.workflow));
+            }
+        }
+    }
+
+    /// What a condition tells of more than of single files, which are told one by one.
+    fn complaint(&self, condition: &Condition) -> Option<String> {
+        let has_workflows = self.workflows.values().any(Option::is_some);
+        match &condition.reason {
+            Reason::FilesInvalid { .. } | Reason::TipPartlyActive { .. } | Reason::NeverFetched => {
+                None
+            }
+            Reason::EmptyRepository | Reason::FolderMissing { .. } if !has_workflows => {
+                Some(format!("no workflow yet: {}", self.first_step))
+            }
+            _ if condition.status == Status::True => None,
+            reason => Some(format!("the repository: {reason}")),
+        }
+    }
+
+    /// What has become of a file, once nothing is wrong with it any more.
+    fn no_longer_invalid(&self, file: &str, workflow: WorkflowId) -> String {
+        match self.workflows.get(&workflow) {
+            Some(Some(number)) => format!("{file}: valid again; revision {number} is active"),
+            Some(None) | None => format!("{file}: removed"),
+        }
     }
 
     /// What is wrong with a file, where, and what becomes of its workflow.
@@ -167,15 +208,6 @@ impl Narrator {
             }
         }
     }
-}
-
-/// Whether a condition tells of more than of single files, which are told one by one.
-fn is_wrong(condition: &Condition) -> bool {
-    let is_of_files = matches!(
-        condition.reason,
-        Reason::FilesInvalid { .. } | Reason::TipPartlyActive { .. } | Reason::NeverFetched
-    );
-    condition.status != Status::True && !is_of_files
 }
 
 /// The success that an expression's job came from.

@@ -23,6 +23,7 @@ const NAME: &str = "up";
 
 /// The runner at work.
 pub(super) struct RunnerHere {
+    id: RunnerId,
     urgency: watch::Sender<Urgency>,
     work: JoinHandle<Result<(), SessionError>>,
 }
@@ -48,6 +49,7 @@ impl RunnerHere {
             None => register(&folder, serving).await?,
         };
         configuration.save(&folder)?;
+        let id = RunnerId::from_uuid(configuration.runner_id);
         let setup = Setup {
             configuration,
             folder,
@@ -56,7 +58,12 @@ impl RunnerHere {
         };
         let (urgency, told) = watch::channel(Urgency::None);
         let work = tokio::spawn(runner::serve(setup, told));
-        Ok(Self { urgency, work })
+        Ok(Self { id, urgency, work })
+    }
+
+    /// Which one it is.
+    pub(super) const fn id(&self) -> RunnerId {
+        self.id
     }
 
     /// Makes its end more urgent: first it finishes its jobs, then it cancels them.

@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
 
 use super::UpError;
-use super::home::{Home, make_folder};
+use super::home::Home;
 use crate::limits::FOLDER_DEPTH;
 
 /// The folder of workflows within the folder.
@@ -47,6 +47,16 @@ struct Print {
 }
 
 impl Workflows {
+    /// What a person does first in a folder of this kind.
+    pub(super) fn first_step(&self, home: &Home) -> String {
+        let folder = home.root().join(FOLDER);
+        let folder = folder.display();
+        match self {
+            Self::Committed { .. } => format!("commit a workflow in {folder} and it runs"),
+            Self::Saved(_) => format!("save your first workflow in {folder}"),
+        }
+    }
+
     /// Finds out, and makes the repository when there is none.
     pub(super) fn of(home: &Home) -> Result<Self, UpError> {
         let root = home.root();
@@ -106,7 +116,7 @@ impl Saved {
         self.before = found;
         // Git does not take what is not there, and a person who has emptied the folder may have removed it as well.
         let folder = self.root.join(FOLDER);
-        make_folder(&folder).map_err(|source| UpError::Folder {
+        std::fs::create_dir_all(&folder).map_err(|source| UpError::Folder {
             path: folder.clone(),
             source,
         })?;
@@ -196,6 +206,8 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn saved(root: &Path) -> Saved {
@@ -216,6 +228,11 @@ mod tests {
         std::fs::write(root.path().join("notes.txt"), "mine").unwrap();
         let mut folder = saved(root.path());
         assert!(files(&folder).is_empty());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+        let usual = root.path().join("usual");
+        std::fs::create_dir(&usual).unwrap();
+        let made = root.path().join("workflows");
+        assert_eq!(mode(&made), mode(&usual), "made as the user makes folders");
         assert!(!folder.commit_saved().unwrap());
 
         let file = root.path().join("workflows/a.yaml");

@@ -63,7 +63,7 @@ pub use revision::{
     ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
 };
 pub use runner::{Registration, Runner, Session};
-pub use scan_head::{ScanHead, Success, Tail, Totals};
+pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
 pub use source::{

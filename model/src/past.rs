@@ -118,7 +118,7 @@ impl<'a> Past<'a> {
             newest_successes: head
                 .successes
                 .iter()
-                .map(|success| success.artifacts.clone())
+                .map(|success| success.digests.clone())
                 .collect(),
         }
     }

@@ -20,11 +20,12 @@ use self::triggers::Triggers;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::{Job, JobState, Trigger};
+use crate::ledger::Repeats;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
-use crate::scan_head::ScanHead;
+use crate::scan_head::{Digests, ScanHead};
 use crate::source::{Source, TipRecord};
 use crate::token::{Secret, Token, TokenHash};
 use crate::{
@@ -45,6 +46,10 @@ pub enum Change {
     Revision(Arc<Revision>, Option<Arc<str>>),
     /// A scan's head is as given.
     Head(Arc<ScanHead>),
+    /// The digests of a scan's newest successes go to their own file. The head in memory has them.
+    Digests(Arc<Digests>),
+    /// The run of equal looks at a scan's triggers goes to its own file, or that file away. The head in memory has it.
+    Repeats(ScanKey, Option<Repeats>),
     /// A job is as given. Once terminal it leaves the world.
     Job(Arc<Job>),
     /// A finished job's line goes to its scan's history.
@@ -215,6 +220,8 @@ impl World {
                 self.recent.insert(scan.clone(), recent.clone());
             }
             Change::Tip(_)
+            | Change::Digests(_)
+            | Change::Repeats(..)
             | Change::Ledger(_)
             | Change::LedgerPageRemoved(..)
             | Change::InitialAdminToken(_) => {}

@@ -15,11 +15,12 @@ use store::{Append, Batch, CommitError, Engine, Epoch};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
-use crate::encode::{encode, fold};
+use crate::encode::{Encoder, fold};
 use crate::error::SubmitError;
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
 use crate::recent::ReadRecent;
+use crate::written::{Keys, Written};
 
 /// A command waiting for its decision. Commands of all types stand in one queue as this.
 pub(crate) type Waiting = Box<dyn Asked>;
@@ -39,7 +40,7 @@ type Tell = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
 /// What a waiting command is decided against.
 pub(crate) struct Deciding<'a> {
     world: &'a World,
-    epoch: Epoch,
+    encoder: Encoder<'a>,
     /// False when the disk is so full that nothing new may begin.
     has_room: bool,
 }
@@ -49,6 +50,17 @@ pub(crate) struct Decided {
     changes: Vec<Change>,
     batch: Batch,
     tell: Tell,
+}
+
+impl Decided {
+    /// The same for a later commit than it was encoded for.
+    fn sealed_again(mut self, encoder: Encoder<'_>) -> Self {
+        // It was encoded before, so it can be again.
+        if let Ok(batch) = encoder.encode(&self.changes) {
+            self.batch.puts = batch.puts;
+        }
+        self
+    }
 }
 
 /// Prepares a command and its reply channel for the queue. `appends` ride in the command's batch.
@@ -84,7 +96,7 @@ impl<C: Command> Asked for AskedOf<C> {
         let refuse =
             |error: SubmitError, reply: oneshot::Sender<Result<C::Answer, SubmitError>>| Decided {
                 changes: Vec::new(),
-                batch: Batch::new(deciding.epoch),
+                batch: Batch::new(deciding.encoder.0.epoch),
                 tell: Box::new(move |committed| tell(reply, committed.and(Err(error)))),
             };
         match C::URGENCY {
@@ -95,7 +107,7 @@ impl<C: Command> Asked for AskedOf<C> {
             Ok(decision) => decision,
             Err(refusal) => return refuse(SubmitError::Refused(refusal), reply),
         };
-        let mut batch = match encode(deciding.epoch, &decision.changes) {
+        let mut batch = match deciding.encoder.encode(&decision.changes) {
             Ok(batch) => batch,
             Err(error) => {
                 tracing::error!(%error, "a record cannot be written as JSON");
@@ -103,7 +115,7 @@ impl<C: Command> Asked for AskedOf<C> {
             }
         };
         batch.appends.extend(appends);
-        if !Batch::new(deciding.epoch).fits(&batch) {
+        if !Batch::new(deciding.encoder.0.epoch).fits(&batch) {
             return refuse(SubmitError::TooLarge, reply);
         }
         let answer = decision.answer;
@@ -123,7 +135,7 @@ fn tell<A>(reply: oneshot::Sender<Result<A, SubmitError>>, answer: Result<A, Sub
 /// Everything the committer owns.
 pub(crate) struct Committer<E: Engine> {
     pub(crate) engine: E,
-    pub(crate) epoch: Epoch,
+    pub(crate) written: Written,
     pub(crate) pending: World,
     pub(crate) order: Order,
     pub(crate) publication: Arc<Publication>,
@@ -178,14 +190,14 @@ impl<E: Engine> Committer<E> {
 
     async fn run(mut self) {
         while let Some(first) = self.queue.recv().await {
-            let mut round = Round::new(self.epoch);
+            let mut round = Round::new(self.written.epoch);
             let mut next = Some(first);
             let has_room = (self.has_room)(&mut self.engine);
             while let Some(command) = next {
                 let unknown = self.unknown_histories(&*command);
                 if !unknown.is_empty() {
                     // What was decided must be readable before the histories are read.
-                    let before = std::mem::replace(&mut round, Round::new(self.epoch));
+                    let before = std::mem::replace(&mut round, Round::new(self.written.epoch));
                     match self.commit(before).await {
                         Outcome::Committed | Outcome::Undone(_) => {}
                         Outcome::Failed => return,
@@ -194,9 +206,12 @@ impl<E: Engine> Committer<E> {
                 }
                 let decided = self.decide(command, has_room);
                 if !round.batch.fits(&decided.batch) {
-                    let full = std::mem::replace(&mut round, Round::new(self.epoch));
+                    let full = std::mem::replace(&mut round, Round::new(self.written.epoch));
                     match self.commit(full).await {
-                        Outcome::Committed => self.take(&mut round, decided),
+                        Outcome::Committed => {
+                            let decided = decided.sealed_again(self.written.encoder());
+                            self.take(&mut round, decided);
+                        }
                         // It was decided on top of what has just been undone.
                         Outcome::Undone(undo) => (decided.tell)(Err(undo.error())),
                         Outcome::Failed => return (decided.tell)(Err(SubmitError::OutcomeUnknown)),
@@ -256,7 +271,7 @@ impl<E: Engine> Committer<E> {
         command.decide(
             &Deciding {
                 world: &self.pending,
-                epoch: self.epoch,
+                encoder: self.written.encoder(),
                 has_room,
             },
             &mut moment,
@@ -284,7 +299,9 @@ impl<E: Engine> Committer<E> {
         let committed = if round.batch.is_empty() {
             Ok(())
         } else {
-            self.engine.commit(round.batch).await.map(drop)
+            let keys = Keys::of(&round.batch);
+            let committed = self.engine.commit(round.batch).await;
+            committed.map(|sequence| self.written.committed(sequence, keys))
         };
         match committed {
             Ok(()) => {

@@ -6,9 +6,11 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::Key;
+use store::{Key, Seq};
 use thiserror::Error;
 use workflow::sha256;
+
+use crate::pretty::pretty;
 
 /// The format of records this program writes.
 const VERSION: u32 = 1;
@@ -22,6 +24,8 @@ pub(crate) enum Kind {
     Workflow,
     Revision,
     ScanHead,
+    Digests,
+    Repeats,
     Job,
     Runner,
     Registration,
@@ -31,14 +35,32 @@ pub(crate) enum Kind {
     Idempotency,
 }
 
+/// What a commit says of the records it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// How often the record has been written, with this time.
+    pub(crate) revision: u64,
+    /// The commit.
+    pub(crate) sequence: Seq,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Envelope<B> {
     kind: Kind,
     id: String,
     version: u32,
+    revision: u64,
+    sequence: Seq,
     live: bool,
     checksum: String,
     body: B,
+}
+
+/// A record whose envelope fits its content.
+pub(crate) struct Record {
+    pub(crate) kind: Kind,
+    pub(crate) stamp: Stamp,
+    body: Value,
 }
 
 /// Why a record cannot be read.
@@ -61,12 +83,16 @@ pub(crate) fn seal<B: Serialize>(
     kind: Kind,
     id: &str,
     live: bool,
+    stamp: Stamp,
     body: &B,
 ) -> Result<Vec<u8>, serde_json::Error> {
+    let Stamp { revision, sequence } = stamp;
     let mut content = Envelope {
         kind,
         id: id.to_owned(),
         version: VERSION,
+        revision,
+        sequence,
         live,
         checksum: String::new(),
         body: serde_json::to_value(body)?,
@@ -74,49 +100,62 @@ pub(crate) fn seal<B: Serialize>(
     let checksum = checksum(&mut content)?;
     let envelope = Envelope {
         kind,
-        id: id.to_owned(),
+        id: content.id,
         version: VERSION,
+        revision,
+        sequence,
         live,
         checksum,
         body,
     };
-    let mut bytes = serde_json::to_vec_pretty(&envelope)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    pretty(&envelope)
 }
 
-/// The kind of a record, for choosing how to open it.
-pub(crate) fn kind(bytes: &[u8]) -> Result<Kind, EnvelopeError> {
-    #[derive(Deserialize)]
-    struct OnlyKind {
-        kind: Kind,
-    }
-    Ok(serde_json::from_slice::<OnlyKind>(bytes)?.kind)
-}
-
-/// The body of a record, once everything about it fits. White space and the order of members may change and values
-/// may not. The checksum is over what stands in the file, so a record outlives changes of the type it is read into.
-pub(crate) fn open<B: DeserializeOwned>(wanted: Kind, bytes: &[u8]) -> Result<B, EnvelopeError> {
+/// A record, once its version and its checksum fit. White space and the order of members may change and values may
+/// not. The checksum is over what stands in the file, so a record outlives changes of the type it is read into.
+pub(crate) fn read(bytes: &[u8]) -> Result<Record, EnvelopeError> {
     #[derive(Deserialize)]
     struct OnlyVersion {
         version: u32,
     }
-    let OnlyVersion { version } = serde_json::from_slice(bytes)?;
+    let content: Value = serde_json::from_slice(bytes)?;
+    let OnlyVersion { version } = OnlyVersion::deserialize(&content)?;
     if version > VERSION {
         return Err(EnvelopeError::Newer(version));
     }
-    let mut envelope: Envelope<Value> = serde_json::from_slice(bytes)?;
-    if envelope.kind != wanted {
-        return Err(EnvelopeError::Kind {
-            found: envelope.kind,
-            wanted,
-        });
-    }
+    let mut envelope: Envelope<Value> = serde_json::from_value(content)?;
     let stated = std::mem::take(&mut envelope.checksum);
     if checksum(&mut envelope)? != stated {
         return Err(EnvelopeError::Checksum);
     }
-    Ok(serde_json::from_value(envelope.body)?)
+    Ok(Record {
+        kind: envelope.kind,
+        stamp: Stamp {
+            revision: envelope.revision,
+            sequence: envelope.sequence,
+        },
+        body: envelope.body,
+    })
+}
+
+/// The body of a record that must be of a kind.
+pub(crate) fn open<B: DeserializeOwned>(wanted: Kind, bytes: &[u8]) -> Result<B, EnvelopeError> {
+    let record = read(bytes)?;
+    if record.kind == wanted {
+        record.body()
+    } else {
+        Err(EnvelopeError::Kind {
+            found: record.kind,
+            wanted,
+        })
+    }
+}
+
+impl Record {
+    /// What the record is about, as the type that belongs to its kind.
+    pub(crate) fn body<B: DeserializeOwned>(self) -> Result<B, EnvelopeError> {
+        Ok(serde_json::from_value(self.body)?)
+    }
 }
 
 /// 128 bits of SHA-256 over an envelope with an empty checksum, compact and with members in order: enough against
@@ -132,10 +171,16 @@ fn checksum(content: &mut Envelope<Value>) -> Result<String, serde_json::Error> 
 mod tests {
     use super::*;
 
+    const STAMP: Stamp = Stamp {
+        revision: 3,
+        sequence: Seq(41),
+    };
+
     #[test]
     fn a_record_reads_back_and_a_changed_one_does_not() {
-        let bytes = seal(Kind::Job, "1", true, &vec!["a", "b"]).unwrap();
+        let bytes = seal(Kind::Job, "1", true, STAMP, &vec!["a", "b"]).unwrap();
         assert_eq!(open::<Vec<String>>(Kind::Job, &bytes).unwrap(), ["a", "b"]);
+        assert_eq!(read(&bytes).unwrap().stamp, STAMP);
         let changed = String::from_utf8(bytes.clone())
             .unwrap()
             .replace("\"b\"", "\"c\"");
@@ -173,7 +218,7 @@ mod tests {
             name: "a",
             forgotten: 1,
         };
-        let text = String::from_utf8(seal(Kind::Job, "1", true, &old).unwrap()).unwrap();
+        let text = String::from_utf8(seal(Kind::Job, "1", true, STAMP, &old).unwrap()).unwrap();
         let compact: String = text.split_whitespace().collect();
         let reordered =
             compact.replace(r#""name":"a","forgotten":1"#, r#""forgotten":1,"name":"a""#);
@@ -192,6 +237,8 @@ mod tests {
         for (from, to) in [
             ("true", "false"),
             (r#""id":"1""#, r#""id":"2""#),
+            (r#""revision":3"#, r#""revision":4"#),
+            (r#""sequence":41"#, r#""sequence":40"#),
             (r#""forgotten":1"#, r#""forgotten":2"#),
         ] {
             let changed = compact.replace(from, to);

@@ -1,4 +1,4 @@
-//! Scan heads whose own record or whose history was damaged by somebody.
+//! Scan heads as they are put together at a start, also those whose own record or whose history somebody damaged.
 //!
 //! A head says where the next line of its scan's history goes. In two cases that may not be believed, and in both the
 //! history goes on with a page of its own, so that nothing is written over.
@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{JobId, ScanHead, ScanKey, Tail};
+use model::{Digests, JobId, Repeats, ScanHead, ScanKey, Tail, digests_of};
+use serde::{Deserialize, Serialize};
 use store::append_file::AppendReader;
 use store::{DiskError, Key};
 use workflow::ScanName;
@@ -14,6 +15,7 @@ use workflow::ScanName;
 use crate::error::ReadError;
 use crate::files::blocking;
 use crate::history::recount;
+use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
@@ -44,6 +46,50 @@ pub(crate) fn with_ends(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
         ledger,
         ..ScanHead::clone(head)
     })
+}
+
+/// What is stored beside a head and in memory with it.
+#[derive(Default)]
+pub(crate) struct Beside {
+    pub(crate) digests: Option<Arc<Digests>>,
+    pub(crate) repeats: Option<Repeats>,
+}
+
+/// The file of a run of equal looks at a scan's triggers.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RepeatsRecord {
+    #[serde(flatten)]
+    pub(crate) scan: ScanKey,
+    #[serde(flatten)]
+    pub(crate) repeats: Repeats,
+}
+
+/// A head with what is stored beside it. Digests that are lost are found again in the records of the jobs.
+pub(crate) async fn whole(
+    reader: &StoreReader,
+    head: Arc<ScanHead>,
+    beside: Beside,
+) -> Arc<ScanHead> {
+    let mut head = Arc::unwrap_or_clone(head);
+    head.repeats = beside.repeats;
+    for success in &mut head.successes {
+        let known = beside.digests.as_ref();
+        if let Some(known) = known.and_then(|known| known.successes.get(&success.job)) {
+            success.digests = known.clone();
+        }
+        if success.lacks_digests() {
+            match settled_job(reader, success.job).await {
+                Ok(Some(job)) => success.digests = digests_of(&job),
+                Ok(None) => {
+                    tracing::error!(job = %success.job, "the digests of a success are lost");
+                }
+                Err(error) => {
+                    tracing::error!(job = %success.job, %error, "the digests of a success are lost");
+                }
+            }
+        }
+    }
+    Arc::new(head)
 }
 
 fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {

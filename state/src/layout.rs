@@ -83,6 +83,16 @@ impl Layout {
         key(format!("{}/head.json", scan_folder(scan)))
     }
 
+    /// The digests of a scan's newest successes.
+    pub(crate) fn digests(scan: &ScanKey) -> Key {
+        key(format!("{}/digests.json", scan_folder(scan)))
+    }
+
+    /// The run of equal looks at a scan's triggers.
+    pub(crate) fn repeats(scan: &ScanKey) -> Key {
+        key(format!("{}/repeats.json", scan_folder(scan)))
+    }
+
     /// A page of a scan's history.
     pub(crate) fn history(scan: &ScanKey, page: u64) -> Key {
         key(format!("{}/history/{page}.jsonl", scan_folder(scan)))

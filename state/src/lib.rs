@@ -28,11 +28,13 @@ mod load;
 mod log;
 mod lost_workflows;
 mod page_index;
+mod pretty;
 mod publication;
 mod reader;
 mod recent;
 mod state;
 mod upload;
+mod written;
 
 pub use download::Download;
 pub use error::{Fatal, OpenError, ReadError, SubmitError, WriteError};

@@ -3,15 +3,15 @@
 //! A record that cannot be read, or that stands in another's place, is logged and left out, so that one bad file never
 //! stops the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{
-    Change, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Revision, RevisionRecord,
-    RevisionRef, Runner, ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId, WorkflowRecord,
-    World,
+    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Revision,
+    RevisionRecord, RevisionRef, Runner, ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId,
+    WorkflowRecord, World,
 };
 use store::Key;
 use store::objects::Objects;
@@ -20,16 +20,25 @@ use workflow::{TemplatePolicy, sha256};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::ReadError;
 use crate::files::read_object;
-use crate::heads;
+use crate::heads::{self, Beside, RepeatsRecord};
 use crate::layout::Layout;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 
+/// What the live records made.
+pub(crate) struct Loaded {
+    pub(crate) world: World,
+    /// How often each live record was written.
+    pub(crate) revisions: HashMap<Key, u64>,
+}
+
 /// The live records as they come from the store, then the world made of them.
 #[derive(Default)]
 pub(crate) struct Loading {
+    /// How often each live record was written.
+    revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
-    revisions: Vec<(WorkflowId, RevisionRef)>,
+    needed: Vec<(WorkflowId, RevisionRef)>,
     lost_heads: Vec<ScanKey>,
     restored: Vec<WorkflowRecord>,
 }
@@ -48,61 +57,72 @@ impl Loading {
     }
 
     fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Option<Change>, EnvelopeError> {
-        let kind = envelope::kind(bytes)?;
-        let (place, change) = match kind {
+        let record = envelope::read(bytes)?;
+        let stamp = record.stamp;
+        let (place, change) = match record.kind {
             Kind::Source => {
-                let source: Source = envelope::open(kind, bytes)?;
+                let source: Source = record.body()?;
                 (
                     Layout::source(&source.name),
                     Change::Source(Arc::new(source)),
                 )
             }
             Kind::Workflow => {
-                let workflow: WorkflowRecord = envelope::open(kind, bytes)?;
-                self.revisions
-                    .push((workflow.id, workflow.revision.clone()));
+                let workflow: WorkflowRecord = record.body()?;
+                self.needed.push((workflow.id, workflow.revision.clone()));
                 (
                     Layout::workflow(workflow.id),
                     Change::Workflow(Arc::new(workflow)),
                 )
             }
             Kind::ScanHead => {
-                let head: ScanHead = envelope::open(kind, bytes)?;
+                let head: ScanHead = record.body()?;
                 (Layout::head(&head.key()), Change::Head(Arc::new(head)))
             }
+            Kind::Digests => {
+                let digests: Digests = record.body()?;
+                (
+                    Layout::digests(&digests.key()),
+                    Change::Digests(Arc::new(digests)),
+                )
+            }
+            Kind::Repeats => {
+                let RepeatsRecord { scan, repeats } = record.body()?;
+                (Layout::repeats(&scan), Change::Repeats(scan, Some(repeats)))
+            }
             Kind::Job => {
-                let job: Job = envelope::open(kind, bytes)?;
-                self.revisions.push((job.workflow.id, job.revision.clone()));
+                let job: Job = record.body()?;
+                self.needed.push((job.workflow.id, job.revision.clone()));
                 (Layout::job(job.id), Change::Job(Arc::new(job)))
             }
             Kind::Runner => {
-                let runner: Runner = envelope::open(kind, bytes)?;
+                let runner: Runner = record.body()?;
                 (Layout::runner(runner.id), Change::Runner(Arc::new(runner)))
             }
             Kind::Registration => {
-                let registration: Registration = envelope::open(kind, bytes)?;
+                let registration: Registration = record.body()?;
                 (
                     Layout::registration(registration.id),
                     Change::Registration(Arc::new(registration)),
                 )
             }
             Kind::Token => {
-                let token: Token = envelope::open(kind, bytes)?;
+                let token: Token = record.body()?;
                 (Layout::token(token.id), Change::Token(Arc::new(token)))
             }
             Kind::Vars => {
-                let vars: ProjectVars = envelope::open(kind, bytes)?;
+                let vars: ProjectVars = record.body()?;
                 (Layout::vars(vars.project), Change::Vars(Arc::new(vars)))
             }
             Kind::Secrets => {
-                let secrets: ProjectSecrets = envelope::open(kind, bytes)?;
+                let secrets: ProjectSecrets = record.body()?;
                 (
                     Layout::secrets(secrets.project),
                     Change::Secrets(Arc::new(secrets)),
                 )
             }
             Kind::Idempotency => {
-                let request: Idempotency = envelope::open(kind, bytes)?;
+                let request: Idempotency = record.body()?;
                 (
                     Layout::idempotency(&request.key),
                     Change::Idempotency(Arc::new(request)),
@@ -111,6 +131,7 @@ impl Loading {
             Kind::Tip | Kind::Revision => return Ok(None),
         };
         if place == *key {
+            self.revisions.insert(place, stamp.revision);
             Ok(Some(change))
         } else {
             Err(EnvelopeError::Place(place))
@@ -125,7 +146,7 @@ impl Loading {
         match lost_workflows::restored(root, reader, known.collect()).await {
             Ok(records) => {
                 for record in records {
-                    self.revisions.push((record.id, record.revision.clone()));
+                    self.needed.push((record.id, record.revision.clone()));
                     self.restored.push(record);
                 }
             }
@@ -142,11 +163,11 @@ impl Loading {
         reader: &StoreReader,
         objects: &Objects,
         now: Timestamp,
-    ) -> World {
+    ) -> Loaded {
         self.restore_workflows(root, reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();
-        for (workflow, reference) in self.revisions {
+        for (workflow, reference) in self.needed {
             if !loaded.insert(reference.id) {
                 continue;
             }
@@ -157,10 +178,26 @@ impl Loading {
                 }
             }
         }
+        let mut beside: HashMap<ScanKey, Beside> = HashMap::new();
         for change in &self.changes {
             match change {
-                Change::Head(head) => world.apply(&Change::Head(heads::with_ends(root, head))),
-                change => world.apply(change),
+                Change::Digests(digests) => {
+                    beside.entry(digests.key()).or_default().digests = Some(digests.clone());
+                }
+                Change::Repeats(scan, repeats) => {
+                    beside.entry(scan.clone()).or_default().repeats = repeats.clone();
+                }
+                _ => {}
+            }
+        }
+        for change in self.changes {
+            match change {
+                Change::Head(head) => {
+                    let beside = beside.remove(&head.key()).unwrap_or_default();
+                    let head = heads::whole(reader, head, beside).await;
+                    world.apply(&Change::Head(heads::with_ends(root, &head)));
+                }
+                change => world.apply(&change),
             }
         }
         // Since when their triggers count went with their records: they begin again.
@@ -183,7 +220,10 @@ impl Loading {
                 }
             }
         }
-        world
+        Loaded {
+            world,
+            revisions: self.revisions,
+        }
     }
 }
 

@@ -20,11 +20,12 @@ use crate::files::{read_object, write_object};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
 use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
-use crate::load::Loading;
+use crate::load::{Loaded, Loading};
 use crate::log::Logs;
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
+use crate::written::Written;
 
 /// What the state needs from outside.
 pub struct Options {
@@ -77,12 +78,13 @@ impl State {
         } = options;
         let mut engine = FileEngine::new(root.clone(), store::file::Options::default());
         let mut loading = Loading::default();
-        let (epoch, _) = engine
+        let (epoch, last) = engine
             .open(&mut |key, bytes| loading.take(&key, &bytes))
             .await?;
         let reader = StoreReader::new(engine.reader());
         let objects = Objects::new(&root);
-        let world = loading.finish(&root, &reader, &objects, clock.now()).await;
+        let Loaded { world, revisions } =
+            loading.finish(&root, &reader, &objects, clock.now()).await;
         let publication = Arc::new(Publication::new(world.clone()));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -90,7 +92,7 @@ impl State {
             order: world.latest_order(),
             pending: world,
             engine,
-            epoch,
+            written: Written::until(epoch, last, revisions),
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,

@@ -2,6 +2,7 @@
 
 mod crash;
 pub(crate) mod fixture;
+mod heads;
 mod life;
 mod lists;
 mod logs;

@@ -11,7 +11,7 @@ use crate::job::{Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::past::Ended;
-use crate::scan_head::{ScanHead, Success};
+use crate::scan_head::{Digests, ScanHead, Success, digests_of};
 use crate::world::{Change, HistoryEntry, ScanKey, World};
 
 /// The job after an event that ends it, its scan's head, its line in the history, and the jobs it starts.
@@ -26,6 +26,7 @@ pub(super) fn finish(
         || ScanHead::new(scan.workflow, scan.scan.clone()),
         |head| ScanHead::clone(head),
     );
+    let had_digests = head.has_digests();
     let finished = end(job, event, &mut head, moment)?;
     let job = finished.job.clone();
     let head = Arc::new(head);
@@ -36,6 +37,10 @@ pub(super) fn finish(
         line: finished.history.line.clone(),
     };
     let mut changes = finished.changes();
+    let is_success = matches!(job.state, JobState::Succeeded { .. });
+    if is_success && (had_digests || head.has_digests()) {
+        changes.push(Change::Digests(Arc::new(Digests::of(&head))));
+    }
     changes.push(Change::Head(head));
     changes.extend(follow(world, &ended, moment)?);
     Ok((job, changes))
@@ -83,20 +88,15 @@ pub(super) fn end(
 fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
     head.totals.count(job.state.name());
     match &job.state {
-        JobState::Succeeded { end, run } => {
-            head.successes.insert(
-                0,
-                Success {
-                    job: job.id,
-                    order: moment.order,
-                    finished_at: end.at,
-                    artifacts: run
-                        .artifacts
-                        .iter()
-                        .map(|artifact| (artifact.name.clone(), artifact.content_digest.clone()))
-                        .collect(),
-                },
-            );
+        JobState::Succeeded { .. } => {
+            let digests = digests_of(job);
+            let success = Success {
+                job: job.id,
+                order: moment.order,
+                artifacts: digests.len(),
+                digests,
+            };
+            head.successes.insert(0, success);
             head.successes.truncate(2);
         }
         JobState::Scheduled

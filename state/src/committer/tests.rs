@@ -1,5 +1,6 @@
 //! The committer on an engine whose commits fail when told to.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use model::decide::{ConfigureSource, CreateToken, DropSource};
@@ -73,11 +74,11 @@ impl Bench {
 
     async fn start(&mut self) {
         let mut engine = self.store.engine();
-        let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
+        let (epoch, last) = engine.open(&mut |_, _| {}).await.unwrap();
         let reader = engine.reader();
         let committer = Committer {
             engine,
-            epoch,
+            written: Written::until(epoch, last, HashMap::new()),
             pending: World::default(),
             order: Order::START,
             publication: self.publication.clone(),

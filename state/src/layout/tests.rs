@@ -14,7 +14,7 @@ use crate::tests::fixture::{
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// Every function of `Layout` with the pattern of what it makes.
-const PATTERNS: [(&str, &str); 20] = [
+const PATTERNS: [(&str, &str); 22] = [
     ("initial_admin_token", "initial-admin-token"),
     ("source", "sources/<source>/source.json"),
     ("mirror", "sources/<source>/mirror.git/"),
@@ -33,6 +33,8 @@ const PATTERNS: [(&str, &str); 20] = [
         "revision_text",
         "workflows/<workflow>/revisions/<number>-<commit>/workflow.yaml",
     ),
+    ("repeats", "workflows/<workflow>/scans/<scan>/repeats.json"),
+    ("digests", "workflows/<workflow>/scans/<scan>/digests.json"),
     ("head", "workflows/<workflow>/scans/<scan>/head.json"),
     (
         "history",

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use model::decide::{Dispatch, InitialToken, StoreArtifact};
+use model::decide::{Dispatch, InitialToken};
 use model::{IdempotencyKey, Inputs, JobState, Reason, TokenId};
 use store::Key;
 use workflow::InputValue;
 
-use super::fixture::{Folder, WORKFLOW, picture, token};
+use super::fixture::{Folder, WORKFLOW, picture};
 use crate::layout::Layout;
 use crate::{OpenError, Stored, SubmitError};
 
@@ -50,19 +50,7 @@ async fn a_job_lives_from_dispatch_to_its_history() {
         "a repeat gets the same answer"
     );
 
-    let upload = opened.state.begin_upload().await.unwrap();
-    let upload = upload.write(Bytes::from_static(b"zip")).await.unwrap();
-    let Stored { size, sha256 } = upload.finish(id, "report").await.unwrap();
-    let (name, content_digest) = ("report".to_owned(), "d1".to_owned());
-    let store = StoreArtifact {
-        job: id,
-        token: token(id),
-        name,
-        size,
-        sha256,
-        content_digest,
-    };
-    opened.state.submit(store).await.unwrap();
+    opened.store_report(id).await;
     let stored = opened.state.open_artifact(id, "report").await.unwrap();
     let stored = stored.unwrap();
     assert_eq!(stored.size(), 3);
@@ -87,7 +75,7 @@ async fn a_job_lives_from_dispatch_to_its_history() {
     assert_eq!(opened.state.job(id).await.unwrap().unwrap(), job);
     let head = opened.head(fleet, "build");
     assert_eq!((head.totals.succeeded, head.latest_job), (1, id));
-    assert_eq!(head.successes[0].artifacts["report"], "d1");
+    assert_eq!(head.successes[0].digests["report"], "d1");
     opened.close();
     let history = std::fs::read_to_string(
         folder

@@ -1,7 +1,28 @@
 //! How a record looks on disk. A change here is a change of the format: old records must go on being read.
+//! `UPDATE_RECORDS=1` writes the expected texts anew, for a format that was not released.
+
+use std::path::Path;
 
 use super::fixture::{Folder, completion, line};
+use crate::envelope::{self, Stamp};
 use crate::layout::Layout;
+
+/// Compares a file of the state with the text of that name.
+fn assert_written(folder: &Folder, key: store::Key, name: &str) {
+    let found = std::fs::read_to_string(folder.root().join(key.as_str())).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/tests/record")
+        .join(name);
+    if std::env::var_os("UPDATE_RECORDS").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(&path).unwrap(), "{name}");
+}
+
+fn stamp(folder: &Folder, key: &store::Key) -> Stamp {
+    let bytes = std::fs::read(folder.root().join(key.as_str())).unwrap();
+    envelope::read(&bytes).unwrap().stamp
+}
 
 #[tokio::test]
 async fn the_records_of_a_job_are_written_as_ever() {
@@ -14,17 +35,19 @@ async fn the_records_of_a_job_are_written_as_ever() {
         .append(job, 0, vec![line("hello")])
         .await
         .unwrap();
+    opened.store_report(job).await;
     opened.state.complete(completion(job, 1)).await.unwrap();
     opened.close();
-    let text = |key: store::Key| std::fs::read_to_string(folder.root().join(key.as_str())).unwrap();
-    assert_eq!(text(Layout::job(job)), include_str!("record/job.json"));
-    assert_eq!(text(Layout::log(job)), include_str!("record/log.jsonl"));
     let scan = fleet.scan("build");
-    assert_eq!(text(Layout::head(&scan)), include_str!("record/head.json"));
-    assert_eq!(
-        text(Layout::history(&scan, 0)),
-        include_str!("record/history.jsonl")
-    );
+    for (key, name) in [
+        (Layout::job(job), "job.json"),
+        (Layout::log(job), "log.jsonl"),
+        (Layout::head(&scan), "head.json"),
+        (Layout::digests(&scan), "digests.json"),
+        (Layout::history(&scan, 0), "history.jsonl"),
+    ] {
+        assert_written(&folder, key, name);
+    }
 }
 
 #[tokio::test]
@@ -32,13 +55,24 @@ async fn the_values_of_a_project_are_written_as_ever() {
     let (folder, opened, _) = Folder::prepared().await;
     let project = opened.set_values().await;
     opened.close();
-    let text = |key: store::Key| std::fs::read_to_string(folder.root().join(key.as_str())).unwrap();
-    assert_eq!(
-        text(Layout::vars(project)),
-        include_str!("record/vars.json")
-    );
-    assert_eq!(
-        text(Layout::secrets(project)),
-        include_str!("record/secrets.json")
-    );
+    assert_written(&folder, Layout::vars(project), "vars.json");
+    assert_written(&folder, Layout::secrets(project), "secrets.json");
+}
+
+#[tokio::test]
+async fn a_record_counts_its_commits_across_starts_and_names_the_last() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.state.settled().await.unwrap();
+    let running = stamp(&folder, &Layout::job(job));
+    assert_eq!(running.revision, 2, "dispatched and claimed");
+    let head = stamp(&folder, &Layout::head(&fleet.scan("build")));
+    assert_eq!(head.sequence, running.sequence, "both are of one commit");
+    opened.close();
+    let opened = folder.open().await;
+    opened.complete(job).await;
+    opened.close();
+    let finished = stamp(&folder, &Layout::job(job));
+    assert_eq!(finished.revision, 3);
+    assert!(finished.sequence > running.sequence);
 }

@@ -64,6 +64,8 @@ fn size(change: &Change) -> usize {
     let json = match change {
         Change::Job(job) => serde_json::to_vec(&**job),
         Change::Head(head) => serde_json::to_vec(&**head),
+        Change::Digests(digests) => serde_json::to_vec(&**digests),
+        Change::Repeats(scan, repeats) => serde_json::to_vec(&(scan, repeats)),
         Change::Ledger(entry) => return entry.text.len(),
         _ => return 0,
     };

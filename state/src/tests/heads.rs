@@ -1,0 +1,82 @@
+//! Heads stay small, and what is kept beside them comes back.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use model::{JobId, ScanHead, Success, Tail, Timestamp, Totals};
+use serde_json::json;
+
+use super::fixture::Folder;
+use crate::envelope::{Kind, Stamp, seal};
+use crate::layout::Layout;
+
+/// Every number of a head at its widest.
+fn widest(name: &str) -> ScanHead {
+    let job: JobId = "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap();
+    let order = serde_json::from_value(json!(u64::from(u32::MAX))).unwrap();
+    let at = Timestamp::from_timestamp_nanos(1_795_176_000_123_456_789);
+    let tail = Tail {
+        page: 1_000_000,
+        bytes: 1_000_000,
+    };
+    let success = Success {
+        job,
+        order,
+        artifacts: 100,
+        digests: BTreeMap::new(),
+    };
+    let workflow = "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap();
+    ScanHead {
+        latest_job: job,
+        latest_claim: Some(order),
+        totals: Totals {
+            succeeded: 1_000_000_000,
+            failed: 1_000_000_000,
+            cancelled: 1_000_000_000,
+            skipped: 1_000_000_000,
+        },
+        successes: vec![success.clone(), success],
+        history: tail,
+        cron_cursor: Some(at),
+        considered: Some(order),
+        ledger: tail,
+        ..ScanHead::new(workflow, name.parse().unwrap())
+    }
+}
+
+#[test]
+fn the_file_of_a_head_is_at_most_a_kibibyte() {
+    let stamp = Stamp {
+        revision: 1_000_000_000,
+        sequence: store::Seq(1_000_000_000),
+    };
+    for name in ["a".to_owned(), "n".repeat(40)] {
+        let bytes = seal(Kind::ScanHead, &name, true, stamp, &widest(&name)).unwrap();
+        // Design section 6: a head is written with every claim and end of a job, and all of them are in memory.
+        assert!(bytes.len() <= 1_024, "{} bytes of {name}", bytes.len());
+    }
+}
+
+#[tokio::test]
+async fn digests_come_back_from_their_file_and_without_it_from_the_jobs() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let scan = fleet.scan("build");
+    for _ in 0..3 {
+        let job = opened.running_job(fleet, "build").await;
+        opened.store_report(job).await;
+        opened.complete(job).await;
+    }
+    let head = opened.head(fleet, "build");
+    assert_eq!(head.successes[0].digests["report"], "d1");
+    opened.close();
+
+    let opened = folder.open().await;
+    assert_eq!(opened.head(fleet, "build"), head);
+    opened.close();
+
+    fs::remove_file(folder.root().join(Layout::digests(&scan).as_str())).unwrap();
+    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    let opened = folder.open().await;
+    assert_eq!(opened.head(fleet, "build"), head);
+    opened.close();
+}

@@ -1,0 +1,76 @@
+//! What has been written: up to which commit, and how often each live record.
+//!
+//! Both stand in the envelopes of records. They are kept here and not with the values, since they say something of the
+//! files and nothing that a decision could need.
+
+use std::collections::HashMap;
+
+use store::{Batch, Epoch, Key, Seq};
+
+use crate::encode::Encoder;
+use crate::envelope::Stamp;
+
+/// What this opening of the store has written, and found written.
+pub(crate) struct Written {
+    pub(crate) epoch: Epoch,
+    last: Seq,
+    /// Of live records. A settled one takes its number with it to disk.
+    revisions: HashMap<Key, u64>,
+}
+
+/// The records that a batch writes.
+pub(crate) struct Keys {
+    live: Vec<Key>,
+    /// Settled or deleted.
+    gone: Vec<Key>,
+}
+
+impl Written {
+    /// Everything up to the commit `last`.
+    pub(crate) const fn until(epoch: Epoch, last: Seq, revisions: HashMap<Key, u64>) -> Self {
+        Self {
+            epoch,
+            last,
+            revisions,
+        }
+    }
+
+    /// Encodes for the next commit.
+    pub(crate) const fn encoder(&self) -> Encoder<'_> {
+        Encoder(self)
+    }
+
+    /// What the next commit says of a record that it writes.
+    pub(crate) fn stamp(&self, key: &Key) -> Stamp {
+        Stamp {
+            revision: self.revisions.get(key).map_or(1, |revision| revision + 1),
+            sequence: self.last.next(),
+        }
+    }
+
+    /// A batch was committed.
+    pub(crate) fn committed(&mut self, sequence: Seq, keys: Keys) {
+        self.last = sequence;
+        for key in keys.live {
+            *self.revisions.entry(key).or_insert(0) += 1;
+        }
+        for key in keys.gone {
+            self.revisions.remove(&key);
+        }
+    }
+}
+
+impl Keys {
+    pub(crate) fn of(batch: &Batch) -> Self {
+        let records = |live: bool| {
+            let puts = batch.puts.iter().filter(move |(_, put)| put.live == live);
+            puts.map(|(key, _)| key.clone())
+        };
+        Self {
+            live: records(true).collect(),
+            gone: records(false)
+                .chain(batch.deletes.iter().cloned())
+                .collect(),
+        }
+    }
+}

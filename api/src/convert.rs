@@ -76,11 +76,11 @@ fn revision_ref(revision: &RevisionRef) -> wire::RevisionRef {
     }
 }
 
-/// Whether a job's inputs stand in its record, so that no object need be read for it.
+/// Whether a job's inputs stand in its record, so that no other file need be read for it.
 pub(crate) fn inline_inputs(job: &Job) -> Option<&BTreeMap<String, InputValue>> {
     match &job.inputs {
         Inputs::Inline(inputs) => Some(inputs),
-        Inputs::Object { .. } => None,
+        Inputs::Object { .. } | Inputs::Defaults => None,
     }
 }
 

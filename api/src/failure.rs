@@ -268,7 +268,6 @@ impl From<DispatchError> for Failure {
         match error {
             DispatchError::Submit(error) => error.into(),
             DispatchError::Inputs(error) => error.into(),
-            DispatchError::Unwritable(error) => Self::internal(&error),
             DispatchError::Read(error) => error.into(),
             DispatchError::KeepsChanging => Self::new(ErrorCode::Unavailable, text),
         }

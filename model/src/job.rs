@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use workflow::{Context, InputValue, Scan, ScanName, sha256};
+use workflow::{Context, InputValue, Scan, ScanName};
 
 use crate::decide::Refusal;
 use crate::life_cycle::JobEvent;
@@ -101,17 +101,19 @@ impl Trigger {
     }
 }
 
-/// A job's inputs: in the record while small, else an object named by its digest.
+/// A job's inputs: in the record while small.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
     /// The values.
     Inline(BTreeMap<String, InputValue>),
-    /// The values as a JSON object of that digest.
+    /// The values as a JSON object in a file of the job's own.
     Object {
-        /// SHA-256 of the object, hexadecimal.
+        /// SHA-256 of the file, hexadecimal.
         sha256: String,
     },
+    /// The defaults of the scan in the job's revision, which has them already.
+    Defaults,
 }
 
 /// Where a job stands. No edge goes back; see [`crate::JobEvent`] for the edges.
@@ -154,24 +156,20 @@ pub enum JobState {
 }
 
 impl Inputs {
-    /// What a job has that nobody dispatched. Defaults too large for a record were stored when their revision became
-    /// active.
+    /// What a job has that nobody dispatched.
     pub fn defaults_of(scan: &Scan) -> Self {
         let inputs = scan.default_inputs();
         match large_payload(&inputs) {
-            Some((sha256, _)) => Self::Object { sha256 },
+            Some(_) => Self::Defaults,
             None => Self::Inline(inputs),
         }
     }
 }
 
-/// Inputs that are too large for a record, as an object and its digest.
-pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<(String, Vec<u8>)> {
+/// Inputs as JSON, when they are too large for a record.
+pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<Vec<u8>> {
     let bytes = serde_json::to_vec(inputs).unwrap_or_default();
-    (bytes.len() > INLINE_PAYLOAD_BYTES).then(|| {
-        let digest = sha256(&bytes);
-        (digest, bytes)
-    })
+    (bytes.len() > INLINE_PAYLOAD_BYTES).then_some(bytes)
 }
 
 impl JobState {

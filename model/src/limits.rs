@@ -61,7 +61,7 @@ pub const OFFER: TimeDelta = TimeDelta::seconds(10);
 /// A runner unheard for this long has lost its jobs (design section 4).
 pub const RUNNER_SILENCE: TimeDelta = TimeDelta::minutes(2);
 
-/// Inputs of one job that stand in its record; larger ones are an object named by digest (design section 6).
+/// Inputs of one job that stand in its record; larger ones are an object of the job (design section 6).
 pub const INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
 
 /// Diagnostics kept of one stale file: enough to fix it, not enough to fill a record.

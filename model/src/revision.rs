@@ -100,17 +100,15 @@ pub struct RevisionRecord {
     pub file: String,
     /// When it became active.
     pub activated_at: Timestamp,
-    /// Where the text is.
+    /// What its text must be.
     pub text: Text,
 }
 
-/// Where a revision's text is.
+/// Tells a revision's text, which stands in a file beside the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// SHA-256 of the text, hexadecimal.
     pub sha256: String,
-    /// True when it is too large for a record and stands as an object named by that digest.
-    pub object: bool,
 }
 
 /// A revision with what it defines.

@@ -42,7 +42,7 @@ pub enum Change {
     Tip(Arc<TipRecord>),
     /// A workflow is as given.
     Workflow(Arc<WorkflowRecord>),
-    /// A workflow has a new revision, with its text unless that is an object.
+    /// A workflow has a new revision, with its text unless an object is adopted as that.
     Revision(Arc<Revision>, Option<Arc<str>>),
     /// A scan's head is as given.
     Head(Arc<ScanHead>),

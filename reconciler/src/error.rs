@@ -2,7 +2,7 @@
 
 use model::decide::Refusal;
 use model::{JobId, SourceName};
-use state::{CompleteError, LogError, ReadError, SubmitError, WriteError};
+use state::{CompleteError, LogError, PayloadError, ReadError, SubmitError, WriteError};
 use thiserror::Error;
 
 /// Why a job was not dispatched.
@@ -14,15 +14,21 @@ pub enum DispatchError {
     /// The inputs are large and could not be stored.
     #[error("the inputs could not be stored")]
     Inputs(#[from] WriteError),
-    /// The inputs cannot be written as JSON, which is a defect.
-    #[error("the inputs cannot be written as JSON")]
-    Unwritable(#[source] serde_json::Error),
     /// The new job could not be read back.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The workflow changed at every try.
     #[error("the workflow keeps changing while the dispatch is read; try again")]
     KeepsChanging,
+}
+
+impl From<PayloadError> for DispatchError {
+    fn from(error: PayloadError) -> Self {
+        match error {
+            PayloadError::Submit(error) => Self::Submit(error),
+            PayloadError::Write(error) => Self::Inputs(error),
+        }
+    }
 }
 
 impl From<Refusal> for DispatchError {

@@ -1,27 +1,24 @@
 //! The one handle through which every command enters. What runners and workers ask for stands in files of its own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use model::decide::{
     Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, Refusal,
     RemoveRunner, check_dispatch, repeated_dispatch,
 };
-use model::limits::INLINE_PAYLOAD_BYTES;
 use model::{
     Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SealingKey, SourceName,
     Timestamp, WorkflowId,
 };
 use serde_json::Value;
-use state::{State, SubmitError};
+use state::{PayloadError, State, SubmitError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
-use crate::limits::{DISPATCH_TRIES, UPLOAD_LOCKS};
+use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
 use crate::source::SourceHandle;
 
@@ -38,7 +35,6 @@ struct Shared {
     board: Mutex<Board>,
     board_woken: Notify,
     presence: Mutex<Presence>,
-    uploads: [Arc<tokio::sync::Mutex<()>>; UPLOAD_LOCKS],
     sources: HashMap<SourceName, SourceHandle>,
     secret_key: Option<SealingKey>,
     stopping: watch::Sender<bool>,
@@ -76,17 +72,18 @@ impl Handle {
             let checked = self
                 .state()
                 .read(|world| check_dispatch(world, workflow, scan, given))?;
-            let inputs = self.payload(checked.inputs).await?;
             let command = model::decide::Dispatch {
                 workflow,
                 scan: checked.scan,
                 revision: checked.revision,
-                inputs,
+                inputs: Inputs::Inline(checked.inputs),
                 actor: actor.clone(),
                 idempotency: idempotency.clone(),
             };
-            match self.state().submit(command).await {
-                Err(SubmitError::Refused(Refusal::RevisionChanged { .. })) => {}
+            match self.state().dispatch(command).await {
+                Err(PayloadError::Submit(SubmitError::Refused(Refusal::RevisionChanged {
+                    ..
+                }))) => {}
                 answer => return self.dispatched(answer?).await,
             }
         }
@@ -100,19 +97,6 @@ impl Handle {
             .ok_or(DispatchError::Submit(SubmitError::Refused(
                 Refusal::JobOver { job },
             )))
-    }
-
-    async fn payload(
-        &self,
-        inputs: BTreeMap<String, workflow::InputValue>,
-    ) -> Result<Inputs, DispatchError> {
-        let bytes = serde_json::to_vec(&inputs).map_err(DispatchError::Unwritable)?;
-        if bytes.len() <= INLINE_PAYLOAD_BYTES {
-            return Ok(Inputs::Inline(inputs));
-        }
-        Ok(Inputs::Object {
-            sha256: self.state().store_payload(Bytes::from(bytes)).await?,
-        })
     }
 
     /// Cancels a job that is not over.
@@ -190,20 +174,11 @@ impl Handle {
                 board: Mutex::default(),
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
-                uploads: std::array::from_fn(|_| Arc::default()),
                 sources,
                 secret_key,
                 stopping: watch::Sender::new(false),
             }),
         }
-    }
-
-    /// The lock under which uploads of an artifact are kept and recorded.
-    pub(crate) fn upload_lock(&self, job: JobId, name: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut hasher = DefaultHasher::new();
-        (job, name).hash(&mut hasher);
-        let at = hasher.finish() as usize % UPLOAD_LOCKS;
-        self.shared.uploads[at].clone()
     }
 
     /// What seals secrets, when the daemon was given it.

@@ -55,10 +55,6 @@ pub(crate) const JITTER_PERCENT: u32 = 10;
 /// Jobs a poll may name as held: more than any runner's capacity.
 pub(crate) const HOLDING: usize = 2_000;
 
-/// Locks that uploads of one artifact share by the hash of job and name: so many uploads of other artifacts are kept
-/// at once that two rarely wait for each other's sync.
-pub(crate) const UPLOAD_LOCKS: usize = 64;
-
 /// A task that panicked begins again after this long; doubles up to [`LAST_RESTART`].
 pub(crate) const FIRST_RESTART: Duration = Duration::from_secs(1);
 

@@ -11,7 +11,7 @@ use model::limits::WORKER_LAST_WORDS;
 use model::{
     Actor, Artifact, Job, JobId, JobState, NamedValues, Revision, RunnerId, Step, TokenHash,
 };
-use state::{LogReceipt, NewLogRecord, Stored, SubmitError, Upload, WriteError};
+use state::{LogReceipt, NewLogRecord, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::InputValue;
 
@@ -206,7 +206,7 @@ impl Handle {
     }
 
     /// Keeps a received artifact and records it. One that was recorded before is kept as it is: the same bytes get the
-    /// same answer, others are refused. Uploads of one artifact take turns, so that the bytes kept are those recorded.
+    /// same answer, others are refused.
     pub async fn store_artifact(
         &self,
         worker: &Worker,
@@ -215,37 +215,16 @@ impl Handle {
         content_digest: String,
     ) -> Result<Artifact, WorkerError> {
         worker.executing()?;
-        let (handle, job, token) = (self.clone(), worker.job.id, worker.token);
-        // Not to be interrupted: a caller that goes away must not leave half of it to meet the next upload.
-        let kept = tokio::spawn(async move {
-            let lock = handle.upload_lock(job, &name);
-            let _alone = lock.lock().await;
-            let is_recorded = handle.state().read(|world| {
-                let run = world.job(job).and_then(|job| job.state.run());
-                run.is_some_and(|run| run.artifacts.iter().any(|artifact| artifact.name == name))
-            });
-            let Stored { size, sha256 } = if is_recorded {
-                upload.received()
-            } else {
-                upload.finish(job, &name).await?
-            };
-            let command = StoreArtifact {
-                job,
-                token,
-                name,
-                size,
-                sha256,
-                content_digest,
-            };
-            Ok(handle.state().submit(command).await?)
-        });
-        match kept.await {
-            Ok(kept) => kept,
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(WriteError::Interrupted.into()),
-            },
-        }
+        let received = upload.finish().await?;
+        let store = StoreArtifact {
+            job: worker.job.id,
+            token: worker.token,
+            name,
+            size: received.size(),
+            sha256: received.sha256(),
+            content_digest,
+        };
+        Ok(self.state().store_artifact(store, received).await?)
     }
 
     /// Completes the job. A repeat, and a completion of a job that was ended otherwise, answers how it ended.

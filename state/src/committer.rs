@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
-use model::decide::{Command, Urgency, decide};
+use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World, error_chain};
-use store::{Append, Batch, CommitError, Engine, Epoch};
+use store::{Batch, CommitError, Engine, Epoch};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
@@ -63,26 +63,38 @@ impl Decided {
     }
 }
 
-/// Prepares a command and its reply channel for the queue. `appends` ride in the command's batch.
+/// Prepares a command and its reply channel for the queue. `luggage` is packed into the command's batch.
 pub(crate) fn waiting<C: Command>(
     command: C,
-    appends: Vec<Append>,
+    luggage: impl Luggage<C>,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 ) -> Waiting {
     Box::new(AskedOf {
         command,
-        appends,
+        luggage,
         reply,
     })
 }
 
-struct AskedOf<C: Command> {
+/// What becomes durable together with a command's changes, or not at all, and is too large or too low for a decision to
+/// see. It is packed once the command is decided, since only then it is known where it goes, and whether anywhere.
+pub(crate) trait Luggage<C: Command>:
+    FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static
+{
+}
+
+impl<C: Command, F> Luggage<C> for F where
+    F: FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static
+{
+}
+
+struct AskedOf<C: Command, L> {
     command: C,
-    appends: Vec<Append>,
+    luggage: L,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
 
-impl<C: Command> Asked for AskedOf<C> {
+impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
     fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
         self.command.histories(world)
     }
@@ -90,7 +102,7 @@ impl<C: Command> Asked for AskedOf<C> {
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided {
         let Self {
             command,
-            appends,
+            luggage,
             reply,
         } = *self;
         let refuse =
@@ -114,7 +126,7 @@ impl<C: Command> Asked for AskedOf<C> {
                 return refuse(SubmitError::TooLarge, reply);
             }
         };
-        batch.appends.extend(appends);
+        luggage(&decision, &mut batch);
         if !Batch::new(deciding.encoder.0.epoch).fits(&batch) {
             return refuse(SubmitError::TooLarge, reply);
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use model::Change;
 use serde::Serialize;
-use store::{Append, Batch, Key, Put};
+use store::{Append, Batch, Key, Put, Staged};
 
 use crate::envelope::{Kind, seal};
 use crate::heads::RepeatsRecord;
@@ -219,12 +219,21 @@ impl Encoding<'_> {
 
 fn put(batch: &mut Batch, key: Key, put: Put) {
     batch.deletes.remove(&key);
+    batch.adopts.remove(&key);
     batch.puts.insert(key, put);
 }
 
 fn delete(batch: &mut Batch, key: Key) {
     batch.puts.remove(&key);
+    batch.adopts.remove(&key);
     batch.deletes.insert(key);
+}
+
+/// Lets the batch give an object its key.
+pub(crate) fn adopt(batch: &mut Batch, key: Key, staged: Staged) {
+    batch.puts.remove(&key);
+    batch.deletes.remove(&key);
+    batch.adopts.insert(key, staged);
 }
 
 /// Adds a later batch to an earlier one: the last value of each key counts.
@@ -234,6 +243,9 @@ pub(crate) fn fold(batch: &mut Batch, later: Batch) {
     }
     for key in later.deletes {
         delete(batch, key);
+    }
+    for (key, staged) in later.adopts {
+        adopt(batch, key, staged);
     }
     batch.appends.extend(later.appends);
 }

@@ -69,6 +69,17 @@ pub enum SubmitError {
     OutcomeUnknown,
 }
 
+/// Why a command with something large did not come true.
+#[derive(Debug, Error)]
+pub enum PayloadError {
+    /// The decision or its commit.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The payload could not be written; nothing has changed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
 /// The thread that was to do some work ended before it did, because the daemon is stopping.
 pub(crate) struct Interrupted;
 

@@ -70,7 +70,7 @@ impl Layout {
         ))
     }
 
-    /// A revision's text, unless it is an object.
+    /// A revision's text.
     pub(crate) fn revision_text(workflow: WorkflowId, revision: &RevisionRef) -> Key {
         key(format!(
             "{}/workflow.yaml",
@@ -108,6 +108,11 @@ impl Layout {
         key(format!("{}/job.json", job_folder(job)))
     }
 
+    /// A job's inputs, when they are too large for its record. No record itself, so not named like one.
+    pub(crate) fn inputs(job: JobId) -> Key {
+        key(format!("{}/inputs.object", job_folder(job)))
+    }
+
     /// A job's log.
     pub(crate) fn log(job: JobId) -> Key {
         key(format!("{}/log.jsonl", job_folder(job)))
@@ -120,12 +125,6 @@ impl Layout {
             job_folder(job),
             encoded(name)
         ))
-    }
-
-    /// A payload that is too large for a record, named by its digest.
-    pub(crate) fn object(sha256: &str) -> Key {
-        let shard: String = sha256.chars().take(2).collect();
-        key(format!("objects/{}/{}", encoded(&shard), encoded(sha256)))
     }
 
     /// A runner's record.

@@ -28,6 +28,7 @@ mod load;
 mod log;
 mod lost_workflows;
 mod page_index;
+mod payload;
 mod pretty;
 mod publication;
 mod reader;
@@ -37,14 +38,14 @@ mod upload;
 mod written;
 
 pub use download::Download;
-pub use error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
+pub use error::{Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
 pub use log::{
     CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use state::{Closing, Options, State};
-pub use upload::{Stored, Upload};
+pub use upload::{Received, Upload};
 
 #[cfg(test)]
 mod tests;

@@ -14,12 +14,10 @@ use model::{
     WorkflowRecord, World,
 };
 use store::Key;
-use store::objects::Objects;
 use workflow::{TemplatePolicy, sha256};
 
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::ReadError;
-use crate::files::read_object;
 use crate::heads::{self, Beside, RepeatsRecord};
 use crate::layout::Layout;
 use crate::lost_workflows;
@@ -161,7 +159,6 @@ impl Loading {
         mut self,
         root: &Path,
         reader: &StoreReader,
-        objects: &Objects,
         now: Timestamp,
     ) -> Loaded {
         self.restore_workflows(root, reader).await;
@@ -171,7 +168,7 @@ impl Loading {
             if !loaded.insert(reference.id) {
                 continue;
             }
-            match load_revision(reader, objects, workflow, &reference).await {
+            match load_revision(reader, workflow, &reference).await {
                 Ok(revision) => world.apply(&Change::Revision(Arc::new(revision), None)),
                 Err(error) => {
                     tracing::error!(%workflow, revision = reference.number, %error, "a revision cannot be read; its workflow is left out");
@@ -230,7 +227,6 @@ impl Loading {
 /// A revision's record and what its text defines.
 pub(crate) async fn load_revision(
     reader: &StoreReader,
-    objects: &Objects,
     workflow: WorkflowId,
     reference: &RevisionRef,
 ) -> Result<Revision, ReadError> {
@@ -251,23 +247,15 @@ pub(crate) async fn load_revision(
             format!("it is the record of revision {}", record.reference.id),
         ));
     }
-    let (key, text) = if record.text.object {
-        (
-            Layout::object(&record.text.sha256),
-            read_object(objects, &record.text.sha256).await?,
-        )
-    } else {
-        let key = Layout::revision_text(workflow, reference);
-        let text = reader
-            .get(&key)
-            .await?
-            .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
-        let found = sha256(&text);
-        if found != record.text.sha256 {
-            return Err(damaged(&key, format!("its SHA-256 is {found}")));
-        }
-        (key, text)
-    };
+    let key = Layout::revision_text(workflow, reference);
+    let text = reader
+        .get(&key)
+        .await?
+        .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
+    let found = sha256(&text);
+    if found != record.text.sha256 {
+        return Err(damaged(&key, format!("its SHA-256 is {found}")));
+    }
     let text = std::str::from_utf8(&text).map_err(|error| damaged(&key, error.to_string()))?;
     match workflow::parse(&record.file, text, TemplatePolicy::Warn) {
         Ok(parsed) => Ok(Revision {

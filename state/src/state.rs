@@ -1,24 +1,19 @@
 //! The handle everybody holds on the state.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use model::decide::Command;
-use model::{Clock, Entropy, Inputs, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
+use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
+use store::Engine;
 use store::file::FileEngine;
 use store::objects::Objects;
-use store::{Append, Engine};
 use tokio::sync::{mpsc, oneshot, watch};
-use workflow::InputValue;
 
 use crate::alarm::Alarm;
-use crate::committer::{Committer, Waiting, waiting};
-use crate::error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
-use crate::files::{read_object, write_object};
+use crate::committer::{Committer, Luggage, Waiting, waiting};
+use crate::error::{Fatal, OpenError, ReadError, SubmitError};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
-use crate::layout::Layout;
 use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::Logs;
@@ -82,9 +77,8 @@ impl State {
             .open(&mut |key, bytes| loading.take(&key, &bytes))
             .await?;
         let reader = StoreReader::new(engine.reader());
-        let objects = Objects::new(&root);
-        let Loaded { world, revisions } =
-            loading.finish(&root, &reader, &objects, clock.now()).await;
+        let objects = engine.objects();
+        let Loaded { world, revisions } = loading.finish(&root, &reader, clock.now()).await;
         let publication = Arc::new(Publication::new(world.clone()));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -118,17 +112,17 @@ impl State {
 
     /// Decides on a command and answers once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
-        self.submit_with(command, Vec::new()).await
+        self.submit_with(command, |_, _| ()).await
     }
 
-    /// The same, with pieces of ledgers that become durable together with the command's changes, or not at all.
+    /// The same, with what becomes durable together with the command's changes.
     pub(crate) async fn submit_with<C: Command>(
         &self,
         command: C,
-        appends: Vec<Append>,
+        luggage: impl Luggage<C>,
     ) -> Result<C::Answer, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        let queued = self.queue.send(waiting(command, appends, reply)).await;
+        let queued = self.queue.send(waiting(command, luggage, reply)).await;
         if queued.is_err() {
             return Err(SubmitError::OutcomeUnknown);
         }
@@ -196,26 +190,7 @@ impl State {
         }
     }
 
-    /// The job's inputs, wherever they are.
-    pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
-        match &job.inputs {
-            Inputs::Inline(inputs) => Ok(inputs.clone()),
-            Inputs::Object { sha256 } => {
-                let bytes = read_object(&self.shared.objects, sha256).await?;
-                serde_json::from_slice(&bytes).map_err(|error| ReadError::Damaged {
-                    path: Layout::object(sha256).to_string(),
-                    problem: error.to_string(),
-                })
-            }
-        }
-    }
-
-    /// Stores a payload that is too large for a record, durably, and answers its digest.
-    pub async fn store_payload(&self, bytes: Bytes) -> Result<String, WriteError> {
-        write_object(&self.shared.objects, &self.shared.alarm, bytes).await
-    }
-
-    /// Large objects: artifacts.
+    /// Large objects: artifacts, inputs, texts of workflows.
     pub(crate) fn objects(&self) -> &Objects {
         &self.shared.objects
     }
@@ -230,7 +205,6 @@ impl State {
         &self.shared.root
     }
 
-    #[cfg(test)]
     pub(crate) fn reader(&self) -> &StoreReader {
         &self.shared.reader
     }

@@ -6,5 +6,6 @@ mod heads;
 mod life;
 mod lists;
 mod logs;
+mod objects;
 mod record;
 mod triggers;

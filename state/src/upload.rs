@@ -1,12 +1,15 @@
-//! Artifacts on their way in: streamed to disk and hashed, then durable under their key, and only then recorded.
+//! Artifacts on their way in: streamed to disk and hashed, durable, and given their place by the commit that records them.
 
 use bytes::Bytes;
-use model::JobId;
+use model::Artifact;
+use model::decide::StoreArtifact;
+use store::Staged;
 use store::objects::ObjectWriter;
 use workflow::hex;
 
 use crate::alarm::Alarm;
-use crate::error::WriteError;
+use crate::encode::adopt;
+use crate::error::{SubmitError, WriteError};
 use crate::files::blocking;
 use crate::layout::Layout;
 use crate::state::State;
@@ -17,14 +20,8 @@ pub struct Upload {
     alarm: Alarm,
 }
 
-/// What was received.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    /// In bytes.
-    pub size: u64,
-    /// Hexadecimal.
-    pub sha256: String,
-}
+/// An artifact that is whole and durable and that no job has yet. Dropped, nothing of it stays.
+pub struct Received(Staged);
 
 impl State {
     /// Begins to receive an artifact.
@@ -33,6 +30,21 @@ impl State {
         blocking(move || match objects.create() {
             Ok(writer) => Ok(Upload { writer, alarm }),
             Err(error) => Err(WriteError::new("tmp", error)),
+        })
+        .await
+    }
+
+    /// Records an artifact, which gets its place in the same commit. A repeat leaves what is there as it is.
+    pub async fn store_artifact(
+        &self,
+        store: StoreArtifact,
+        received: Received,
+    ) -> Result<Artifact, SubmitError> {
+        let key = Layout::artifact(store.job, &store.name);
+        self.submit_with(store, move |decision, batch| {
+            if !decision.changes.is_empty() {
+                adopt(batch, key, received.0);
+            }
         })
         .await
     }
@@ -50,25 +62,26 @@ impl Upload {
         .await
     }
 
-    /// What has been received so far.
-    pub fn received(&self) -> Stored {
-        Stored {
-            size: self.writer.size(),
-            sha256: hex(&self.writer.sha256()),
-        }
-    }
-
-    /// Makes it the artifact of that name of a job. Durable when this returns; not recorded yet.
-    pub async fn finish(self, job: JobId, name: &str) -> Result<Stored, WriteError> {
-        let key = Layout::artifact(job, name);
+    /// The end. Durable when this returns.
+    pub async fn finish(self) -> Result<Received, WriteError> {
         blocking(move || {
-            let finished = self.writer.finish(&key);
-            let info = finished.map_err(|error| WriteError::watched(&self.alarm, &key, error))?;
-            Ok(Stored {
-                size: info.size,
-                sha256: hex(&info.sha256),
-            })
+            let finished = self.writer.finish();
+            let staged =
+                finished.map_err(|error| WriteError::watched(&self.alarm, "tmp", error))?;
+            Ok(Received(staged))
         })
         .await
+    }
+}
+
+impl Received {
+    /// In bytes.
+    pub fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    /// Hexadecimal.
+    pub fn sha256(&self) -> String {
+        hex(&self.0.sha256())
     }
 }

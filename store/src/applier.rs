@@ -129,6 +129,9 @@ impl Applier {
         for (key, put) in &batch.puts {
             self.tree.put(key, &put.bytes)?;
         }
+        for (key, staged) in &batch.adopts {
+            self.tree.adopt(key, staged)?;
+        }
         for append in &batch.appends {
             self.tree.append(&append.ledger, append.at, &append.bytes)?;
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
+use crate::staged::Staged;
 
 /// One opening of a store; grows by one each time, so that a writer of the past is told apart.
 #[derive(
@@ -37,6 +38,8 @@ pub struct Batch {
     pub deletes: BTreeSet<Key>,
     /// Pieces of growing files.
     pub appends: Vec<Append>,
+    /// Large objects that get their keys; a file that is there already is replaced.
+    pub adopts: BTreeMap<Key, Staged>,
 }
 
 /// How much a batch matters when the disk is nearly full.
@@ -76,6 +79,8 @@ pub enum InvalidBatch {
     LiveFlag { key: Key, flag: bool, content: bool },
     #[error("append to `{key}`, which is a record and not a ledger")]
     AppendToRecord { key: Key },
+    #[error("object for `{key}`, which is a record: records are read whole and may be live")]
+    AdoptedRecord { key: Key },
     #[error("append to `{key}` at {at}, beyond its length of {length} bytes")]
     Gap { key: Key, at: u64, length: u64 },
     #[error("key `{key}` would need a file and a folder of the same name")]
@@ -91,19 +96,20 @@ impl Batch {
             puts: BTreeMap::new(),
             deletes: BTreeSet::new(),
             appends: Vec::new(),
+            adopts: BTreeMap::new(),
         }
     }
 
     /// The number of operations.
     pub fn len(&self) -> usize {
-        self.puts.len() + self.deletes.len() + self.appends.len()
+        self.puts.len() + self.deletes.len() + self.appends.len() + self.adopts.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The size of all keys and contents.
+    /// The size of all keys and contents; that of an object is its name.
     pub fn bytes(&self) -> usize {
         let puts = self
             .puts
@@ -114,7 +120,11 @@ impl Batch {
             .appends
             .iter()
             .map(|append| append.ledger.as_str().len() + append.bytes.len());
-        puts.chain(deletes).chain(appends).sum()
+        let adopts = self
+            .adopts
+            .iter()
+            .map(|(key, staged)| key.as_str().len() + staged.name().as_str().len());
+        puts.chain(deletes).chain(appends).chain(adopts).sum()
     }
 
     /// Whether this batch and `more` together stay within the limits of one batch.
@@ -137,18 +147,21 @@ impl Batch {
         self.puts
             .keys()
             .chain(self.appends.iter().map(|append| &append.ledger))
+            .chain(self.adopts.keys())
     }
 
     pub(crate) fn check(&self) -> Result<(), InvalidBatch> {
         let ledgers: BTreeSet<&Key> = self.appends.iter().map(|append| &append.ledger).collect();
-        let twice = |key: &&&Key| self.puts.contains_key(**key) || self.deletes.contains(**key);
-        if let Some(key) = ledgers.iter().find(twice) {
-            return Err(InvalidBatch::NamedTwice {
-                key: (*key).clone(),
-            });
-        }
-        if let Some(key) = self.deletes.iter().find(|key| self.puts.contains_key(*key)) {
+        let mut named = BTreeSet::new();
+        let changes = self.puts.keys().chain(&self.deletes);
+        let mut changes = changes
+            .chain(ledgers.iter().copied())
+            .chain(self.adopts.keys());
+        if let Some(key) = changes.find(|key| !named.insert(*key)) {
             return Err(InvalidBatch::NamedTwice { key: key.clone() });
+        }
+        if let Some(key) = self.adopts.keys().find(|key| key.is_record()) {
+            return Err(InvalidBatch::AdoptedRecord { key: key.clone() });
         }
         if let Some(key) = ledgers.iter().find(|key| key.is_record()) {
             return Err(InvalidBatch::AppendToRecord {

@@ -18,10 +18,12 @@ use crate::key::Key;
 use crate::layout::Layout;
 use crate::limits;
 use crate::lock::Lock;
+use crate::objects::Objects;
 use crate::pending::Pending;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
 use crate::space::{FreeSpace, Gauge, Watermark};
+use crate::staged::Staged;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
 
@@ -107,6 +109,11 @@ impl FileEngine {
     /// Brings everything into the tree, durably, and empties the journal.
     pub fn close(mut self) -> Result<(), CloseError> {
         self.shut()
+    }
+
+    /// The large objects of this store, while it is open.
+    pub fn objects(&self) -> Objects {
+        Objects::new(self.tree(), self.pending.clone())
     }
 
     /// The room on the disk, at most a second old.
@@ -216,6 +223,10 @@ impl FileEngine {
                 .wait_for_checkpoint()
                 .map_err(|refused| view.refuse(refused))?;
             written = opened.journal.append(seq, &batch);
+        }
+        if !matches!(written, Err(JournalError::Full)) {
+            // Also when the write failed: a record that names them may be there after the next open.
+            batch.adopts.values().for_each(Staged::adopt);
         }
         written.map_err(|error| match error {
             JournalError::Full => full(),

@@ -12,7 +12,7 @@ pub(crate) struct Layout {
     /// Segments, spares and `CHECKPOINT`.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
-    /// Large objects being written; emptied at every open.
+    /// Large objects that no batch has adopted; emptied at every open, after what was adopted has its key.
     pub(crate) tmp: PathBuf,
     /// Where repair tools put what they do not trust.
     pub(crate) quarantine: PathBuf,

@@ -31,6 +31,7 @@ mod scan;
 mod segment;
 mod segments;
 mod space;
+mod staged;
 mod tree;
 mod view;
 
@@ -50,3 +51,4 @@ pub use feed::{Change, Changes, Compacted};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::Owner;
 pub use space::{FreeSpace, Watermark};
+pub use staged::Staged;

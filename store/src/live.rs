@@ -46,6 +46,7 @@ impl LiveSet {
         for key in &batch.deletes {
             self.records.remove(key);
         }
+        // An adopted object is never a record.
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Bytes)> {

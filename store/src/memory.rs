@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::batch::{Batch, Epoch, InvalidBatch, Seq, is_live};
+use crate::batch::{Batch, Epoch, InvalidBatch, Put, Seq, is_live};
 use crate::disk::{Action, DiskError};
 use crate::engine::{CommitError, Engine, OpenError, Page, ReadError, Reader};
 use crate::feed::{Change, Changes, Compacted, Feed};
@@ -131,6 +131,7 @@ impl Engine for MemoryEngine {
         }
         batch.check()?;
         contents.check(&batch)?;
+        let batch = with_objects(batch).map_err(|source| CommitError::Unknown { source })?;
         match contents.faults.pop_front() {
             None => Ok(contents.apply(&batch)),
             Some(Fault::Fenced) => Err(fenced),
@@ -162,6 +163,16 @@ impl Drop for MemoryEngine {
             contents.feed = None;
         }
     }
+}
+
+/// Objects are files also for this engine, which takes their contents over; the files go with the batch.
+fn with_objects(mut batch: Batch) -> Result<Batch, DiskError> {
+    for (key, staged) in &batch.adopts {
+        let bytes = staged.read()?.into();
+        batch.puts.insert(key.clone(), Put { bytes, live: false });
+    }
+    batch.adopts.clear();
+    Ok(batch)
 }
 
 impl Contents {

@@ -1,93 +1,79 @@
-//! Large objects: files too big for a batch, written once and then named by a record. An object is whole and durable
-//! before its key exists. Keys of objects are never part of a batch: a redo after a crash would do an old change to a
-//! newer object. Everything here blocks.
+//! Large objects: files too big for a batch. An object is written to `tmp/`, whole and durable before it is
+//! [`Staged`]; a batch gives it its key together with the record that names it. So no object stands at a key that no
+//! record knows, and none is named that does not exist. Everything here blocks.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::disk::{Disk, DiskError, DiskFile};
+use crate::disk::{DiskError, DiskFile};
 use crate::key::Key;
-use crate::layout::Layout;
+use crate::limits::OPTIMISTIC_READS;
+use crate::pending::Pending;
+use crate::staged::{Staged, StagedName};
 use crate::tree::Tree;
 
-const TEMPORARY: &str = "object-";
-
-/// Makes the names of unfinished objects unique within the process; the lock of the store keeps others away.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
-
-/// The large objects of the store at a root.
+/// The large objects of an open store.
 #[derive(Clone)]
 pub struct Objects {
     tree: Tree,
-    tmp: PathBuf,
+    pending: Arc<Pending>,
 }
 
 /// An object being written; gone when dropped unfinished.
 pub struct ObjectWriter {
     tree: Tree,
+    name: StagedName,
     file: DiskFile,
-    /// Whether the file has its key, and is no longer ours to remove.
-    is_named: bool,
+    /// Whether the file is whole, and its [`Staged`] the one to remove it.
+    is_finished: bool,
     size: u64,
     hasher: Sha256,
 }
 
-/// What was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectInfo {
-    pub sha256: [u8; 32],
-    /// In bytes.
-    pub size: u64,
-}
-
 impl Objects {
-    /// The objects of the store at `root`, which an engine has opened in this process.
-    pub fn new(root: impl AsRef<Path>) -> Self {
-        Self::on(Disk::new(), root.as_ref())
+    pub(crate) fn new(tree: Tree, pending: Arc<Pending>) -> Self {
+        Self { tree, pending }
     }
 
-    pub(crate) fn on(disk: Disk, root: &Path) -> Self {
-        Self {
-            tree: Tree::new(disk, root.to_owned()),
-            tmp: Layout::new(root).tmp,
-        }
-    }
-
-    /// Begins an object that has no key yet.
+    /// Begins an object.
     pub fn create(&self) -> Result<ObjectWriter, DiskError> {
-        loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            match self
-                .tree
-                .disk
-                .create_file(&self.tmp.join(format!("{TEMPORARY}{number}")))
-            {
-                // Left by an earlier process; the next open removes it.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                result => {
-                    let (tree, hasher) = (self.tree.clone(), Sha256::new());
-                    return Ok(ObjectWriter {
-                        tree,
-                        file: result?,
-                        is_named: false,
-                        size: 0,
-                        hasher,
-                    });
-                }
-            }
-        }
+        let tree = self.tree.clone();
+        let name = StagedName::random(&tree.disk)?;
+        let file = tree.disk.create_file(&tree.staged(&name))?;
+        Ok(ObjectWriter {
+            tree,
+            name,
+            file,
+            is_finished: false,
+            size: 0,
+            hasher: Sha256::new(),
+        })
     }
 
-    /// The object at `key`, open for reading, and its size in bytes.
+    /// The object at `key`, open for reading, and its size in bytes. One that was adopted is there at once.
     pub fn open(&self, key: &Key) -> Result<Option<(File, u64)>, DiskError> {
-        let Some(file) = self.tree.open(key)? else {
+        let Some(file) = self.find(key)? else {
             return Ok(None);
         };
         let size = file.len()?;
         Ok(Some((file.into_std(), size)))
+    }
+
+    fn find(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {
+        // The applier may give an object its key at any moment; then the next look finds it there.
+        for _ in 0..OPTIMISTIC_READS {
+            let adopted = self.pending.adopted(key);
+            let found = match &adopted {
+                Some(staged) => self.tree.open_staged(staged.name())?,
+                None => self.tree.open(key)?,
+            };
+            if found.is_some() || adopted.is_none() {
+                return Ok(found);
+            }
+        }
+        self.tree.open(key)
     }
 }
 
@@ -99,96 +85,27 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// Bytes written so far.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// SHA-256 of what was written so far.
-    pub fn sha256(&self) -> [u8; 32] {
-        self.hasher.clone().finalize().into()
-    }
-
-    /// Puts the object at `key`, in place of one that is there. It is durable when this returns.
-    pub fn finish(mut self, key: &Key) -> Result<ObjectInfo, DiskError> {
-        let info = ObjectInfo {
-            sha256: self.sha256(),
-            size: self.size,
-        };
+    /// The object as a batch can adopt it: whole, and durable under its name in `tmp/`.
+    pub fn finish(mut self) -> Result<Staged, DiskError> {
         self.file.sync_data()?;
-        let path = self.tree.path(key);
-        self.tree
-            .in_folder(&path, || self.tree.disk.rename(self.file.path(), &path))?;
-        self.is_named = true;
-        self.tree.sync_folders_of(key)?;
-        Ok(info)
+        self.tree.sync_staged()?;
+        self.is_finished = true;
+        Ok(Staged::written(
+            self.tree.disk.clone(),
+            self.file.path().to_owned(),
+            self.name.clone(),
+            self.size,
+            self.hasher.clone().finalize().into(),
+        ))
     }
 }
 
 impl Drop for ObjectWriter {
     fn drop(&mut self) {
-        if !self.is_named
+        if !self.is_finished
             && let Err(error) = self.tree.disk.remove_file(self.file.path())
         {
             tracing::warn!(%error, "an unfinished object stays until the next start");
         }
-    }
-}
-
-/// Whether a name in `tmp/` is that of an unfinished object.
-pub(crate) fn is_temporary(name: &str) -> bool {
-    name.starts_with(TEMPORARY)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read;
-
-    use super::*;
-
-    fn objects(root: &Path) -> Objects {
-        std::fs::create_dir(root.join("tmp")).unwrap();
-        Objects::new(root)
-    }
-
-    fn is_tidy(root: &Path) -> bool {
-        std::fs::read_dir(root.join("tmp"))
-            .unwrap()
-            .next()
-            .is_none()
-    }
-
-    #[test]
-    fn an_object_is_there_when_it_is_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = objects(folder.path());
-        let key = Key::new("jobs/1/artifacts/a.zip").unwrap();
-        let mut writer = objects.create().unwrap();
-        writer.write(b"hello ").unwrap();
-        assert!(objects.open(&key).unwrap().is_none());
-        writer.write(b"world").unwrap();
-        let info = writer.finish(&key).unwrap();
-        assert_eq!(
-            (info.size, info.sha256),
-            (11, Sha256::digest(b"hello world").into())
-        );
-        let (mut file, size) = objects.open(&key).unwrap().unwrap();
-        let mut content = String::new();
-        file.read_to_string(&mut content).unwrap();
-        assert_eq!((content.as_str(), size), ("hello world", 11));
-        assert!(is_tidy(folder.path()));
-    }
-
-    #[test]
-    fn an_object_dropped_or_failed_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = objects(folder.path());
-        let mut writer = objects.create().unwrap();
-        writer.write(b"half").unwrap();
-        drop(writer);
-        std::fs::write(folder.path().join("file"), "").unwrap();
-        let below_a_file = Key::new("file/object").unwrap();
-        assert!(objects.create().unwrap().finish(&below_a_file).is_err());
-        assert!(is_tidy(folder.path()));
     }
 }

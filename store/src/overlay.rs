@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
 use crate::key::{Key, Prefix};
+use crate::staged::Staged;
 use crate::tree::Tree;
 
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ enum Base {
     Tree,
     Absent(Seq),
     Content(Seq, Bytes),
+    /// A large object, in `tmp/` or at its key already.
+    Adopted(Seq, Staged),
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +48,9 @@ impl Overlay {
         }
         for key in &batch.deletes {
             self.replace(key, Base::Absent(seq));
+        }
+        for (key, staged) in &batch.adopts {
+            self.replace(key, Base::Adopted(seq, staged.clone()));
         }
         for append in &batch.appends {
             let piece = Piece {
@@ -110,8 +116,10 @@ impl Overlay {
             }
         }
         for (key, entry) in &self.entries {
-            if let Base::Content(_, bytes) = &entry.base {
-                tree.put(key, bytes)?;
+            match &entry.base {
+                Base::Content(_, bytes) => tree.put(key, bytes)?,
+                Base::Adopted(_, staged) => tree.adopt(key, staged)?,
+                Base::Tree | Base::Absent(_) => {}
             }
             for piece in &entry.pieces {
                 tree.append(key, piece.at, &piece.bytes)?;
@@ -127,15 +135,24 @@ impl Entry {
         !matches!((&self.base, self.pieces.as_slice()), (Base::Absent(_), []))
     }
 
-    /// The content of the file, asking the tree only where it matters.
+    /// The object that gets this key.
+    pub(crate) fn adopted(&self) -> Option<&Staged> {
+        match &self.base {
+            Base::Adopted(_, staged) => Some(staged),
+            Base::Tree | Base::Absent(_) | Base::Content(..) => None,
+        }
+    }
+
+    /// The content of the file, asking the tree only where it matters: for the object given, or else for the key.
     pub(crate) fn content(
         &self,
-        tree: impl FnOnce() -> Result<Option<Bytes>, DiskError>,
+        tree: impl FnOnce(Option<&Staged>) -> Result<Option<Bytes>, DiskError>,
     ) -> Result<Option<Bytes>, DiskError> {
         let base = match &self.base {
-            Base::Tree => tree()?,
+            Base::Tree => tree(None)?,
             Base::Absent(_) => None,
             Base::Content(_, bytes) => Some(bytes.clone()),
+            Base::Adopted(_, staged) => tree(Some(staged))?,
         };
         if self.pieces.is_empty() {
             return Ok(base);
@@ -162,6 +179,7 @@ impl Entry {
             Base::Tree => tree()?,
             Base::Absent(_) => 0,
             Base::Content(_, bytes) => bytes.len() as u64,
+            Base::Adopted(_, staged) => staged.size(),
         };
         Ok(self
             .pieces
@@ -172,8 +190,10 @@ impl Entry {
 
     fn settle(&mut self, seq: Seq) {
         match &self.base {
-            Base::Absent(at) | Base::Content(at, _) if *at <= seq => self.base = Base::Tree,
-            Base::Tree | Base::Absent(_) | Base::Content(..) => {}
+            Base::Absent(at) | Base::Content(at, _) | Base::Adopted(at, _) if *at <= seq => {
+                self.base = Base::Tree;
+            }
+            Base::Tree | Base::Absent(_) | Base::Content(..) | Base::Adopted(..) => {}
         }
         self.pieces.retain(|piece| piece.seq > seq);
     }
@@ -221,10 +241,10 @@ mod tests {
     }
 
     fn content(overlay: &Overlay, tree: &'static str) -> Option<Bytes> {
-        let tree = || Ok(Some(Bytes::from_static(tree.as_bytes())));
+        let tree = |_: Option<&Staged>| Ok(Some(Bytes::from_static(tree.as_bytes())));
         overlay
             .get(&key())
-            .map_or_else(tree, |entry| entry.content(tree))
+            .map_or_else(|| tree(None), |entry| entry.content(tree))
             .unwrap()
     }
 

@@ -11,7 +11,8 @@ use crate::disk::DiskError;
 use crate::feed::{Change, Changes, Compacted, Feed};
 use crate::key::Key;
 use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
-use crate::overlay::Overlay;
+use crate::overlay::{Entry, Overlay};
+use crate::staged::Staged;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -96,6 +97,12 @@ impl Pending {
 
     pub(crate) fn failure(&self) -> Option<DiskError> {
         self.lock().failure.clone()
+    }
+
+    /// The object that the tree does not hold at `key` yet.
+    pub(crate) fn adopted(&self, key: &Key) -> Option<Staged> {
+        let state = self.lock();
+        state.overlay.get(key).and_then(Entry::adopted).cloned()
     }
 
     pub(crate) fn watch(&self, from: Seq) -> Result<Changes, Compacted> {

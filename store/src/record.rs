@@ -3,19 +3,21 @@
 //!
 //! Layout, little endian: checksum u32, payload length u32, operation count u32, sequence number u64, epoch u64,
 //! payload. An operation: tag u8, key length u16, key; a put adds live u8, length u32, bytes; an append adds offset
-//! u64, length u32, bytes.
+//! u64, length u32, bytes; an adoption adds size u64, SHA-256, name length u16, name.
 
 use bytes::Bytes;
 
 use crate::batch::{Append, Batch, Epoch, Put, Seq};
 use crate::key::Key;
 use crate::limits::RECORD_PAYLOAD_BYTES;
+use crate::staged::{Staged, StagedName};
 
 pub(crate) const HEADER_BYTES: usize = 28;
 
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const APPEND: u8 = 3;
+const ADOPT: u8 = 4;
 
 /// A batch that has its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,12 @@ pub(crate) fn encode(salt: u64, seq: Seq, batch: &Batch) -> Vec<u8> {
         push_key(&mut bytes, APPEND, &append.ledger);
         bytes.extend(append.at.to_le_bytes());
         push_content(&mut bytes, &append.bytes);
+    }
+    for (key, staged) in &batch.adopts {
+        push_key(&mut bytes, ADOPT, key);
+        bytes.extend(staged.size().to_le_bytes());
+        bytes.extend(staged.sha256());
+        push_text(&mut bytes, staged.name().as_str());
     }
     let payload = (bytes.len() - HEADER_BYTES) as u32;
     bytes[4..8].copy_from_slice(&payload.to_le_bytes());
@@ -119,6 +127,13 @@ impl Frame {
                     at: payload.u64()?,
                     bytes: payload.content()?,
                 }),
+                ADOPT => {
+                    let (size, sha256) = (payload.u64()?, payload.array()?);
+                    let name = StagedName::parse(payload.text()?)?;
+                    batch
+                        .adopts
+                        .insert(key, Staged::recorded(name, size, sha256));
+                }
                 _ => return None,
             }
         }
@@ -131,9 +146,13 @@ impl Frame {
 
 fn push_key(bytes: &mut Vec<u8>, tag: u8, key: &Key) {
     bytes.push(tag);
-    // A key has at most 1,024 bytes and a batch 1 MiB, so both lengths fit their fields.
-    bytes.extend((key.as_str().len() as u16).to_le_bytes());
-    bytes.extend(key.as_str().as_bytes());
+    push_text(bytes, key.as_str());
+}
+
+/// A key has at most 1,024 bytes, a name of an object 39 and a batch 1 MiB, so all lengths fit their fields.
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend((text.len() as u16).to_le_bytes());
+    bytes.extend(text.as_bytes());
 }
 
 fn push_content(bytes: &mut Vec<u8>, content: &[u8]) {
@@ -181,9 +200,12 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn key(&mut self) -> Option<Key> {
+        Key::new(self.text()?).ok()
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
         let length = self.u16()?;
-        let text = std::str::from_utf8(self.take(length.into())?).ok()?;
-        Key::new(text).ok()
+        std::str::from_utf8(self.take(length.into())?).ok()
     }
 
     /// A copy, so that a small record does not keep a whole segment in memory.
@@ -223,6 +245,10 @@ mod tests {
             at: u64::MAX,
             bytes: Bytes::from_static(b"x\n"),
         });
+        let name = StagedName::parse("object-0123456789abcdef0123456789abcdef").unwrap();
+        batch
+            .adopts
+            .insert(key("f.zip"), Staged::recorded(name, 7, [5; 32]));
         batch
     }
 

@@ -15,12 +15,12 @@ use crate::key::RESERVED;
 use crate::layout::Layout;
 use crate::live::{self, Index, LiveSet};
 use crate::lock::Lock;
-use crate::objects;
 use crate::overlay::Overlay;
 use crate::replace;
 use crate::scan::{self, Scan};
 use crate::segment;
 use crate::segments::Segments;
+use crate::staged::StagedName;
 use crate::tree::Tree;
 
 /// A store that is ready to be written.
@@ -45,10 +45,10 @@ pub(crate) fn recover(
         .into_iter()
         .try_for_each(|folder| disk.create_folder(folder))?;
     let past = Past::read(disk, layout, store)?;
-    sweep(disk, layout)?;
-
     let tree = Tree::new(disk.clone(), layout.root.clone());
     past.redo(&tree)?;
+    // Only now: an object that a record adopts may still be in `tmp`.
+    sweep(disk, layout)?;
     let Past { base, scan, index } = past;
     let at = Checkpoint {
         seq: scan.last,
@@ -182,7 +182,10 @@ fn initialise(disk: &Disk, layout: &Layout) -> Result<StoreId, DiskError> {
 /// redo writes them again under the same temporary name.
 fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
     for (folder, is_left) in [
-        (&layout.tmp, objects::is_temporary as fn(&str) -> bool),
+        (
+            &layout.tmp,
+            (|name| StagedName::parse(name).is_some()) as fn(&str) -> bool,
+        ),
         (&layout.index, replace::is_temporary),
         (&layout.journal, replace::is_temporary),
     ] {

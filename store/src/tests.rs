@@ -1,5 +1,6 @@
 //! Tests of the whole package: the contract over both engines, and what only files can show.
 
+mod adoption;
 mod contract;
 mod crash;
 mod faults;

@@ -10,18 +10,23 @@ use bytes::Bytes;
 
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::key::{Key, Prefix};
+use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;
 use crate::replace;
+use crate::staged::{Staged, StagedName};
 
 #[derive(Clone)]
 pub(crate) struct Tree {
     pub(crate) disk: Disk,
     root: PathBuf,
+    /// Where objects wait for their keys.
+    tmp: PathBuf,
 }
 
 impl Tree {
     pub(crate) fn new(disk: Disk, root: PathBuf) -> Self {
-        Self { disk, root }
+        let tmp = Layout::new(&root).tmp;
+        Self { disk, root, tmp }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -35,6 +40,24 @@ impl Tree {
     pub(crate) fn put(&self, key: &Key, bytes: &[u8]) -> Result<(), DiskError> {
         let path = self.path(key);
         self.in_folder(&path, || replace::replace(&self.disk, &path, bytes))
+    }
+
+    /// Gives an object its key.
+    pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
+        let (from, to) = (self.staged(staged.name()), self.path(key));
+        if self.disk.kind(&from)? == Kind::File {
+            return self.in_folder(&to, || self.disk.rename(&from, &to));
+        }
+        if self.disk.kind(&to)? != Kind::File {
+            // The record that names the object answers that it is gone, and everything else goes on.
+            tracing::error!(%key, "a large object is missing: its file was removed from `tmp` before it had its place");
+        }
+        Ok(())
+    }
+
+    /// Where an object is that has no key yet.
+    pub(crate) fn staged(&self, name: &StagedName) -> PathBuf {
+        self.tmp.join(name.as_str())
     }
 
     pub(crate) fn append(&self, key: &Key, at: u64, bytes: &[u8]) -> Result<(), DiskError> {
@@ -119,6 +142,31 @@ impl Tree {
     /// The content of a file, if it is at most `limit` bytes long; a longer one is an error of kind `FileTooLarge`.
     pub(crate) fn read(&self, key: &Key, limit: u64) -> Result<Option<Bytes>, DiskError> {
         absent(self.disk.read(&self.path(key), limit)).map(|found| found.map(Bytes::from))
+    }
+
+    /// The same, for a file whose content an object in `tmp/` may still be.
+    pub(crate) fn read_adopted(
+        &self,
+        key: &Key,
+        staged: Option<&Staged>,
+        limit: u64,
+    ) -> Result<Option<Bytes>, DiskError> {
+        if let Some(staged) = staged
+            && let Some(bytes) = absent(self.disk.read(&self.staged(staged.name()), limit))?
+        {
+            return Ok(Some(bytes.into()));
+        }
+        self.read(key, limit)
+    }
+
+    /// The object of that name, while it has no key.
+    pub(crate) fn open_staged(&self, name: &StagedName) -> Result<Option<DiskFile>, DiskError> {
+        absent(self.disk.open_to_read(&self.staged(name)))
+    }
+
+    /// Makes the names of objects durable that have no key yet.
+    pub(crate) fn sync_staged(&self) -> Result<(), DiskError> {
+        self.disk.sync_folder(&self.tmp)
     }
 
     pub(crate) fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {

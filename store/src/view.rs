@@ -14,6 +14,7 @@ use crate::feed::{Changes, Compacted};
 use crate::key::{Key, Prefix};
 use crate::limits::{GET_BYTES, OPTIMISTIC_READS, PAGE_KEYS};
 use crate::pending::{Pending, Refused};
+use crate::staged::Staged;
 use crate::tree::Tree;
 
 /// Reads a `FileEngine`'s store. Each `get` is at most one small file read and each `list` one walk, both blocking.
@@ -28,7 +29,7 @@ impl Reader for FileReader {
         match self.content(key) {
             Ok(content) => Ok(content),
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-                let length = self.tree.length(key)?.unwrap_or_default();
+                let length = self.length(key)?;
                 Err(ReadError::TooLarge {
                     key: key.clone(),
                     length,
@@ -112,7 +113,7 @@ impl PageBuilder {
 
 impl FileReader {
     fn content(&self, key: &Key) -> Result<Option<Bytes>, DiskError> {
-        let tree = || self.tree.read(key, GET_BYTES);
+        let tree = |staged: Option<&Staged>| self.tree.read_adopted(key, staged, GET_BYTES);
         for _ in 0..OPTIMISTIC_READS {
             let (entry, generation) = {
                 let state = self.pending.lock();
@@ -120,7 +121,7 @@ impl FileReader {
             };
             let content = match entry {
                 Some(entry) => entry.content(tree)?,
-                None => tree()?,
+                None => tree(None)?,
             };
             // Records are replaced whole. A ledger grows in place, and a read beside that may end within a piece.
             if key.is_record() || self.pending.lock().generation == generation {
@@ -131,7 +132,7 @@ impl FileReader {
         let state = self.pending.lock();
         match state.overlay.get(key) {
             Some(entry) => entry.content(tree),
-            None => tree(),
+            None => tree(None),
         }
     }
 
@@ -156,7 +157,9 @@ impl FileReader {
         for append in &batch.appends {
             let length = match lengths.get(&append.ledger) {
                 Some(length) => *length,
-                None => self.length(&append.ledger)?,
+                None => self
+                    .length(&append.ledger)
+                    .map_err(|source| CommitError::Unknown { source })?,
             };
             if append.at > length {
                 let key = append.ledger.clone();
@@ -175,14 +178,13 @@ impl FileReader {
         Ok(())
     }
 
-    fn length(&self, key: &Key) -> Result<u64, CommitError> {
+    fn length(&self, key: &Key) -> Result<u64, DiskError> {
         let entry = self.pending.lock().overlay.get(key).cloned();
         let tree = || self.tree.length(key).map(Option::unwrap_or_default);
-        let length = match entry {
+        match entry {
             Some(entry) => entry.length(tree),
             None => tree(),
-        };
-        length.map_err(|source| CommitError::Unknown { source })
+        }
     }
 
     /// Whether a folder has the name of `key`, or a file that of one of its folders.

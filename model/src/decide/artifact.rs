@@ -9,7 +9,7 @@ use crate::moment::Moment;
 use crate::world::{Change, World};
 use crate::{ArtifactId, JobId, TokenHash};
 
-/// Record an artifact whose bytes are stored and durable.
+/// Record an artifact, whose bytes wait to be adopted with it.
 #[derive(Debug, Clone)]
 pub struct StoreArtifact {
     /// The job.

@@ -25,7 +25,7 @@ pub struct Activate {
     pub file: String,
     /// The commit the text was read from.
     pub commit: String,
-    /// The text. One that is too large for a record is stored as an object before this is decided.
+    /// The text. One that is large is written as an object before this is decided, and adopted with it.
     pub text: Arc<str>,
     /// SHA-256 of the text, hexadecimal.
     pub sha256: String,
@@ -34,7 +34,7 @@ pub struct Activate {
 }
 
 impl Activate {
-    /// Whether the text is too large for a record and stands as an object named by its digest.
+    /// Whether the text is too large to pass through a decision.
     pub fn is_object(&self) -> bool {
         self.text.len() > INLINE_PAYLOAD_BYTES
     }
@@ -99,7 +99,6 @@ impl Command for Activate {
                 activated_at: moment.now,
                 text: Text {
                     sha256: self.sha256,
-                    object,
                 },
             },
             definition: self.definition,

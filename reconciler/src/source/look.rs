@@ -1,12 +1,10 @@
 //! One look at a repository: fetch, read, plan, apply, record.
 
-use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
 use model::{Reason, Status, error_chain};
 use state::{State, SubmitError};
-use workflow::Scan;
 
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
 use crate::limits::AT_ONCE;
@@ -253,21 +251,10 @@ async fn make_active(
             message,
         }
     };
-    if activate.is_object() {
-        let text = Bytes::copy_from_slice(activate.text.as_bytes());
-        state
-            .store_payload(text)
-            .await
-            .map_err(|error| failed(&error))?;
-    }
-    let defaults = activate.definition.scans().map(Scan::default_inputs);
-    for (_, payload) in defaults.filter_map(|inputs| model::large_payload(&inputs)) {
-        state
-            .store_payload(Bytes::from(payload))
-            .await
-            .map_err(|error| failed(&error))?;
-    }
-    state.submit(activate).await.map_err(|error| failed(&error))
+    state
+        .activate(activate)
+        .await
+        .map_err(|error| failed(&error))
 }
 
 fn failed(config: &SourceConfig, error: &dyn std::error::Error) -> LookFailed {

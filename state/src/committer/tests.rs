@@ -65,7 +65,7 @@ impl Bench {
         let (reply, answer) = oneshot::channel();
         assert!(
             self.queue
-                .try_send(waiting(command, Vec::new(), reply))
+                .try_send(waiting(command, |_, _| (), reply))
                 .is_ok(),
             "the queue has room"
         );
@@ -263,11 +263,7 @@ impl Command for Panics {
     const URGENCY: Urgency = Urgency::Finishing;
 
     #[expect(clippy::panic, reason = "what is tested is a panic")]
-    fn decide(
-        self,
-        _: &World,
-        _: &mut Moment<'_>,
-    ) -> Result<model::decide::Decision<()>, model::decide::Refusal> {
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, model::decide::Refusal> {
         panic!("an invariant is broken")
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use model::decide::{CreateRegistration, Dispatch, InitialToken, RecordTip, StoreArtifact};
+use model::decide::{CreateRegistration, Dispatch, InitialToken, RecordTip};
 use model::{IdempotencyKey, RevisionId};
 
 use super::*;
 use crate::tests::fixture::{
-    Fleet, Folder, Opened, WATCHING, WORKFLOW, completion, line, scan_name, token,
+    Fleet, Folder, Opened, WATCHING, completion, large_inputs, line, scan_name,
 };
 
 const PAGE: &str = include_str!("../../../state-layout.md");
@@ -45,12 +45,12 @@ const PATTERNS: [(&str, &str); 22] = [
         "workflows/<workflow>/scans/<scan>/ledger/<page>.jsonl",
     ),
     ("job", "jobs/<day>/<hour>/<shard>/<job>/job.json"),
+    ("inputs", "jobs/<day>/<hour>/<shard>/<job>/inputs.object"),
     ("log", "jobs/<day>/<hour>/<shard>/<job>/log.jsonl"),
     (
         "artifact",
         "jobs/<day>/<hour>/<shard>/<job>/artifacts/<name>.zip",
     ),
-    ("object", "objects/<shard>/<sha256>"),
     ("runner", "runners/<runner>.json"),
     ("registration", "registrations/<registration>.json"),
     ("idempotency", "idempotency/<shard>/<digest>.json"),
@@ -64,7 +64,7 @@ const ENGINE: [&str; 8] = [
     "journal/<first>.jnl",
     "journal/spare-<number>",
     "journal/CHECKPOINT",
-    "tmp/object-<number>",
+    "tmp/object-<random>",
     "quarantine/",
     "index/live-<sequence>",
 ];
@@ -201,42 +201,21 @@ async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         folder_missing: false,
     };
     state.submit(tip).await.unwrap();
-    state
-        .store_payload(Bytes::from_static(WORKFLOW.as_bytes()))
-        .await
-        .unwrap();
     let caller = TokenId::from_uuid(uuid::Uuid::nil());
     let key = IdempotencyKey::new(caller, "dispatch", "key", b"body");
     let dispatch = Dispatch {
         idempotency: Some(key),
+        inputs: large_inputs(),
         ..opened.dispatch(fleet, "build")
     };
-    let job = state.submit(dispatch).await.unwrap();
+    let job = state.dispatch(dispatch).await.unwrap();
     opened.claim(fleet, job).await;
     state
         .logs()
         .append(job, 0, vec![line("hello")])
         .await
         .unwrap();
-    let crate::Stored { size, sha256 } = state
-        .begin_upload()
-        .await
-        .unwrap()
-        .finish(job, "report")
-        .await
-        .unwrap();
-    let (name, content_digest) = ("report".to_owned(), "d1".to_owned());
-    state
-        .submit(StoreArtifact {
-            job,
-            token: token(job),
-            name,
-            size,
-            sha256,
-            content_digest,
-        })
-        .await
-        .unwrap();
+    opened.store_artifact(job, "report", "zip").await;
     state.complete(completion(job, 1)).await.unwrap();
     let watching = Fleet {
         workflow: opened.activate("watching", WATCHING).await,

@@ -332,7 +332,9 @@ impl State {
             (complete.log_records, tail) = blocking(move || logs.seal(job, records, now)).await?;
         }
         let records = complete.log_records;
-        let answer = self.submit_with(complete, tail).await?;
+        let answer = self
+            .submit_with(complete, move |_, batch| batch.appends.extend(tail))
+            .await?;
         self.logs().close_sealed(job, records);
         Ok(answer)
     }

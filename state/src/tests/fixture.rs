@@ -17,9 +17,9 @@ use model::{
     WorkflowRecord, World,
 };
 use tempfile::TempDir;
-use workflow::{ScanName, TemplatePolicy, sha256};
+use workflow::{InputValue, ScanName, TemplatePolicy, sha256};
 
-use crate::{Closing, NewLogRecord, OpenError, Options, State, Stored, Stream};
+use crate::{Closing, NewLogRecord, OpenError, Options, Received, State, Stream};
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
@@ -258,7 +258,7 @@ impl Opened {
             sha256: sha256(text.as_bytes()),
             definition: Arc::new(definition),
         };
-        self.state.submit(activate).await.unwrap();
+        self.state.activate(activate).await.unwrap();
         WorkflowId::derive(&source, name)
     }
 
@@ -314,20 +314,16 @@ impl Opened {
         job
     }
 
-    /// Stores an artifact of a running job of `build`.
-    pub(crate) async fn store_report(&self, job: JobId) {
+    /// Uploads and records an artifact of a running job.
+    pub(crate) async fn store_artifact(&self, job: JobId, name: &str, zip: &'static str) {
         let upload = self.state.begin_upload().await.unwrap();
-        let upload = upload.write(Bytes::from_static(b"zip")).await.unwrap();
-        let Stored { size, sha256 } = upload.finish(job, "report").await.unwrap();
-        let store = StoreArtifact {
-            job,
-            token: token(job),
-            name: "report".to_owned(),
-            size,
-            sha256,
-            content_digest: "d1".to_owned(),
-        };
-        self.state.submit(store).await.unwrap();
+        let upload = upload
+            .write(Bytes::from_static(zip.as_bytes()))
+            .await
+            .unwrap();
+        let received = upload.finish().await.unwrap();
+        let store = artifact(job, name, &received);
+        self.state.store_artifact(store, received).await.unwrap();
     }
 
     pub(crate) async fn complete(&self, job: JobId) -> Arc<Job> {
@@ -429,6 +425,24 @@ pub(crate) fn scan_name(name: &str) -> ScanName {
 /// The worker token of a job, the same each time.
 pub(crate) fn token(job: JobId) -> TokenHash {
     TokenHash::of(&job.to_string())
+}
+
+/// Inputs that are too large for a job's record.
+pub(crate) fn large_inputs() -> Inputs {
+    let note = InputValue::Text("x".repeat(100_000));
+    Inputs::Inline(BTreeMap::from([("note".to_owned(), note)]))
+}
+
+/// What records a received artifact.
+pub(crate) fn artifact(job: JobId, name: &str, received: &Received) -> StoreArtifact {
+    StoreArtifact {
+        job,
+        token: token(job),
+        name: name.to_owned(),
+        size: received.size(),
+        sha256: received.sha256(),
+        content_digest: "d1".to_owned(),
+    }
 }
 
 /// A success of the one step.

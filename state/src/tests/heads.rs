@@ -63,7 +63,7 @@ async fn digests_come_back_from_their_file_and_without_it_from_the_jobs() {
     let scan = fleet.scan("build");
     for _ in 0..3 {
         let job = opened.running_job(fleet, "build").await;
-        opened.store_report(job).await;
+        opened.store_artifact(job, "report", "zip").await;
         opened.complete(job).await;
     }
     let head = opened.head(fleet, "build");

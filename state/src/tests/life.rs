@@ -8,9 +8,9 @@ use model::{IdempotencyKey, Inputs, JobState, Reason, TokenId};
 use store::Key;
 use workflow::InputValue;
 
-use super::fixture::{Folder, WORKFLOW, picture};
+use super::fixture::{Folder, picture};
 use crate::layout::Layout;
-use crate::{OpenError, Stored, SubmitError};
+use crate::{OpenError, SubmitError};
 
 #[tokio::test]
 async fn a_state_that_is_opened_again_is_the_same() {
@@ -50,7 +50,7 @@ async fn a_job_lives_from_dispatch_to_its_history() {
         "a repeat gets the same answer"
     );
 
-    opened.store_report(id).await;
+    opened.store_artifact(id, "report", "zip").await;
     let stored = opened.state.open_artifact(id, "report").await.unwrap();
     let stored = stored.unwrap();
     assert_eq!(stored.size(), 3);
@@ -97,13 +97,6 @@ async fn an_upload_that_is_dropped_leaves_nothing() {
         .write(Bytes::from_static(b"half"))
         .await
         .unwrap();
-    assert_eq!(
-        upload.received(),
-        Stored {
-            size: 4,
-            sha256: workflow::sha256(b"half")
-        }
-    );
     drop(upload);
     opened.close();
     assert!(!folder.walk().keys().any(|path| path.starts_with("tmp/")));
@@ -131,57 +124,6 @@ async fn a_repeated_request_gets_the_job_of_the_first() {
         opened.state.submit(other).await,
         Err(SubmitError::Refused(_))
     ));
-}
-
-#[tokio::test]
-async fn what_is_large_is_an_object() {
-    let (mut folder, opened, fleet) = Folder::prepared().await;
-    let inputs = BTreeMap::from([("note".to_owned(), InputValue::Text("x".repeat(100_000)))]);
-    let payload = Bytes::from(serde_json::to_vec(&inputs).unwrap());
-    let sha256 = opened.state.store_payload(payload.clone()).await.unwrap();
-    assert_eq!(
-        opened.state.store_payload(payload).await.unwrap(),
-        sha256,
-        "the same again is no second object"
-    );
-    let dispatch = Dispatch {
-        inputs: Inputs::Object {
-            sha256: sha256.clone(),
-        },
-        ..opened.dispatch(fleet, "build")
-    };
-    let id = opened.state.submit(dispatch).await.unwrap();
-
-    let text = format!("# {}\n{WORKFLOW}", "long ".repeat(20_000));
-    let object = opened
-        .state
-        .store_payload(Bytes::from(text.clone()))
-        .await
-        .unwrap();
-    let large = opened.activate("large", &text).await;
-    opened.close();
-
-    let opened = folder.open().await;
-    let job = opened.state.job(id).await.unwrap().unwrap();
-    assert_eq!(opened.state.inputs(&job).await.unwrap(), inputs);
-    let workflow = opened.state.read(|world| world.workflow(large)).unwrap();
-    assert_eq!(
-        (
-            workflow.revision.record.text.object,
-            workflow.revision.definition.scans().count()
-        ),
-        (true, 2)
-    );
-    assert!(
-        folder
-            .root()
-            .join(Layout::object(&object).as_str())
-            .exists()
-    );
-
-    std::fs::write(folder.root().join(Layout::object(&sha256).as_str()), "{}").unwrap();
-    let error = opened.state.inputs(&job).await.unwrap_err().to_string();
-    assert!(error.contains("is damaged: its SHA-256 is"), "{error}");
 }
 
 #[tokio::test]
@@ -228,8 +170,7 @@ async fn only_the_owner_may_read_the_state() {
         .append(job, 0, vec![super::fixture::line("hello")])
         .await
         .unwrap();
-    let upload = opened.state.begin_upload().await.unwrap();
-    upload.finish(job, "report").await.unwrap();
+    opened.store_artifact(job, "report", "zip").await;
     opened
         .state
         .complete(super::fixture::completion(job, 1))

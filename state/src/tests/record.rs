@@ -35,7 +35,7 @@ async fn the_records_of_a_job_are_written_as_ever() {
         .append(job, 0, vec![line("hello")])
         .await
         .unwrap();
-    opened.store_report(job).await;
+    opened.store_artifact(job, "report", "zip").await;
     opened.state.complete(completion(job, 1)).await.unwrap();
     opened.close();
     let scan = fleet.scan("build");

@@ -1,7 +1,11 @@
 //! What every engine promises, one function per promise, run over both.
 
+mod adoption;
 mod injected;
 mod reading;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -11,10 +15,17 @@ use reading::{
     lists_go_backwards_in_pages,
 };
 
+use adoption::{
+    an_object_appears_with_the_batch_that_adopts_it, an_object_that_no_batch_took_is_gone,
+};
+
 use super::world::{append, delete, key, live, ops, put, temporary_folder, tiny};
+use crate::disk::Disk;
 use crate::file::FileEngine;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
 use crate::memory::MemoryStore;
+use crate::objects::Objects;
+use crate::tree::Tree;
 use crate::{
     Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Put, Reader, Seq,
 };
@@ -24,17 +35,40 @@ trait Store {
     type Engine: Engine;
     fn new() -> Self;
     fn engine(&self) -> Self::Engine;
+    fn objects(&self, engine: &Self::Engine) -> Objects;
+    /// Where its objects wait, in `tmp/`.
+    fn root(&self) -> &Path;
 }
 
-impl Store for MemoryStore {
+/// A store in memory, with a folder for the objects that it takes over.
+struct Memory {
+    store: MemoryStore,
+    folder: TempDir,
+}
+
+impl Store for Memory {
     type Engine = crate::memory::MemoryEngine;
 
     fn new() -> Self {
-        Self::new()
+        let folder = temporary_folder();
+        std::fs::create_dir(folder.path().join("tmp")).unwrap();
+        Self {
+            store: MemoryStore::new(),
+            folder,
+        }
     }
 
     fn engine(&self) -> Self::Engine {
-        self.engine()
+        self.store.engine()
+    }
+
+    fn objects(&self, _: &Self::Engine) -> Objects {
+        let tree = Tree::new(Disk::new(), self.root().to_owned());
+        Objects::new(tree, Arc::default())
+    }
+
+    fn root(&self) -> &Path {
+        self.folder.path()
     }
 }
 
@@ -48,13 +82,21 @@ impl Store for TempDir {
     fn engine(&self) -> FileEngine {
         FileEngine::new(self.path(), tiny())
     }
+
+    fn objects(&self, engine: &FileEngine) -> Objects {
+        engine.objects()
+    }
+
+    fn root(&self) -> &Path {
+        self.path()
+    }
 }
 
 /// Runs each promise over each engine, as tests of their own.
 macro_rules! promises {
     ($($name:ident),* $(,)?) => {
         mod file { $(#[tokio::test] async fn $name() { super::$name::<super::TempDir>().await; })* }
-        mod memory { $(#[tokio::test] async fn $name() { super::$name::<super::MemoryStore>().await; })* }
+        mod memory { $(#[tokio::test] async fn $name() { super::$name::<super::Memory>().await; })* }
     };
 }
 
@@ -72,6 +114,8 @@ promises!(
     changes_arrive_in_order,
     changes_of_an_earlier_opening_are_compacted,
     an_empty_batch_changes_nothing,
+    an_object_appears_with_the_batch_that_adopts_it,
+    an_object_that_no_batch_took_is_gone,
 );
 
 async fn open<E: Engine>(engine: &mut E) -> (Epoch, Seq, Vec<(Key, Bytes)>) {

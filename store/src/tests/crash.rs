@@ -67,9 +67,18 @@ async fn a_redo_that_was_interrupted_is_done_again() {
     // The files are newer than the journal says, up to the last record and with leftovers of a replacement.
     replace_journal(&saved, &root);
     fs::write(root.join("twin+new"), "half").unwrap();
-    fs::write(root.join("tmp/object-7"), "half").unwrap();
+    fs::write(
+        root.join("tmp/object-0123456789abcdef0123456789abcdef"),
+        "half",
+    )
+    .unwrap();
     assert_holds(&root, 4).await;
-    assert!(!root.join("twin+new").exists() && !root.join("tmp/object-7").exists());
+    assert!(
+        !root.join("twin+new").exists()
+            && !root
+                .join("tmp/object-0123456789abcdef0123456789abcdef")
+                .exists()
+    );
 }
 
 #[tokio::test]

@@ -12,7 +12,8 @@ use crate::batch::is_live;
 use crate::disk::Disk;
 use crate::file::{FileEngine, Options};
 use crate::key::RESERVED;
-use crate::{Append, Batch, Engine, Epoch, Key, OpenError, Put, Seq, Watermark};
+use crate::objects::Objects;
+use crate::{Append, Batch, Engine, Epoch, Key, OpenError, Put, Seq, Staged, Watermark};
 
 /// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
 pub(super) fn temporary_folder() -> TempDir {
@@ -30,6 +31,7 @@ pub(super) enum Op {
     Put(Key, Bytes),
     Delete(Key),
     Append(Key, u64, Bytes),
+    Adopt(Key, Staged),
 }
 
 pub(super) fn put(name: &str, content: &str) -> Op {
@@ -49,6 +51,25 @@ pub(super) fn append(name: &str, at: u64, content: &str) -> Op {
     Op::Append(key(name), at, Bytes::copy_from_slice(content.as_bytes()))
 }
 
+pub(super) fn adopt(name: &str, staged: Staged) -> Op {
+    Op::Adopt(key(name), staged)
+}
+
+/// An object that no batch has adopted.
+pub(super) fn staged(objects: &Objects, content: &str) -> Staged {
+    let mut writer = objects.create().unwrap();
+    writer.write(content.as_bytes()).unwrap();
+    writer.finish().unwrap()
+}
+
+/// What waits in `tmp/`, by name.
+pub(super) fn waiting_objects(root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(root.join("tmp")).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
 pub(super) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Batch {
     let mut batch = Batch::new(epoch);
     for operation in operations {
@@ -61,6 +82,9 @@ pub(super) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Bat
                 batch.deletes.insert(key);
             }
             Op::Append(ledger, at, bytes) => batch.appends.push(Append { ledger, at, bytes }),
+            Op::Adopt(key, staged) => {
+                batch.adopts.insert(key, staged);
+            }
         }
     }
     batch

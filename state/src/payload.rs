@@ -1,0 +1,134 @@
+//! Payloads that are too large for a record: the inputs of a job and the text of a workflow. Each is written as an
+//! object before its command is decided, and adopted in the commit that names it, as a file of its owner.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use model::decide::{Activate, Dispatch};
+use model::{Change, Inputs, Job, JobId, large_payload};
+use store::Staged;
+use workflow::{InputValue, hex, sha256};
+
+use crate::encode::adopt;
+use crate::error::{PayloadError, ReadError, WriteError};
+use crate::files::blocking;
+use crate::layout::Layout;
+use crate::load::load_revision;
+use crate::state::State;
+
+impl State {
+    /// Starts a job. Inputs that are too large for its record become a file beside it.
+    pub async fn dispatch(&self, mut dispatch: Dispatch) -> Result<JobId, PayloadError> {
+        let large = match &dispatch.inputs {
+            Inputs::Inline(inputs) => large_payload(inputs),
+            Inputs::Object { .. } | Inputs::Defaults => None,
+        };
+        let Some(payload) = large else {
+            return Ok(self.submit(dispatch).await?);
+        };
+        let staged = self.stage(payload.into()).await?;
+        dispatch.inputs = Inputs::Object {
+            sha256: hex(&staged.sha256()),
+        };
+        let submitted = self.submit_with(dispatch, move |decision, batch| {
+            // A repeated request changes nothing and is answered with a job that has its own inputs.
+            if !decision.changes.is_empty() {
+                adopt(batch, Layout::inputs(decision.answer), staged);
+            }
+        });
+        Ok(submitted.await?)
+    }
+
+    /// Makes a workflow file's text its newest revision.
+    pub async fn activate(&self, activate: Activate) -> Result<(), PayloadError> {
+        if !activate.is_object() {
+            return Ok(self.submit(activate).await?);
+        }
+        let text = Bytes::copy_from_slice(activate.text.as_bytes());
+        let staged = self.stage(text).await?;
+        let submitted = self.submit_with(activate, move |decision, batch| {
+            let revision = decision.changes.iter().find_map(|change| match change {
+                Change::Revision(revision, _) => Some(&revision.record),
+                _ => None,
+            });
+            // The same text again makes no revision.
+            if let Some(revision) = revision {
+                let key = Layout::revision_text(revision.workflow.id, &revision.reference);
+                adopt(batch, key, staged);
+            }
+        });
+        Ok(submitted.await?)
+    }
+
+    /// The job's inputs, wherever they are.
+    pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
+        match &job.inputs {
+            Inputs::Inline(inputs) => Ok(inputs.clone()),
+            Inputs::Object { sha256 } => self.own_inputs(job.id, sha256).await,
+            Inputs::Defaults => self.default_inputs(job).await,
+        }
+    }
+
+    async fn own_inputs(
+        &self,
+        job: JobId,
+        wanted: &str,
+    ) -> Result<BTreeMap<String, InputValue>, ReadError> {
+        let (objects, key, wanted) = (
+            self.objects().clone(),
+            Layout::inputs(job),
+            wanted.to_owned(),
+        );
+        blocking(move || {
+            let fail = |source| ReadError::File {
+                path: key.to_string(),
+                source,
+            };
+            let damaged = |problem| ReadError::Damaged {
+                path: key.to_string(),
+                problem,
+            };
+            let opened = objects
+                .open(&key)
+                .map_err(|error| fail(io::Error::other(error)))?;
+            let (mut file, length) = opened.ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
+            let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+            file.read_to_end(&mut bytes).map_err(fail)?;
+            let found = sha256(&bytes);
+            if found != wanted {
+                return Err(damaged(format!("its SHA-256 is {found}")));
+            }
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
+        })
+        .await
+    }
+
+    async fn default_inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
+        let known = self.read(|world| world.revision(job.revision.id).cloned());
+        let revision = match known {
+            Some(revision) => revision,
+            None => load_revision(self.reader(), job.workflow.id, &job.revision)
+                .await?
+                .into(),
+        };
+        let scan = revision.definition.scan(job.scan.as_str());
+        scan.map(workflow::Scan::default_inputs)
+            .ok_or_else(|| ReadError::Damaged {
+                path: Layout::revision_text(job.workflow.id, &job.revision).to_string(),
+                problem: format!("it has no scan `{}`", job.scan),
+            })
+    }
+
+    /// Writes a payload, durably; it belongs to whoever lets a command adopt it.
+    async fn stage(&self, bytes: Bytes) -> Result<Staged, WriteError> {
+        let (objects, alarm) = (self.objects().clone(), self.alarm().clone());
+        blocking(move || {
+            let fail = |error| WriteError::watched(&alarm, "tmp", error);
+            let mut writer = objects.create().map_err(fail)?;
+            writer.write(&bytes).map_err(fail)?;
+            writer.finish().map_err(fail)
+        })
+        .await
+    }
+}

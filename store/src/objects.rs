@@ -87,7 +87,7 @@ impl Objects {
             return Ok(None);
         };
         let size = file.len()?;
-        Ok(Some((file.into_std(), size)))
+        Ok(Some((file.into_std()?, size)))
     }
 }
 

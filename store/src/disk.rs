@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+#[cfg(test)]
+pub(crate) use backend::Metadata;
 pub(crate) use backend::{FileSystem, Identity, Kind, OpenFile, Opening, Space};
 use local::LocalFileSystem;
 
@@ -81,9 +83,18 @@ impl Disk {
     pub(crate) fn with_hook(
         hook: impl Fn(Action, &Path) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
+        Self::new().hooked(hook)
+    }
+
+    /// Calls `hook` before each operation.
+    #[cfg(test)]
+    pub(crate) fn hooked(
+        self,
+        hook: impl Fn(Action, &Path) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             hook: Some(Arc::new(hook)),
-            ..Self::new()
+            ..self
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod contract;
 mod crash;
+mod exhaustive;
 mod faults;
 mod refuse;
+mod simulated;
 mod world;

@@ -1,22 +1,20 @@
 //! The one door to the file system: nothing else in this package touches it. Every operation names what it did to
-//! which path when it fails, and passes a hook first, so that a test can let any of them fail. Folders get mode 0700
-//! and files 0600.
+//! which path when it fails, and passes a hook first, so that a test can let any of them fail.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the one home of writing files of the state, and of the time a lock was taken"
-)]
+mod backend;
+mod local;
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Zeros written at once when a file is filled.
-static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+#[cfg(test)]
+pub(crate) use backend::Metadata;
+pub(crate) use backend::{FileSystem, Identity, Kind, OpenFile, Opening, Space};
+use local::LocalFileSystem;
 
 /// A failed operation on the disk. Cheap to clone, since one failure answers many callers.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -50,49 +48,32 @@ pub enum Action {
     Write,
 }
 
-/// What stands at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Nothing,
-    File,
-    Folder,
-    /// A parent of the path is a file.
-    BelowFile,
-}
-
-/// Room of a file system, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Space {
-    pub(crate) total: u64,
-    pub(crate) free: u64,
-}
-
-/// Device and inode of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
-}
-
 /// Called before each operation; an error stands for the operation's own.
 type Hook = Arc<dyn Fn(Action, &Path) -> io::Result<()> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Disk {
+    files: Arc<dyn FileSystem>,
     hook: Option<Hook>,
     origin: Instant,
 }
 
 /// An open file that knows its path.
 pub(crate) struct DiskFile {
-    file: File,
+    file: Box<dyn OpenFile>,
     path: PathBuf,
     disk: Disk,
 }
 
 impl Disk {
+    /// The file system of the machine.
     pub(crate) fn new() -> Self {
+        Self::on(Arc::new(LocalFileSystem))
+    }
+
+    pub(crate) fn on(files: Arc<dyn FileSystem>) -> Self {
         Self {
+            files,
             hook: None,
             origin: Instant::now(),
         }
@@ -102,9 +83,18 @@ impl Disk {
     pub(crate) fn with_hook(
         hook: impl Fn(Action, &Path) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
+        Self::new().hooked(hook)
+    }
+
+    /// Calls `hook` before each operation.
+    #[cfg(test)]
+    pub(crate) fn hooked(
+        self,
+        hook: impl Fn(Action, &Path) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             hook: Some(Arc::new(hook)),
-            origin: Instant::now(),
+            ..self
         }
     }
 
@@ -114,6 +104,10 @@ impl Disk {
     }
 
     /// The wall clock, for messages only; nothing is decided by it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the time a lock was taken, told to whoever meets it"
+    )]
     pub(crate) fn seconds_since_1970(&self) -> Option<u64> {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -133,13 +127,8 @@ impl Disk {
             .map_err(|error| DiskError::new(action, path, error))
     }
 
-    fn open(
-        &self,
-        action: Action,
-        path: &Path,
-        options: &OpenOptions,
-    ) -> Result<DiskFile, DiskError> {
-        let file = self.run(action, path, || options.open(path))?;
+    fn open(&self, action: Action, path: &Path, opening: Opening) -> Result<DiskFile, DiskError> {
+        let file = self.run(action, path, || self.files.open(path, opening))?;
         Ok(DiskFile {
             file,
             path: path.to_owned(),
@@ -148,39 +137,26 @@ impl Disk {
     }
 
     pub(crate) fn open_to_read(&self, path: &Path) -> Result<DiskFile, DiskError> {
-        self.open(Action::Open, path, OpenOptions::new().read(true))
+        self.open(Action::Open, path, Opening::Read)
     }
 
     pub(crate) fn open_to_write(&self, path: &Path) -> Result<DiskFile, DiskError> {
-        self.open(
-            Action::Open,
-            path,
-            OpenOptions::new().read(true).write(true),
-        )
+        self.open(Action::Open, path, Opening::Write)
     }
 
     pub(crate) fn open_or_create(&self, path: &Path) -> Result<DiskFile, DiskError> {
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600);
-        self.open(Action::CreateFile, path, &options)
+        self.open(Action::CreateFile, path, Opening::WriteOrCreate)
     }
 
     /// Fails when there is a file already.
     pub(crate) fn create_file(&self, path: &Path) -> Result<DiskFile, DiskError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
-        self.open(Action::CreateFile, path, &options)
+        self.open(Action::CreateFile, path, Opening::CreateNew)
     }
 
     /// Makes one folder; one that exists is no error.
     pub(crate) fn create_folder(&self, path: &Path) -> Result<(), DiskError> {
         match self.run(Action::CreateFolder, path, || {
-            DirBuilder::new().mode(0o700).create(path)
+            self.files.create_folder(path)
         }) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => result,
@@ -205,40 +181,27 @@ impl Disk {
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.run(Action::Rename, to, || fs::rename(from, to))
+        self.run(Action::Rename, to, || self.files.rename(from, to))
     }
 
     pub(crate) fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
-        self.run(Action::RemoveFile, path, || fs::remove_file(path))
+        self.run(Action::RemoveFile, path, || self.files.remove_file(path))
     }
 
     pub(crate) fn remove_folder(&self, path: &Path) -> Result<(), DiskError> {
-        self.run(Action::RemoveFolder, path, || fs::remove_dir(path))
+        self.run(Action::RemoveFolder, path, || {
+            self.files.remove_folder(path)
+        })
     }
 
     /// Names and kinds of what a folder holds, in no order. Names that are no UTF-8 are none of ours and left out.
     pub(crate) fn list(&self, path: &Path) -> Result<Vec<(String, Kind)>, DiskError> {
-        self.run(Action::ListFolder, path, || {
-            let mut entries = Vec::new();
-            for entry in fs::read_dir(path)? {
-                let entry = entry?;
-                let kind = if entry.file_type()?.is_dir() {
-                    Kind::Folder
-                } else {
-                    Kind::File
-                };
-                if let Ok(name) = entry.file_name().into_string() {
-                    entries.push((name, kind));
-                }
-            }
-            Ok(entries)
-        })
+        self.run(Action::ListFolder, path, || self.files.list(path))
     }
 
     pub(crate) fn kind(&self, path: &Path) -> Result<Kind, DiskError> {
-        match self.run(Action::Inspect, path, || fs::symlink_metadata(path)) {
-            Ok(metadata) if metadata.is_dir() => Ok(Kind::Folder),
-            Ok(_) => Ok(Kind::File),
+        match self.run(Action::Inspect, path, || self.files.inspect(path)) {
+            Ok((kind, _)) => Ok(kind),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Nothing),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Kind::BelowFile),
             Err(error) => Err(error),
@@ -246,24 +209,17 @@ impl Disk {
     }
 
     pub(crate) fn identity(&self, path: &Path) -> Result<Identity, DiskError> {
-        self.run(Action::Inspect, path, || {
-            fs::symlink_metadata(path).map(|metadata| Identity::of(&metadata))
-        })
+        let (_, identity) = self.run(Action::Inspect, path, || self.files.inspect(path))?;
+        Ok(identity)
     }
 
     /// Makes names that were created, renamed or removed in a folder durable.
     pub(crate) fn sync_folder(&self, path: &Path) -> Result<(), DiskError> {
-        self.run(Action::SyncFolder, path, || File::open(path)?.sync_all())
+        self.run(Action::SyncFolder, path, || self.files.sync_folder(path))
     }
 
     pub(crate) fn space(&self, path: &Path) -> Result<Space, DiskError> {
-        self.run(Action::MeasureSpace, path, || {
-            let stat = rustix::fs::statvfs(path)?;
-            Ok(Space {
-                total: stat.f_blocks.saturating_mul(stat.f_frsize),
-                free: stat.f_bavail.saturating_mul(stat.f_frsize),
-            })
-        })
+        self.run(Action::MeasureSpace, path, || self.files.space(path))
     }
 
     pub(crate) fn random<const N: usize>(&self) -> Result<[u8; N], DiskError> {
@@ -295,9 +251,9 @@ impl DiskFile {
     fn run<T>(
         &self,
         action: Action,
-        operation: impl FnOnce(&File) -> io::Result<T>,
+        operation: impl FnOnce(&dyn OpenFile) -> io::Result<T>,
     ) -> Result<T, DiskError> {
-        self.disk.run(action, &self.path, || operation(&self.file))
+        self.disk.run(action, &self.path, || operation(&*self.file))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -312,25 +268,19 @@ impl DiskFile {
     }
 
     pub(crate) fn len(&self) -> Result<u64, DiskError> {
-        self.run(Action::Inspect, |file| {
-            file.metadata().map(|metadata| metadata.len())
-        })
+        self.run(Action::Inspect, |file| Ok(file.inspect()?.len))
     }
 
     pub(crate) fn links(&self) -> Result<u64, DiskError> {
-        self.run(Action::Inspect, |file| {
-            file.metadata().map(|metadata| metadata.nlink())
-        })
+        self.run(Action::Inspect, |file| Ok(file.inspect()?.links))
     }
 
     pub(crate) fn identity(&self) -> Result<Identity, DiskError> {
-        self.run(Action::Inspect, |file| {
-            file.metadata().map(|metadata| Identity::of(&metadata))
-        })
+        self.run(Action::Inspect, |file| Ok(file.inspect()?.identity))
     }
 
     pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
-        self.run(Action::Write, |file| file.write_all_at(bytes, at))
+        self.run(Action::Write, |file| file.write_at(bytes, at))
     }
 
     pub(crate) fn set_len(&self, len: u64) -> Result<(), DiskError> {
@@ -345,61 +295,34 @@ impl DiskFile {
 
     /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
     pub(crate) fn read_at(&self, at: u64, limit: usize) -> Result<Vec<u8>, DiskError> {
-        self.run(Action::Read, |file| {
-            let mut bytes = vec![0; limit];
-            let mut filled = 0;
-            while filled < limit {
-                match file.read_at(&mut bytes[filled..], at + filled as u64) {
-                    Ok(0) => break,
-                    Ok(count) => filled += count,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            bytes.truncate(filled);
-            Ok(bytes)
-        })
+        self.run(Action::Read, |file| file.read_at(at, limit))
     }
 
     /// Reserves `size` bytes and fills them with zeros, so that later writes inside change no metadata and need no
-    /// room. A file system that cannot reserve is filled all the same.
+    /// room.
     pub(crate) fn allocate(&self, size: u64) -> Result<(), DiskError> {
-        self.run(Action::Allocate, |file| {
-            match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size) {
-                Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let mut at = 0;
-            while at < size {
-                let count = (size - at).min(ZEROS.len() as u64);
-                file.write_all_at(&ZEROS[..count as usize], at)?;
-                at += count;
-            }
-            Ok(())
-        })
+        self.run(Action::Allocate, |file| file.allocate(size))
     }
 
     /// Content and length are durable when this returns.
     pub(crate) fn sync_data(&self) -> Result<(), DiskError> {
-        self.run(Action::SyncFile, File::sync_data)
+        self.run(Action::SyncFile, |file| file.sync_data())
     }
 
     /// Everything written to the file system of this file is durable when this returns.
     pub(crate) fn sync_file_system(&self) -> Result<(), DiskError> {
-        self.run(Action::SyncFileSystem, |file| Ok(rustix::fs::syncfs(file)?))
+        self.run(Action::SyncFileSystem, |file| file.sync_file_system())
     }
 
     /// Takes the exclusive lock of this file; false when another process or opening holds it.
     pub(crate) fn try_lock(&self) -> Result<bool, DiskError> {
-        self.run(Action::Lock, |file| match file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        })
+        self.run(Action::Lock, |file| file.try_lock())
     }
 
-    pub(crate) fn into_std(self) -> File {
-        self.file
+    pub(crate) fn into_std(self) -> Result<File, DiskError> {
+        let Self { file, path, .. } = self;
+        file.into_std()
+            .map_err(|error| DiskError::new(Action::Open, &path, error))
     }
 }
 
@@ -439,15 +362,6 @@ impl DiskError {
             self.action,
             Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem
         )
-    }
-}
-
-impl Identity {
-    fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
     }
 }
 

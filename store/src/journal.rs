@@ -85,7 +85,10 @@ impl Journal {
         let next =
             Current::begin(&self.segments, next, self.epoch, last).map_err(JournalError::Broken)?;
         let full = std::mem::replace(&mut self.current, next);
-        self.segments.seal(full.file.path().to_owned(), last);
+        // A segment without records has just lost its name to the next one, which begins with the same record.
+        if !full.is_empty() {
+            self.segments.seal(full.file.path().to_owned(), last);
+        }
         Ok(())
     }
 }
@@ -117,6 +120,10 @@ impl Current {
             end: DATA_START as u64,
             last,
         })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.end == DATA_START as u64
     }
 
     fn append(&mut self, seq: Seq, bytes: &[u8]) -> Result<(), DiskError> {

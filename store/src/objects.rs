@@ -58,7 +58,7 @@ impl Objects {
             return Ok(None);
         };
         let size = file.len()?;
-        Ok(Some((file.into_std(), size)))
+        Ok(Some((file.into_std()?, size)))
     }
 
     fn find(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {

@@ -174,6 +174,8 @@ fn initialise(disk: &Disk, layout: &Layout) -> Result<StoreId, DiskError> {
         epoch: Epoch(0),
     };
     control::write_checkpoint(disk, &layout.checkpoint, store, nothing)?;
+    // `FORMAT` comes last: where it is there is all the rest.
+    disk.sync_folder(&layout.root)?;
     control::write_format(disk, &layout.format, store)?;
     Ok(store)
 }

@@ -3,6 +3,8 @@
 mod adoption;
 mod contract;
 mod crash;
+mod exhaustive;
 mod faults;
 mod refuse;
+mod simulated;
 mod world;

@@ -1,17 +1,20 @@
 //! Crashes and damage: what was acknowledged is there after any of them, whole, or the store refuses to open.
 
 use std::fs;
+use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::world::{
-    World, copy, expected, expected_live, files, key, replace_journal, segments, temporary_folder,
-    tiny,
+    World, copy, expected, expected_live, files, key, put, replace_journal, segments,
+    temporary_folder, tiny,
 };
-use crate::disk::Disk;
-use crate::file::Options;
+use crate::disk::{Action, Disk};
+use crate::file::{FileReader, Options};
 use crate::{Engine, Epoch, OpenError, Reader, Seq};
 
 /// Opens a store and checks that it holds exactly the rounds before `rounds`.
@@ -228,6 +231,59 @@ async fn many_segments_and_checkpoints_lose_nothing() {
     );
     drop(world);
     assert_holds(root, 150).await;
+}
+
+#[tokio::test]
+async fn a_first_batch_that_needs_a_second_segment_leaves_nothing_to_be_lost() {
+    let folder = temporary_folder();
+    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
+    let mut world = World::open_on(Disk::new(), &root, unhurried())
+        .await
+        .unwrap();
+    // Both segments begin with the same record, so the second takes the name of the first.
+    let large = "x".repeat(unhurried().first_segment_bytes as usize);
+    world.commit([put("large", &large)]).await.unwrap();
+    let pending = world.engine.reader().pending;
+    pending.wait_for_checkpoint().unwrap();
+    world.commit([put("small", "y")]).await.unwrap();
+    copy(&root, &cut);
+    world.engine.close().unwrap();
+    let world = World::open(&cut).await.unwrap();
+    assert_eq!(world.last, Seq(2));
+    assert_eq!(files(&cut)["small"], "y");
+}
+
+#[tokio::test]
+async fn nothing_is_seen_before_it_is_durable() {
+    let folder = temporary_folder();
+    let root = folder.path().to_owned();
+    let reader: Arc<OnceLock<FileReader>> = Arc::default();
+    let looks = Arc::new(AtomicUsize::new(0));
+    let disk = Disk::new().hooked({
+        let (reader, looks) = (reader.clone(), looks.clone());
+        move |action, path| {
+            let is_record = matches!(action, Action::Write | Action::SyncFile)
+                && path.extension().is_some_and(|suffix| suffix == "jnl");
+            if let Some(reader) = reader.get().filter(|_| is_record) {
+                let twin = key("twin");
+                let mut found = pin!(reader.get(&twin));
+                // A read of a local file never waits.
+                let found = found.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert!(matches!(found, Poll::Ready(Ok(None))), "before {action:?}");
+                assert!(!root.join("twin").exists());
+                looks.fetch_add(1, Ordering::SeqCst);
+            }
+            Ok(())
+        }
+    });
+    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+    assert!(reader.set(world.engine.reader()).is_ok());
+    world.round(0).await.unwrap();
+    assert_eq!(
+        looks.load(Ordering::SeqCst),
+        2,
+        "before the write and the sync"
+    );
 }
 
 #[tokio::test]

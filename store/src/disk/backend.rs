@@ -1,0 +1,102 @@
+//! What stands behind the door: a file system, as far as a store needs one. The local one is the real thing; tests put
+//! a simulated one in its place, which can lose what was not synced.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// The operations on paths.
+pub(crate) trait FileSystem: Send + Sync {
+    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn OpenFile>>;
+
+    /// Makes one folder; one that exists is an error of kind `AlreadyExists`.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes an empty folder.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Names and kinds of what a folder holds, in no order. Names that are no UTF-8 are left out.
+    fn list(&self, path: &Path) -> io::Result<Vec<(String, Kind)>>;
+
+    /// What stands at a path; a link is not followed and counts as a file.
+    fn inspect(&self, path: &Path) -> io::Result<(Kind, Identity)>;
+
+    /// Makes names that were created, renamed or removed in a folder durable.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+
+    fn space(&self, path: &Path) -> io::Result<Space>;
+}
+
+/// The operations on an open file.
+pub(crate) trait OpenFile: Send + Sync {
+    fn inspect(&self) -> io::Result<Metadata>;
+
+    /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
+    fn read_at(&self, at: u64, limit: usize) -> io::Result<Vec<u8>>;
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Reserves `size` bytes and fills them with zeros, so that later writes inside change no metadata and need no
+    /// room. A file system that cannot reserve is filled all the same.
+    fn allocate(&self, size: u64) -> io::Result<()>;
+
+    /// Content and length are durable when this returns; the name need not be.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Everything written to the file system of this file is durable when this returns.
+    fn sync_file_system(&self) -> io::Result<()>;
+
+    /// Takes the exclusive lock of this file; false when another process or opening holds it.
+    fn try_lock(&self) -> io::Result<bool>;
+
+    fn into_std(self: Box<Self>) -> io::Result<File>;
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    Read,
+    Write,
+    WriteOrCreate,
+    /// Fails when there is a file already.
+    CreateNew,
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Nothing,
+    File,
+    Folder,
+    /// A parent of the path is a file.
+    BelowFile,
+}
+
+/// Room of a file system, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    pub(crate) total: u64,
+    pub(crate) free: u64,
+}
+
+/// Device and inode of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// What a file system knows of an open file besides its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    pub(crate) identity: Identity,
+    pub(crate) len: u64,
+    /// The names it has.
+    pub(crate) links: u64,
+}

@@ -1,0 +1,170 @@
+//! The file system of the machine. Folders get mode 0700 and files 0600.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one home of writing files of the state"
+)]
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::backend::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
+
+/// Zeros written at once when a file is filled.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalFileSystem;
+
+impl FileSystem for LocalFileSystem {
+    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn OpenFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).mode(0o600);
+        match opening {
+            Opening::Read => {}
+            Opening::Write => {
+                options.write(true);
+            }
+            Opening::WriteOrCreate => {
+                options.write(true).create(true).truncate(false);
+            }
+            Opening::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        Ok(Box::new(options.open(path)?))
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<(String, Kind)>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            let kind = if entry.file_type()?.is_dir() {
+                Kind::Folder
+            } else {
+                Kind::File
+            };
+            if let Ok(name) = entry.file_name().into_string() {
+                entries.push((name, kind));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn inspect(&self, path: &Path) -> io::Result<(Kind, Identity)> {
+        let metadata = fs::symlink_metadata(path)?;
+        let kind = if metadata.is_dir() {
+            Kind::Folder
+        } else {
+            Kind::File
+        };
+        Ok((kind, Identity::of(&metadata)))
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        let stat = rustix::fs::statvfs(path)?;
+        Ok(Space {
+            total: stat.f_blocks.saturating_mul(stat.f_frsize),
+            free: stat.f_bavail.saturating_mul(stat.f_frsize),
+        })
+    }
+}
+
+impl OpenFile for File {
+    fn inspect(&self) -> io::Result<Metadata> {
+        let metadata = self.metadata()?;
+        Ok(Metadata {
+            identity: Identity::of(&metadata),
+            len: metadata.len(),
+            links: metadata.nlink(),
+        })
+    }
+
+    fn read_at(&self, at: u64, limit: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; limit];
+        let mut filled = 0;
+        while filled < limit {
+            match FileExt::read_at(self, &mut bytes[filled..], at + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        File::set_len(self, len)
+    }
+
+    fn allocate(&self, size: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(self, rustix::fs::FallocateFlags::empty(), 0, size) {
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut at = 0;
+        while at < size {
+            let count = (size - at).min(ZEROS.len() as u64);
+            self.write_all_at(&ZEROS[..count as usize], at)?;
+            at += count;
+        }
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        File::sync_data(self)
+    }
+
+    fn sync_file_system(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self)?)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match File::try_lock(self) {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn into_std(self: Box<Self>) -> io::Result<File> {
+        Ok(*self)
+    }
+}
+
+impl Identity {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Power cuts, exhaustively: for all short lives of a store, a cut before each operation of its disk, and of what was
+//! not synced each part may have arrived. Whatever is left, the next start finds every batch that was acknowledged
+//! and none in part.
+//!
+//! A life of several steps is cut from its last step on: the steps before it are lives of their own.
+
+mod checker;
+mod workload;
+
+use std::path::Path;
+
+use checker::{Exploration, Omission, explore};
+use workload::{Beginning, ROOT, STEPS, Schedule, Step};
+
+use super::simulated::model::{Model, Operation};
+use super::simulated::power_cut::Thoroughness;
+
+/// Every selection of what was not synced as far as that can be done, and else each change alone, all but each, and
+/// some by chance.
+const THOROUGH: Exploration = Exploration {
+    thoroughness: Thoroughness {
+        every_selection_of: 8,
+        singles: true,
+        samples: 20,
+    },
+    follow_one_in: 10,
+    cut_again_one_in: 100,
+    omits: |_, _| false,
+};
+
+const SINGLES: Exploration = Exploration {
+    thoroughness: Thoroughness {
+        every_selection_of: 3,
+        singles: true,
+        samples: 2,
+    },
+    follow_one_in: 50,
+    cut_again_one_in: 500,
+    ..THOROUGH
+};
+
+/// At each moment all, nothing, and something of what was not synced.
+const BRIEF: Exploration = Exploration {
+    thoroughness: Thoroughness {
+        every_selection_of: 1,
+        singles: false,
+        samples: 1,
+    },
+    follow_one_in: 200,
+    cut_again_one_in: 5000,
+    ..THOROUGH
+};
+
+/// Explores one life, and says which one when something is wrong.
+async fn check(
+    beginning: &Beginning,
+    steps: &[Step],
+    schedule: Schedule,
+    spare_segments: usize,
+    exploration: Exploration,
+) {
+    let life = beginning.live(steps, schedule, spare_segments).await;
+    let explored = explore(&life, life.last_step, exploration).await;
+    assert!(explored.is_ok(), "{steps:?} {schedule:?}: {explored:?}");
+}
+
+#[tokio::test]
+async fn a_first_start() {
+    let nothing = Beginning::nothing();
+    check(&nothing, &[], Schedule::AtOnce, 0, THOROUGH).await;
+}
+
+#[tokio::test]
+async fn a_start_and_one_step() {
+    for spare_segments in 0..2 {
+        let beginning = Beginning::small_store(spare_segments).await;
+        let lives = std::iter::once(&[][..]).chain(STEPS.chunks(1));
+        for steps in lives {
+            check(
+                &beginning,
+                steps,
+                Schedule::AtOnce,
+                spare_segments,
+                THOROUGH,
+            )
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_steps() {
+    let beginning = Beginning::small_store(0).await;
+    for one in STEPS {
+        for two in STEPS {
+            check(&beginning, &[one, two], Schedule::AtOnce, 0, SINGLES).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn three_steps() {
+    let beginning = Beginning::small_store(1).await;
+    for one in STEPS {
+        for two in STEPS {
+            for three in STEPS {
+                check(&beginning, &[one, two, three], Schedule::AtOnce, 1, BRIEF).await;
+            }
+        }
+    }
+}
+
+/// The tree follows only when all batches are acknowledged.
+#[tokio::test]
+async fn steps_ahead_of_the_tree() {
+    let beginning = Beginning::small_store(0).await;
+    let steps = STEPS.into_iter().filter(|step| !step.waits_for_the_tree());
+    for one in steps.clone() {
+        for two in steps.clone() {
+            check(&beginning, &[one, two], Schedule::Late, 0, SINGLES).await;
+        }
+    }
+}
+
+/// What the checks are worth: whichever sync is left out, a cut shows it.
+#[tokio::test]
+async fn an_omitted_sync_is_found_out() {
+    let omissions: [(&str, Omission); 6] = [
+        ("records", |operation, disk| {
+            syncs_journal_file(operation, disk, ".jnl")
+        }),
+        ("the header of a segment", |operation, disk| {
+            syncs_journal_file(operation, disk, "spare-")
+        }),
+        ("the mark of a checkpoint", |operation, disk| {
+            syncs_journal_file(operation, disk, "CHECKPOINT")
+        }),
+        ("names in the journal", |operation, disk| {
+            syncs_folder(operation, disk, "journal")
+        }),
+        ("names in the root", |operation, disk| {
+            syncs_folder(operation, disk, "")
+        }),
+        ("the tree at a checkpoint", |operation, _| {
+            matches!(operation, Operation::SyncAll)
+        }),
+    ];
+    let life = Beginning::nothing()
+        .live(&[Step::New, Step::Fill], Schedule::AtOnce, 0)
+        .await;
+    for (what, omits) in omissions {
+        let exploration = Exploration { omits, ..SINGLES };
+        let explored = explore(&life, 0, exploration).await;
+        assert!(explored.is_err(), "nobody misses the sync of {what}");
+    }
+    explore(&life, 0, SINGLES).await.unwrap();
+}
+
+/// Whether a file in `journal/` is synced whose name holds `part`.
+fn syncs_journal_file(operation: &Operation, disk: &Model, part: &str) -> bool {
+    let Operation::SyncFile(synced) = operation else {
+        return false;
+    };
+    let journal = disk.visible.find(&Path::new(ROOT).join("journal"));
+    let entries = disk.visible.folder(journal.unwrap()).unwrap();
+    entries
+        .iter()
+        .any(|(name, inode)| name.contains(part) && inode == synced)
+}
+
+/// Whether the names of the store's folder `name` are synced.
+fn syncs_folder(operation: &Operation, disk: &Model, name: &str) -> bool {
+    let Operation::SyncFolder(synced) = operation else {
+        return false;
+    };
+    disk.visible
+        .find(&Path::new(ROOT).join(name))
+        .is_ok_and(|folder| folder == *synced)
+}

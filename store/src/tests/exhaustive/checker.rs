@@ -1,0 +1,196 @@
+//! Cuts the power at every moment of a life, in many ways, and checks what the next start makes of it.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::workload::{Files, Life, ROOT, live_records, options};
+use crate::Seq;
+use crate::disk::Disk;
+use crate::key::RESERVED;
+use crate::layout::Layout;
+use crate::recovery::{Recovered, recover};
+use crate::tests::simulated::model::{Inode, Model, Node, Operation, Tree};
+use crate::tests::simulated::power_cut::{Dice, Thoroughness};
+use crate::tests::simulated::{Event, Simulated};
+use crate::tests::world::{Records, World, put};
+
+/// How a life is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Exploration {
+    pub(super) thoroughness: Thoroughness,
+    /// Of so many starts one is followed by another commit and another start.
+    pub(super) follow_one_in: usize,
+    /// Of so many starts one is itself cut at every moment.
+    pub(super) cut_again_one_in: usize,
+    /// Operations that a broken disk, or a broken store, leaves out.
+    pub(super) omits: Omission,
+}
+
+/// Whether an operation is left out on the disk as it is then.
+pub(super) type Omission = fn(&Operation, &Model) -> bool;
+
+/// Outcomes of a second cut, during the start after the first.
+const SECOND_CUT: Thoroughness = Thoroughness {
+    every_selection_of: 0,
+    singles: false,
+    samples: 1,
+};
+
+/// Checks every outcome of every cut from the event `from` on; an error says what is wrong after one.
+pub(super) async fn explore(
+    life: &Life,
+    from: usize,
+    exploration: Exploration,
+) -> Result<(), String> {
+    let mut dice = Dice::default();
+    let mut disk = life.disk.clone();
+    let (mut begun, mut acknowledged) = (0, 0);
+    let mut seen = BTreeSet::new();
+    for at in 0..=life.record.len() {
+        if at >= from {
+            for outcome in disk.outcomes(exploration.thoroughness, &mut dice) {
+                if !seen.insert((disk.fingerprint(&outcome), acknowledged)) {
+                    continue;
+                }
+                let left = disk.after(&outcome);
+                let check = async {
+                    let held = start(life, &left, acknowledged..=begun)?;
+                    if dice.roll(exploration.follow_one_in) == 0 {
+                        follow(life, &left, held).await?;
+                    }
+                    if dice.roll(exploration.cut_again_one_in) == 0 {
+                        cut_again(life, &left, held)?;
+                    }
+                    Ok(())
+                };
+                check.await.map_err(|error: String| {
+                    let before = &life.record[at.saturating_sub(10)..at];
+                    let pending = &disk.pending;
+                    format!("{error}\nafter {before:?}\nand of {pending:?}\n{outcome:?}")
+                })?;
+            }
+        }
+        match life.record.get(at) {
+            Some(Event::Disk(operation)) if (exploration.omits)(operation, &disk) => {}
+            Some(Event::Disk(operation)) => disk.apply(operation),
+            Some(Event::Begun) => begun += 1,
+            Some(Event::Acknowledged) => acknowledged += 1,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Starts on what a cut left. Everything acknowledged is there, and of the batch in flight all or nothing. Answers
+/// the number of batches that are there.
+fn start(life: &Life, left: &Tree, expected: RangeInclusive<u64>) -> Result<u64, String> {
+    let disk = simulated(left);
+    let recovered = recovered(&disk)?;
+    let held = recovered.last.0.checked_sub(life.batches);
+    let held = held
+        .filter(|held| expected.contains(held))
+        .ok_or_else(|| format!("{held:?} batches are there, of {expected:?}"))?;
+    let live = recovered.live.iter();
+    let live = live.map(|(key, bytes)| (key.clone(), bytes.clone()));
+    compare(&disk, live.collect(), &life.files[held as usize])?;
+    Ok(held)
+}
+
+/// The next batch finds a journal that can take it, and stays, though nothing after its sync reaches the disk.
+async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
+    let disk = simulated(left);
+    let opened = World::open_on(on(&disk), Path::new(ROOT), options(0)).await;
+    let mut world = opened.map_err(|error| format!("it does not open: {error}"))?;
+    let committed = world.commit([put("after", "the cut")]).await;
+    committed.map_err(|error| format!("no commit after the cut: {error}"))?;
+    let left = disk.model().durable;
+    drop(world);
+    let disk = simulated(&left);
+    let recovered = recovered(&disk)?;
+    if recovered.last != Seq(life.batches + held + 1) {
+        return Err(format!("the batch after is lost: {}", recovered.last));
+    }
+    let mut files = life.files[held as usize].clone();
+    files.insert("after".to_owned(), "the cut".to_owned());
+    let live = recovered.live.iter();
+    let live = live.map(|(key, bytes)| (key.clone(), bytes.clone()));
+    compare(&disk, live.collect(), &files)
+}
+
+/// Cuts a start at every moment: the next one finds the same.
+fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
+    let disk = simulated(left);
+    drop(recovered(&disk)?);
+    let record = disk.record();
+    let mut dice = Dice::default();
+    let mut disk = Model::holding(left.clone());
+    let mut seen = BTreeSet::new();
+    for event in &record {
+        for outcome in disk.outcomes(SECOND_CUT, &mut dice) {
+            if seen.insert(disk.fingerprint(&outcome)) {
+                let again = start(life, &disk.after(&outcome), held..=held);
+                again.map_err(|error| {
+                    let pending = &disk.pending;
+                    format!("{error}\nafter a cut of the start, of {pending:?}\n{outcome:?}")
+                })?;
+            }
+        }
+        if let Event::Disk(operation) = event {
+            disk.apply(operation);
+        }
+    }
+    Ok(())
+}
+
+fn simulated(left: &Tree) -> Simulated {
+    Simulated::new(Model::holding(left.clone()))
+}
+
+fn on(disk: &Simulated) -> Disk {
+    Disk::on(Arc::new(disk.clone()))
+}
+
+fn recovered(disk: &Simulated) -> Result<Recovered, String> {
+    recover(&on(disk), &Layout::new(Path::new(ROOT)), &options(0))
+        .map_err(|error| format!("it does not open: {error}"))
+}
+
+fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), String> {
+    let found = files(&disk.model().visible);
+    if found != *expected {
+        return Err(format!("the files are {found:?} and not {expected:?}"));
+    }
+    let expected = live_records(expected);
+    if live != expected {
+        return Err(format!("live are {live:?} and not {expected:?}"));
+    }
+    Ok(())
+}
+
+/// The files of keys, and folders that are empty.
+fn files(tree: &Tree) -> Files {
+    fn collect(tree: &Tree, folder: Inode, prefix: &str, found: &mut Files) {
+        let entries = tree.folder(folder).unwrap();
+        if entries.is_empty() {
+            found.insert(prefix.to_owned(), "an empty folder".to_owned());
+        }
+        for (name, inode) in entries {
+            if prefix.is_empty() && RESERVED.contains(&&**name) {
+                continue;
+            }
+            match &tree.nodes[inode] {
+                Node::Folder(_) => collect(tree, *inode, &format!("{prefix}{name}/"), found),
+                Node::File(content) => {
+                    let content = String::from_utf8_lossy(content).into_owned();
+                    found.insert(format!("{prefix}{name}"), content);
+                }
+            }
+        }
+    }
+    let mut found = Files::new();
+    let root = tree.find(Path::new(ROOT)).unwrap();
+    collect(tree, root, "", &mut found);
+    found
+}

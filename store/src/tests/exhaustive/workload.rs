@@ -1,0 +1,285 @@
+//! Short lives of a store: a few steps of every kind, what the files must hold after each batch, and the record of
+//! everything that the store did to its disk meanwhile.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+
+use bytes::Bytes;
+
+use crate::batch::is_live;
+use crate::disk::{Action, Disk};
+use crate::file::Options;
+use crate::tests::simulated::model::Model;
+use crate::tests::simulated::{Event, Simulated};
+use crate::tests::world::{Op, Records, World, append, delete, key, live, put, tiny};
+use crate::{Engine, Key};
+
+pub(super) const ROOT: &str = "/state";
+
+/// Content so long that the journal needs another segment for it.
+const FILLER_BYTES: usize = 2000;
+
+/// Every kind of change that a store knows, and what can come between two of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A file in a new folder.
+    New,
+    Replace,
+    Delete,
+    Append,
+    /// A live record changes.
+    Live,
+    /// A live record settles, and a ledger grows in the same batch.
+    Settle,
+    /// A name turns from file into folder, or back.
+    Turn,
+    /// One batch of every kind of operation.
+    Several,
+    /// Begins another segment.
+    Fill,
+    Checkpoint,
+    Reopen,
+}
+
+pub(super) const STEPS: [Step; 11] = [
+    Step::New,
+    Step::Replace,
+    Step::Delete,
+    Step::Append,
+    Step::Live,
+    Step::Settle,
+    Step::Turn,
+    Step::Several,
+    Step::Fill,
+    Step::Checkpoint,
+    Step::Reopen,
+];
+
+/// When the tree follows the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Schedule {
+    /// After each batch.
+    AtOnce,
+    /// After all batches.
+    Late,
+}
+
+/// The contents of all files.
+pub(super) type Files = BTreeMap<String, String>;
+
+/// A store that was closed, from which lives begin.
+pub(super) struct Beginning {
+    pub(super) disk: Model,
+    /// Batches it has seen.
+    batches: u64,
+    files: Files,
+}
+
+/// One life.
+pub(super) struct Life {
+    /// The disk at its beginning.
+    pub(super) disk: Model,
+    pub(super) record: Vec<Event>,
+    /// The position in the record where its last step began.
+    pub(super) last_step: usize,
+    /// Batches before it.
+    pub(super) batches: u64,
+    /// The files after each of its batches, and first those before.
+    pub(super) files: Vec<Files>,
+}
+
+pub(super) fn options(spare_segments: usize) -> Options {
+    Options {
+        first_segment_bytes: 5 * 1024,
+        segment_bytes: 8 * 1024,
+        spare_segments,
+        ..tiny()
+    }
+}
+
+impl Beginning {
+    /// No store at all.
+    pub(super) fn nothing() -> Self {
+        Self {
+            disk: Model::new(),
+            batches: 0,
+            files: Files::new(),
+        }
+    }
+
+    /// A store with a file for each kind of step.
+    pub(super) async fn small_store(spare_segments: usize) -> Self {
+        let disk = Simulated::new(Model::new());
+        let mut files = Files::new();
+        let batch = vec![
+            put("twin", "first"),
+            put("turn", "first"),
+            live("job.json", 0),
+            append("log.jsonl", 0, "first\n"),
+        ];
+        change(&mut files, &batch);
+        let mut world = open(Disk::on(Arc::new(disk.clone())), spare_segments).await;
+        world.commit(batch).await.unwrap();
+        world.engine.close().unwrap();
+        Self {
+            disk: disk.model(),
+            batches: 1,
+            files,
+        }
+    }
+
+    /// Lives through `steps` and a clean close.
+    pub(super) async fn live(
+        &self,
+        steps: &[Step],
+        schedule: Schedule,
+        spare_segments: usize,
+    ) -> Life {
+        let simulated = Simulated::new(self.disk.clone());
+        let gate = Arc::new(Gate::default());
+        let disk = Disk::on(Arc::new(simulated.clone())).hooked({
+            let gate = gate.clone();
+            move |action, path| {
+                gate.pass(action, path);
+                Ok(())
+            }
+        });
+        let mut files = vec![self.files.clone()];
+        let mut last_step = 0;
+        let mut world = open(disk.clone(), spare_segments).await;
+        gate.set(schedule == Schedule::Late);
+        for (number, step) in steps.iter().enumerate() {
+            last_step = simulated.now();
+            let pending = world.engine.reader().pending;
+            match step {
+                Step::Checkpoint => pending.wait_for_checkpoint().unwrap(),
+                Step::Reopen => {
+                    world.engine.close().unwrap();
+                    world = open(disk.clone(), spare_segments).await;
+                }
+                step => {
+                    for batch in step.batches(number, &files[files.len() - 1]) {
+                        let mut after = files[files.len() - 1].clone();
+                        change(&mut after, &batch);
+                        files.push(after);
+                        simulated.note(Event::Begun);
+                        world.commit(batch).await.unwrap();
+                        simulated.note(Event::Acknowledged);
+                        if schedule == Schedule::AtOnce {
+                            pending.wait_for_tree().unwrap();
+                        }
+                    }
+                }
+            }
+        }
+        gate.set(false);
+        world.engine.close().unwrap();
+        Life {
+            disk: self.disk.clone(),
+            record: simulated.record(),
+            last_step,
+            batches: self.batches,
+            files,
+        }
+    }
+}
+
+async fn open(disk: Disk, spare_segments: usize) -> World {
+    World::open_on(disk, Path::new(ROOT), options(spare_segments))
+        .await
+        .unwrap()
+}
+
+impl Step {
+    /// The batches of this step, which is number `number` of its life, on a store that holds `files`.
+    fn batches(self, number: usize, files: &Files) -> Vec<Vec<Op>> {
+        let text = format!("step {number} of a life\n");
+        let line = |name: &str| append(name, files.get(name).map_or(0, String::len) as u64, &text);
+        let one = |operation| vec![vec![operation]];
+        match self {
+            Self::New => one(put(&format!("new/{number}/file"), &text)),
+            Self::Replace => one(put("twin", &text)),
+            Self::Delete => one(delete("twin")),
+            Self::Append => one(line("log.jsonl")),
+            Self::Live => one(live("job.json", number as u64 + 1)),
+            Self::Settle => vec![vec![
+                put("job.json", r#"{"live":false}"#),
+                line("history.jsonl"),
+            ]],
+            Self::Turn => {
+                let (old, new) = if files.contains_key("turn") {
+                    ("turn", "turn/deep/file")
+                } else {
+                    ("turn/deep/file", "turn")
+                };
+                vec![vec![delete(old)], vec![put(new, &text)]]
+            }
+            Self::Several => vec![vec![
+                put("twin", &text),
+                live("pair/other.json", number as u64),
+                delete("job.json"),
+                delete("new/0/file"),
+                line("log.jsonl"),
+                line("pair/log.jsonl"),
+            ]],
+            Self::Fill => one(put("filler", &text.repeat(FILLER_BYTES / text.len()))),
+            Self::Checkpoint | Self::Reopen => Vec::new(),
+        }
+    }
+
+    /// Whether the step needs the tree to be where the journal is.
+    pub(super) fn waits_for_the_tree(self) -> bool {
+        matches!(self, Self::Turn | Self::Checkpoint | Self::Reopen)
+    }
+}
+
+/// A small model of a batch.
+fn change(files: &mut Files, batch: &[Op]) {
+    let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
+    for operation in batch {
+        match operation {
+            Op::Put(key, bytes) => drop(files.insert(key.as_str().to_owned(), text(bytes))),
+            Op::Delete(key) => drop(files.remove(key.as_str())),
+            Op::Append(key, at, bytes) => {
+                let file = files.entry(key.as_str().to_owned()).or_default();
+                file.truncate(*at as usize);
+                file.push_str(&text(bytes));
+            }
+        }
+    }
+}
+
+/// The live records among `files`.
+pub(super) fn live_records(files: &Files) -> Records {
+    let files = files
+        .iter()
+        .map(|(name, content)| (key(name), Bytes::from(content.clone())));
+    files
+        .filter(|(key, content): &(Key, Bytes)| is_live(key, content))
+        .collect()
+}
+
+/// Holds the thread of the applier back while it is closed.
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn set(&self, closed: bool) {
+        *self.closed.lock().unwrap() = closed;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self, action: Action, path: &Path) {
+        // What the applier does first for any change.
+        let applies = matches!(action, Action::CreateFile | Action::RemoveFile)
+            && !path.starts_with(Path::new(ROOT).join("journal"));
+        if applies {
+            let closed = self.closed.lock().unwrap();
+            drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
+        }
+    }
+}

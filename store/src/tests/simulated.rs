@@ -1,0 +1,299 @@
+//! A file system that exists only here and keeps a record of what is done to it, so that a test can say what a power
+//! cut at any moment leaves.
+
+pub(crate) mod model;
+pub(crate) mod power_cut;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{DataChange, Inode, Model, NameChange, Node, Operation, Tree, Write};
+
+use crate::disk::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
+
+/// Where engines find randomness.
+const RANDOM: &str = "/dev/urandom";
+
+/// What was random so far, for all file systems: no two segments may have the same salt.
+static RANDOM_NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+/// A simulated file system. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Simulated(Arc<Mutex<State>>);
+
+struct State {
+    model: Model,
+    record: Vec<Event>,
+    locked: BTreeSet<Inode>,
+}
+
+/// Something that happened, in order.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Disk(Operation),
+    /// A batch was handed to the engine.
+    Begun,
+    /// The engine answered that the batch is durable.
+    Acknowledged,
+}
+
+struct SimulatedFile {
+    state: Arc<Mutex<State>>,
+    inode: Inode,
+    holds_lock: AtomicBool,
+}
+
+impl Simulated {
+    pub(crate) fn new(model: Model) -> Self {
+        let state = State {
+            model,
+            record: Vec::new(),
+            locked: BTreeSet::new(),
+        };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    pub(crate) fn note(&self, event: Event) {
+        lock(&self.0).record.push(event);
+    }
+
+    /// What happened so far.
+    pub(crate) fn record(&self) -> Vec<Event> {
+        lock(&self.0).record.clone()
+    }
+
+    /// The number of events so far.
+    pub(crate) fn now(&self) -> usize {
+        lock(&self.0).record.len()
+    }
+
+    pub(crate) fn model(&self) -> Model {
+        lock(&self.0).model.clone()
+    }
+
+    fn file(&self, inode: Inode) -> Box<dyn OpenFile> {
+        Box::new(SimulatedFile {
+            state: self.0.clone(),
+            inode,
+            holds_lock: AtomicBool::new(false),
+        })
+    }
+}
+
+impl State {
+    fn perform(&mut self, operation: Operation) {
+        self.model.apply(&operation);
+        self.record.push(Event::Disk(operation));
+    }
+
+    fn visible(&self) -> &Tree {
+        &self.model.visible
+    }
+}
+
+/// A test that panicked fails anyhow.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FileSystem for Simulated {
+    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn OpenFile>> {
+        let mut state = lock(&self.0);
+        if path == Path::new(RANDOM) {
+            let number = RANDOM_NUMBERS.fetch_add(1, Ordering::SeqCst);
+            let inode = state.model.new_inode();
+            let bytes = [number.to_le_bytes(); 2].concat().into();
+            state
+                .model
+                .visible
+                .write(inode, &Write::Bytes { at: 0, bytes });
+            return Ok(self.file(inode));
+        }
+        let found = match state.visible().find(path) {
+            Ok(_) if opening == Opening::CreateNew => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match opening {
+                Opening::Read | Opening::Write => Err(error),
+                Opening::WriteOrCreate | Opening::CreateNew => {
+                    let at = state.visible().place(path)?;
+                    let inode = state.model.new_inode();
+                    state.perform(Operation::Name(NameChange::CreateFile { at, inode }));
+                    Ok(inode)
+                }
+            },
+            found => found,
+        };
+        let inode = found?;
+        if opening != Opening::Read {
+            state.visible().content(inode)?;
+        }
+        Ok(self.file(inode))
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = lock(&self.0);
+        if state.visible().find(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let at = state.visible().place(path)?;
+        let inode = state.model.new_inode();
+        state.perform(Operation::Name(NameChange::CreateFolder { at, inode }));
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = lock(&self.0);
+        let visible = state.visible();
+        visible.content(visible.find(from)?)?;
+        let (from, to) = (visible.place(from)?, visible.place(to)?);
+        if let Some(inode) = visible.at(&to) {
+            visible.content(inode)?;
+        }
+        state.perform(Operation::Name(NameChange::Rename { from, to }));
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut state = lock(&self.0);
+        let visible = state.visible();
+        visible.content(visible.find(path)?)?;
+        let at = visible.place(path)?;
+        state.perform(Operation::Name(NameChange::Remove { at }));
+        Ok(())
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = lock(&self.0);
+        let visible = state.visible();
+        if !visible.folder(visible.find(path)?)?.is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        let at = visible.place(path)?;
+        state.perform(Operation::Name(NameChange::Remove { at }));
+        Ok(())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<(String, Kind)>> {
+        let state = lock(&self.0);
+        let visible = state.visible();
+        let entries = visible.folder(visible.find(path)?)?.iter();
+        Ok(entries
+            .map(|(name, inode)| (name.to_string(), kind(visible, *inode)))
+            .collect())
+    }
+
+    fn inspect(&self, path: &Path) -> io::Result<(Kind, Identity)> {
+        let state = lock(&self.0);
+        let inode = state.visible().find(path)?;
+        Ok((kind(state.visible(), inode), identity(inode)))
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = lock(&self.0);
+        let inode = state.visible().find(path)?;
+        state.visible().folder(inode)?;
+        state.perform(Operation::SyncFolder(inode));
+        Ok(())
+    }
+
+    fn space(&self, _: &Path) -> io::Result<Space> {
+        let bytes = 1 << 40;
+        Ok(Space {
+            total: bytes,
+            free: bytes,
+        })
+    }
+}
+
+fn kind(tree: &Tree, inode: Inode) -> Kind {
+    match tree.nodes.get(&inode) {
+        Some(Node::File(_)) => Kind::File,
+        Some(Node::Folder(_)) => Kind::Folder,
+        None => Kind::Nothing,
+    }
+}
+
+fn identity(inode: Inode) -> Identity {
+    Identity { device: 1, inode }
+}
+
+impl SimulatedFile {
+    fn perform(&self, operation: Operation) {
+        lock(&self.state).perform(operation);
+    }
+
+    fn write(&self, what: Write) {
+        let inode = self.inode;
+        self.perform(Operation::Data(DataChange { inode, what }));
+    }
+}
+
+impl OpenFile for SimulatedFile {
+    fn inspect(&self) -> io::Result<Metadata> {
+        let state = lock(&self.state);
+        Ok(Metadata {
+            identity: identity(self.inode),
+            len: state.visible().content(self.inode)?.len() as u64,
+            links: 1,
+        })
+    }
+
+    fn read_at(&self, at: u64, limit: usize) -> io::Result<Vec<u8>> {
+        let state = lock(&self.state);
+        let content = state.visible().content(self.inode)?;
+        let from = content.len().min(at as usize);
+        let to = content.len().min(from.saturating_add(limit));
+        Ok(content[from..to].to_vec())
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write(Write::Bytes {
+            at: at as usize,
+            bytes: bytes.into(),
+        });
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.write(Write::Length(len as usize));
+        Ok(())
+    }
+
+    /// Only ever asked of a new file, which becomes zeros by getting longer.
+    fn allocate(&self, size: u64) -> io::Result<()> {
+        self.set_len(size)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.perform(Operation::SyncFile(self.inode));
+        Ok(())
+    }
+
+    fn sync_file_system(&self) -> io::Result<()> {
+        self.perform(Operation::SyncAll);
+        Ok(())
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        let is_free = lock(&self.state).locked.insert(self.inode);
+        if is_free {
+            self.holds_lock.store(true, Ordering::SeqCst);
+        }
+        Ok(is_free)
+    }
+
+    fn into_std(self: Box<Self>) -> io::Result<File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Drop for SimulatedFile {
+    fn drop(&mut self) {
+        if self.holds_lock.load(Ordering::SeqCst) {
+            lock(&self.state).locked.remove(&self.inode);
+        }
+    }
+}

@@ -10,9 +10,12 @@ use bytes::Bytes;
 use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
+use crate::objects::Objects;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
-use crate::tests::world::{Op, Records, World, append, delete, key, live, put, tiny};
+use crate::tests::world::{
+    Op, Records, World, adopt, append, delete, key, live, put, staged, tiny,
+};
 use crate::{Engine, Key};
 
 pub(super) const ROOT: &str = "/state";
@@ -32,6 +35,8 @@ pub(super) enum Step {
     Live,
     /// A live record settles, and a ledger grows in the same batch.
     Settle,
+    /// An object gets its key in the batch that names it.
+    Adopt,
     /// A name turns from file into folder, or back.
     Turn,
     /// One batch of every kind of operation.
@@ -42,13 +47,14 @@ pub(super) enum Step {
     Reopen,
 }
 
-pub(super) const STEPS: [Step; 11] = [
+pub(super) const STEPS: [Step; 12] = [
     Step::New,
     Step::Replace,
     Step::Delete,
     Step::Append,
     Step::Live,
     Step::Settle,
+    Step::Adopt,
     Step::Turn,
     Step::Several,
     Step::Fill,
@@ -159,7 +165,8 @@ impl Beginning {
                     world = open(disk.clone(), spare_segments).await;
                 }
                 step => {
-                    for batch in step.batches(number, &files[files.len() - 1]) {
+                    let objects = world.engine.objects();
+                    for batch in step.batches(number, &files[files.len() - 1], &objects) {
                         let mut after = files[files.len() - 1].clone();
                         change(&mut after, &batch);
                         files.push(after);
@@ -193,7 +200,7 @@ async fn open(disk: Disk, spare_segments: usize) -> World {
 
 impl Step {
     /// The batches of this step, which is number `number` of its life, on a store that holds `files`.
-    fn batches(self, number: usize, files: &Files) -> Vec<Vec<Op>> {
+    fn batches(self, number: usize, files: &Files, objects: &Objects) -> Vec<Vec<Op>> {
         let text = format!("step {number} of a life\n");
         let line = |name: &str| append(name, files.get(name).map_or(0, String::len) as u64, &text);
         let one = |operation| vec![vec![operation]];
@@ -206,6 +213,10 @@ impl Step {
             Self::Settle => vec![vec![
                 put("job.json", r#"{"live":false}"#),
                 line("history.jsonl"),
+            ]],
+            Self::Adopt => vec![vec![
+                adopt("job.zip", staged(objects, &object(10 + number as u64))),
+                live("job.json", number as u64 + 1),
             ]],
             Self::Turn => {
                 let (old, new) = if files.contains_key("turn") {
@@ -234,6 +245,11 @@ impl Step {
     }
 }
 
+/// What an object of this size holds.
+fn object(size: u64) -> String {
+    "o".repeat(size as usize)
+}
+
 /// A small model of a batch.
 fn change(files: &mut Files, batch: &[Op]) {
     let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
@@ -245,6 +261,9 @@ fn change(files: &mut Files, batch: &[Op]) {
                 let file = files.entry(key.as_str().to_owned()).or_default();
                 file.truncate(*at as usize);
                 file.push_str(&text(bytes));
+            }
+            Op::Adopt(key, staged) => {
+                drop(files.insert(key.as_str().to_owned(), object(staged.size())));
             }
         }
     }
@@ -274,10 +293,14 @@ impl Gate {
     }
 
     fn pass(&self, action: Action, path: &Path) {
-        // What the applier does first for any change.
-        let applies = matches!(action, Action::CreateFile | Action::RemoveFile)
-            && !path.starts_with(Path::new(ROOT).join("journal"));
-        if applies {
+        // What the applier does first for any change. Objects come to `tmp/` without it.
+        let elsewhere = |folder| path.starts_with(Path::new(ROOT).join(folder));
+        let begins = match action {
+            Action::CreateFile | Action::RemoveFile => !elsewhere("journal") && !elsewhere("tmp"),
+            Action::Rename => elsewhere("tmp"),
+            _ => false,
+        };
+        if begins {
             let closed = self.closed.lock().unwrap();
             drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
         }

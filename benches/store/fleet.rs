@@ -1,0 +1,176 @@
+//! A state with one workflow and one runner, driven through the library as the daemon drives it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use model::decide::{
+    Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, RegisterRunner,
+};
+use model::{
+    Actor, Clock, Entropy, Inputs, JobId, RevisionId, RunnerId, SourceName, Step, StepOutcome,
+    StepStatus, Timestamp, TokenHash, WorkflowId,
+};
+use state::{Closing, Options, State};
+use workflow::{ScanName, TemplatePolicy};
+
+const SOURCE: &str = "main";
+const WORKFLOW: &str = "bench";
+
+struct Wall;
+
+impl Clock for Wall {
+    fn now(&self) -> Timestamp {
+        Utc::now()
+    }
+}
+
+struct System;
+
+impl Entropy for System {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).unwrap();
+    }
+}
+
+/// An open state. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Fleet {
+    pub(crate) state: State,
+    workflow: WorkflowId,
+    revision: RevisionId,
+    runner: RunnerId,
+}
+
+impl Fleet {
+    /// Opens a folder and makes sure of workflow and runner.
+    pub(crate) async fn open(root: &Path, text: &str) -> (Self, Closing) {
+        let options = Options {
+            root: root.to_owned(),
+            clock: Arc::new(Wall),
+            entropy: Box::new(System),
+        };
+        let (state, closing) = State::open(options).await.unwrap();
+        let source: SourceName = SOURCE.parse().unwrap();
+        let workflow = WorkflowId::derive(&source, WORKFLOW);
+        if state.read(|world| world.workflow(workflow).is_none()) {
+            activate(&state, source, text).await;
+        }
+        let revision = state.read(|world| world.workflow(workflow).unwrap().record.revision.id);
+        let registration = state.submit(CreateRegistration).await.unwrap();
+        let register = RegisterRunner {
+            registration: registration.secret.hash(),
+            name: "bench".to_owned(),
+            labels: Vec::new(),
+            capacity: 1_000,
+            version: "0".to_owned(),
+            replace: true,
+        };
+        let runner = state.submit(register).await.unwrap().session.runner;
+        let fleet = Self {
+            state,
+            workflow,
+            revision,
+            runner,
+        };
+        (fleet, closing)
+    }
+
+    pub(crate) async fn dispatch(&self, scan: &ScanName) -> JobId {
+        let dispatch = Dispatch {
+            workflow: self.workflow,
+            scan: scan.clone(),
+            revision: self.revision,
+            inputs: Inputs::Inline(BTreeMap::new()),
+            actor: Actor::Daemon,
+            idempotency: None,
+        };
+        self.state.submit(dispatch).await.unwrap()
+    }
+
+    pub(crate) async fn claim(&self, job: JobId) {
+        let claim = Claim {
+            job,
+            runner: self.runner,
+            token: token(job),
+        };
+        self.state.submit(claim).await.unwrap();
+    }
+
+    pub(crate) async fn complete(&self, job: JobId, log_records: u64) {
+        let at = Utc::now();
+        let complete = Complete {
+            job,
+            token: token(job),
+            steps: vec![Step {
+                index: 0,
+                status: StepStatus::Succeeded,
+                outcome: Some(StepOutcome::Succeeded),
+                exit_code: Some(0),
+                error: None,
+                started_at: Some(at),
+                finished_at: Some(at),
+            }],
+            log_records,
+            failure: None,
+        };
+        self.state.complete(complete).await.unwrap();
+    }
+
+    /// A whole life, without a log.
+    pub(crate) async fn finish_one(&self, scan: &ScanName) {
+        let job = self.dispatch(scan).await;
+        self.claim(job).await;
+        self.complete(job, 0).await;
+    }
+
+    /// How long the completion of a job takes that makes another one.
+    pub(crate) async fn completion_with_follower(&self, scan: &ScanName) -> Duration {
+        let job = self.dispatch(scan).await;
+        self.claim(job).await;
+        let begun = Instant::now();
+        self.complete(job, 0).await;
+        let took = begun.elapsed();
+        let follower = self
+            .state
+            .read(|world| world.jobs().next_back().unwrap().id);
+        assert!(follower > job, "the success made a job");
+        self.claim(follower).await;
+        self.complete(follower, 0).await;
+        took
+    }
+}
+
+async fn activate(state: &State, source: SourceName, text: &str) {
+    let configure = ConfigureSource {
+        name: source.clone(),
+        url: "nowhere".to_owned(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval_seconds: 60,
+    };
+    state.submit(configure).await.unwrap();
+    let file = format!("workflows/{WORKFLOW}.yaml");
+    let parsed = workflow::parse(&file, text, TemplatePolicy::Warn).unwrap();
+    let activate = Activate {
+        source,
+        name: WORKFLOW.to_owned(),
+        file,
+        commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+        text: text.into(),
+        sha256: workflow::sha256(text.as_bytes()),
+        definition: Arc::new(parsed.workflow),
+    };
+    state.submit(activate).await.unwrap();
+}
+
+/// A worker's token, which is nobody's secret here.
+fn token(job: JobId) -> TokenHash {
+    TokenHash::of(&job.to_string())
+}
+
+pub(crate) fn scan(name: &str) -> ScanName {
+    name.parse().unwrap()
+}

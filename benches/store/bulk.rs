@@ -134,7 +134,7 @@ async fn upload(root: &Path, content: &Bytes) -> Duration {
     for _ in 0..ARTIFACT / PIECE {
         upload = upload.write(content.clone()).await.unwrap();
     }
-    upload.finish(job, "out").await.unwrap();
+    fleet.store_artifact(job, upload).await;
     let took = begun.elapsed();
     drop(fleet);
     tokio::task::spawn_blocking(move || closing.join())

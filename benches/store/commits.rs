@@ -18,7 +18,8 @@ const WARM_UP: usize = 100;
 const RECORD: usize = 1_500;
 
 const WRITERS: usize = 64;
-const DISPATCHES: usize = 30_000;
+/// No scan has more than 10,000 jobs waiting.
+const DISPATCHES: usize = 9_984;
 const NOTHING: &str =
     "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n";
 

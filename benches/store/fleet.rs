@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use model::decide::{
     Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, RegisterRunner,
+    StoreArtifact,
 };
 use model::{
     Actor, Clock, Entropy, Inputs, JobId, RevisionId, RunnerId, SourceName, Step, StepOutcome,
     StepStatus, Timestamp, TokenHash, WorkflowId,
 };
-use state::{Closing, Options, State};
+use state::{Closing, Options, State, Upload};
 use workflow::{ScanName, TemplatePolicy};
 
 const SOURCE: &str = "main";
@@ -117,6 +118,20 @@ impl Fleet {
             failure: None,
         };
         self.state.complete(complete).await.unwrap();
+    }
+
+    /// Records what was received as the artifact `out`.
+    pub(crate) async fn store_artifact(&self, job: JobId, upload: Upload) {
+        let received = upload.finish().await.unwrap();
+        let store = StoreArtifact {
+            job,
+            token: token(job),
+            name: "out".to_owned(),
+            size: received.size(),
+            sha256: received.sha256(),
+            content_digest: received.sha256(),
+        };
+        self.state.store_artifact(store, received).await.unwrap();
     }
 
     /// A whole life, without a log.

@@ -1,89 +1,169 @@
-//! JSON for people who read it with `cat`: a line for each member, and small objects and lists on one line.
+//! JSON for people who read it with `cat`: a line for each member, and small objects and lists on one line. And the way
+//! back, to the text without white space that a checksum is taken of.
 
-use serde::Serialize;
-
-/// Columns of a line that was put together from several.
+/// Columns of a line with an object or a list in it. What is longer gets a line for each member.
 const WIDTH: usize = 100;
 
-/// The text of a value, with a line end.
-pub(crate) fn pretty(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let indented = serde_json::to_string_pretty(value)?;
-    Ok(joined(&indented).into_bytes())
-}
-
-/// Puts what is between two brackets on one line with them, from the inside out, where it fits. A line end is never
-/// part of a JSON text, so lines can be joined without looking at what they say. The outermost brackets stay.
-fn joined(indented: &str) -> String {
-    let mut lines: Vec<Line> = Vec::new();
-    // Where the blocks begin that are not closed yet.
-    let mut open: Vec<usize> = Vec::new();
-    for text in indented.lines() {
-        let content = text.trim_start();
-        let indent = text.len() - content.len();
-        let line = Line {
-            indent,
-            text: content.to_owned(),
-            is_closed: true,
-        };
-        if content.starts_with(['}', ']']) {
-            lines.push(line);
-            if let Some(start) = open.pop()
-                && !open.is_empty()
-            {
-                join(&mut lines, start);
-            }
-        } else if content.ends_with(['{', '[']) {
-            open.push(lines.len());
-            lines.push(Line {
-                is_closed: false,
-                ..line
-            });
-        } else {
-            lines.push(line);
-        }
-    }
-    let mut text = String::with_capacity(indented.len());
-    for line in lines {
-        text.extend(std::iter::repeat_n(' ', line.indent));
-        text.push_str(&line.text);
-        text.push('\n');
-    }
-    text
-}
-
-/// A line on its way.
-struct Line {
-    indent: usize,
-    text: String,
-    /// Whether every bracket it opens is closed in it.
-    is_closed: bool,
-}
-
-/// Joins the lines from `start` on, if they are one block of closed lines that fits.
-fn join(lines: &mut Vec<Line>, start: usize) {
-    let block = lines.get(start..).unwrap_or_default();
-    let Some((first, rest)) = block.split_first() else {
-        return;
+/// Lays out a compact JSON text, with a line end.
+pub(crate) fn pretty(compact: &[u8]) -> Vec<u8> {
+    let mut widths = widths(compact).into_iter();
+    let mut page = Page {
+        text: Vec::with_capacity(compact.len() * 2),
+        line: 0,
+        indent: 0,
+        inline: 0,
     };
-    // Each comma inside gets a space.
-    let width = block.iter().map(|line| line.text.len() + 1).sum::<usize>() + first.indent;
-    if width > WIDTH || rest.iter().any(|line| !line.is_closed) {
-        return;
-    }
-    let mut text = first.text.clone();
-    for (at, line) in rest.iter().enumerate() {
-        if at > 0 && at + 1 < rest.len() {
-            text.push(' ');
+    let mut rest = compact;
+    while let Some((token, after)) = next_token(rest) {
+        rest = after;
+        match token {
+            b"{" | b"[" => page.open(token, widths.next().unwrap_or(usize::MAX)),
+            b"}" | b"]" => page.close(token),
+            b"," => page.separate(),
+            b":" => page.text.extend(b": "),
+            other => page.text.extend(other),
         }
-        text.push_str(&line.text);
     }
-    let indent = first.indent;
-    lines.truncate(start);
-    lines.push(Line {
-        indent,
-        text,
-        is_closed: true,
-    });
+    page.text.push(b'\n');
+    page.text
+}
+
+/// The text without white space between its tokens, and with nothing in the outermost string member `blank`.
+pub(crate) fn compact(text: &[u8], blank: &str) -> Vec<u8> {
+    let mut compact = Vec::with_capacity(text.len());
+    let mut rest = text;
+    let (mut depth, mut is_blank) = (0_usize, false);
+    let mut last: &[u8] = b"";
+    while let Some((token, after)) = next_token(rest) {
+        rest = after;
+        match token {
+            b"{" | b"[" => depth += 1,
+            b"}" | b"]" => depth = depth.saturating_sub(1),
+            b":" => is_blank = depth == 1 && last.trim_ascii() == quoted(blank).as_bytes(),
+            _ => {}
+        }
+        if is_blank && token.starts_with(b"\"") {
+            compact.extend(b"\"\"");
+        } else {
+            compact.extend(token);
+        }
+        is_blank &= token == b":";
+        last = token;
+    }
+    compact
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
+}
+
+/// The next bracket, separator, string or other scalar, without white space, and what follows it.
+fn next_token(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii_start();
+    let length = match text.first()? {
+        b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
+        b'"' => length_of_string(text),
+        _ => {
+            let is_end = |byte: &u8| b"{}[],:\"".contains(byte) || byte.is_ascii_whitespace();
+            text.iter().position(is_end).unwrap_or(text.len())
+        }
+    };
+    text.split_at_checked(length)
+}
+
+/// With both quotes; to the end of the text when the last one is missing.
+fn length_of_string(text: &[u8]) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in text.iter().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// How wide each object and list is on one line, in the order in which they begin.
+fn widths(compact: &[u8]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    let mut open = Vec::new();
+    // Columns so far, had all of the text one line.
+    let mut column = 0;
+    let mut rest = compact;
+    while let Some((token, after)) = next_token(rest) {
+        rest = after;
+        match token {
+            b"{" | b"[" => {
+                open.push((widths.len(), column));
+                widths.push(usize::MAX);
+                column += 1;
+            }
+            b"}" | b"]" => {
+                column += 1;
+                if let Some((at, start)) = open.pop()
+                    && let Some(width) = widths.get_mut(at)
+                {
+                    *width = column - start;
+                }
+            }
+            b"," | b":" => column += 2,
+            other => column += other.len(),
+        }
+    }
+    widths
+}
+
+/// A text that is being laid out.
+struct Page {
+    text: Vec<u8>,
+    /// Where the present line begins.
+    line: usize,
+    indent: usize,
+    /// Brackets that were opened and stay on their line.
+    inline: usize,
+}
+
+impl Page {
+    /// The outermost brackets always have a line for each member.
+    fn open(&mut self, bracket: &[u8], width: usize) {
+        let column = self.text.len() - self.line;
+        let is_outermost = self.indent == 0;
+        let fits = width == 2 || (!is_outermost && column.saturating_add(width) < WIDTH);
+        self.text.extend(bracket);
+        if self.inline > 0 || fits {
+            self.inline += 1;
+        } else {
+            self.indent += 1;
+            self.begin_line();
+        }
+    }
+
+    fn close(&mut self, bracket: &[u8]) {
+        if self.inline > 0 {
+            self.inline -= 1;
+        } else {
+            self.indent = self.indent.saturating_sub(1);
+            self.begin_line();
+        }
+        self.text.extend(bracket);
+    }
+
+    fn separate(&mut self) {
+        self.text.push(b',');
+        if self.inline > 0 {
+            self.text.push(b' ');
+        } else {
+            self.begin_line();
+        }
+    }
+
+    fn begin_line(&mut self) {
+        self.text.push(b'\n');
+        self.line = self.text.len();
+        self.text.extend(std::iter::repeat_n(b' ', 2 * self.indent));
+    }
 }
 
 #[cfg(test)]
@@ -93,7 +173,7 @@ mod tests {
     use super::*;
 
     fn text(value: &Value) -> String {
-        String::from_utf8(pretty(value).unwrap()).unwrap()
+        String::from_utf8(pretty(value.to_string().as_bytes())).unwrap()
     }
 
     #[test]
@@ -121,14 +201,41 @@ mod tests {
             let name = "n".repeat(depth);
             value = match depth % 3 {
                 0 => json!({name: value, "other": depth}),
-                1 => json!([value, "[", "{", "}", "]", ","]),
-                _ => json!([[], {}, value]),
+                1 => json!([value, "[", "{", "}", "]", ",", "\\", "\\\"", "é "]),
+                _ => json!([[], {}, value, null, true, -1.5e-7]),
             };
         }
         let text = text(&value);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-        let is_joined = |line: &&str| line.trim_start().contains(": {\"") || line.contains(", ");
-        let mut joined = text.lines().filter(is_joined);
+        let mut joined = text.lines().filter(|line| line.contains(", "));
         assert!(joined.all(|line| line.len() <= WIDTH), "{text}");
+        let compact = compact(text.as_bytes(), "none");
+        assert_eq!(String::from_utf8(compact).unwrap(), value.to_string());
+    }
+
+    #[test]
+    fn only_the_outermost_member_of_that_name_is_blanked() {
+        let text =
+            r#"{ "sum" : "a" , "b": {"sum":"c"}, "d": ["sum", "e"], "f": "sum", "g": "\"sum\":" }"#;
+        let expected = r#"{"sum":"","b":{"sum":"c"},"d":["sum","e"],"f":"sum","g":"\"sum\":"}"#;
+        assert_eq!(compact(text.as_bytes(), "sum"), expected.as_bytes());
+    }
+
+    #[test]
+    fn what_is_no_json_ends() {
+        for text in [
+            "",
+            "\"",
+            "{",
+            "}}]",
+            "\"a",
+            "{\"a\":\\",
+            "nul",
+            "\u{1}",
+            ",,:",
+        ] {
+            pretty(text.as_bytes());
+            compact(text.as_bytes(), "a");
+        }
     }
 }

@@ -5,9 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::Seq;
+use crate::batch::{Put, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::disk::DiskError;
+use crate::key::Key;
+use crate::limits::PARALLEL_PUTS;
 use crate::live::LiveSet;
 use crate::pending::{Committed, Pending, Work};
 use crate::tree::Tree;
@@ -126,9 +128,8 @@ impl Applier {
         for key in &batch.deletes {
             self.tree.delete(key)?;
         }
-        for (key, put) in &batch.puts {
-            self.tree.put(key, &put.bytes)?;
-        }
+        let puts: Vec<(&Key, &Put)> = batch.puts.iter().collect();
+        self.put_all(&puts)?;
         for (key, staged) in &batch.adopts {
             self.tree.adopt(key, staged)?;
         }
@@ -136,6 +137,28 @@ impl Applier {
             self.tree.append(&append.ledger, append.at, &append.bytes)?;
         }
         Ok(())
+    }
+
+    /// Files of one batch do not depend on each other, and most of the time that one takes is spent in the kernel.
+    fn put_all(&self, puts: &[(&Key, &Put)]) -> Result<(), DiskError> {
+        let put_each = |puts: &[(&Key, &Put)]| {
+            puts.iter()
+                .try_for_each(|(key, put)| self.tree.put(key, &put.bytes))
+        };
+        if puts.len() < PARALLEL_PUTS {
+            return put_each(puts);
+        }
+        let (one, other) = puts.split_at(puts.len() / 2);
+        std::thread::scope(|scope| {
+            let helper = std::thread::Builder::new().spawn_scoped(scope, || put_each(other));
+            let done = put_each(one);
+            match helper.map(|helper| helper.join()) {
+                Ok(Ok(helped)) => done.and(helped),
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                // No thread to be had: then it takes longer.
+                Err(_) => done.and_then(|()| put_each(other)),
+            }
+        })
     }
 
     fn checkpoint(&mut self) -> Result<End, DiskError> {

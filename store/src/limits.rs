@@ -62,6 +62,9 @@ pub(crate) const SEGMENT_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`) that is read: each holds one line.
 pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
 
+/// Files of a batch from which on two threads write them: a thread costs about as much as two files.
+pub(crate) const PARALLEL_PUTS: usize = 16;
+
 /// Attempts of `get` beside concurrent appends before it holds the writer back for the length of one read.
 pub(crate) const OPTIMISTIC_READS: usize = 4;
 

@@ -29,6 +29,10 @@ pub(crate) const RECENT_PAGES: u64 = 4;
 /// go on. A page is up to 1 MiB, so this is a few tenths of a second.
 pub(crate) const PAGES_IN_VAIN: usize = 32;
 
+/// Pieces of an upload that are written together: a network brings them in small ones, and each write costs a change of
+/// thread.
+pub(crate) const UPLOAD_BYTES: usize = 1024 * 1024;
+
 /// Longest text of one log record as stored; runners split longer lines.
 pub(crate) const LOG_TEXT_BYTES: usize = 256 * 1024;
 

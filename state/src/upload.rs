@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use model::Artifact;
 use model::decide::StoreArtifact;
-use store::Staged;
+use store::{DiskError, Staged};
 use store::objects::ObjectWriter;
 use workflow::hex;
 
@@ -12,11 +12,14 @@ use crate::encode::adopt;
 use crate::error::{SubmitError, WriteError};
 use crate::files::blocking;
 use crate::layout::Layout;
+use crate::limits::UPLOAD_BYTES;
 use crate::state::State;
 
 /// An artifact that is being received. Dropped unfinished, nothing of it stays.
 pub struct Upload {
     writer: ObjectWriter,
+    /// Received and not written yet.
+    waiting: Vec<u8>,
     alarm: Alarm,
 }
 
@@ -28,7 +31,11 @@ impl State {
     pub async fn begin_upload(&self) -> Result<Upload, WriteError> {
         let (objects, alarm) = (self.objects().clone(), self.alarm().clone());
         blocking(move || match objects.create() {
-            Ok(writer) => Ok(Upload { writer, alarm }),
+            Ok(writer) => Ok(Upload {
+                writer,
+                waiting: Vec::new(),
+                alarm,
+            }),
             Err(error) => Err(WriteError::new("tmp", error)),
         })
         .await
@@ -51,11 +58,14 @@ impl State {
 }
 
 impl Upload {
-    /// Adds a piece.
+    /// Adds a piece. Pieces are written together once they are many.
     pub async fn write(mut self, piece: Bytes) -> Result<Self, WriteError> {
+        self.waiting.extend_from_slice(&piece);
+        if self.waiting.len() < UPLOAD_BYTES {
+            return Ok(self);
+        }
         blocking(move || {
-            self.writer
-                .write(&piece)
+            self.flush()
                 .map_err(|error| WriteError::new("tmp", error))?;
             Ok(self)
         })
@@ -63,14 +73,20 @@ impl Upload {
     }
 
     /// The end. Durable when this returns.
-    pub async fn finish(self) -> Result<Received, WriteError> {
+    pub async fn finish(mut self) -> Result<Received, WriteError> {
         blocking(move || {
-            let finished = self.writer.finish();
+            let finished = self.flush().and_then(|()| self.writer.finish());
             let staged =
                 finished.map_err(|error| WriteError::watched(&self.alarm, "tmp", error))?;
             Ok(Received(staged))
         })
         .await
+    }
+
+    fn flush(&mut self) -> Result<(), DiskError> {
+        self.writer.write(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
     }
 }
 

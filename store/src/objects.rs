@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::disk::{DiskError, DiskFile};
 use crate::key::Key;
-use crate::limits::OPTIMISTIC_READS;
+use crate::limits::{LARGE_PIECE, OPTIMISTIC_READS};
 use crate::pending::Pending;
 use crate::staged::{Staged, StagedName};
 use crate::tree::Tree;
@@ -78,10 +78,29 @@ impl Objects {
 }
 
 impl ObjectWriter {
+    /// Adds a piece. Large pieces are hashed while they are written, and are on their way to the disk afterwards.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.file.write_at(bytes, self.size)?;
-        self.size += bytes.len() as u64;
-        self.hasher.update(bytes);
+        let Self {
+            file, size, hasher, ..
+        } = self;
+        if bytes.len() < LARGE_PIECE {
+            file.write_at(bytes, *size)?;
+            hasher.update(bytes);
+        } else {
+            std::thread::scope(|scope| {
+                let writing =
+                    std::thread::Builder::new().spawn_scoped(scope, || file.write_at(bytes, *size));
+                hasher.update(bytes);
+                match writing.map(|writing| writing.join()) {
+                    Ok(Ok(written)) => written,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // No thread to be had: then it takes longer.
+                    Err(_) => file.write_at(bytes, *size),
+                }
+            })?;
+            file.start_writeback(*size, bytes.len() as u64);
+        }
+        *size += bytes.len() as u64;
         Ok(())
     }
 

@@ -7,8 +7,9 @@ use model::Timestamp;
 use store::append_file::{AppendFile, AppendReader};
 use store::{Append, DiskError, Key};
 
+use super::encode::encode;
 use super::stream::{LogStream, decode};
-use super::{LogError, LogReceipt, LogRecord, NewLogRecord, Stream};
+use super::{LogError, LogReceipt, NewLogRecord, Stream};
 use crate::alarm::Alarm;
 use crate::error::{ReadError, WriteError};
 use crate::limits::{LOG_TAIL_BYTES, LOG_TEXT_BYTES};
@@ -117,12 +118,7 @@ impl JobLog {
         }
         let mut bytes = Vec::new();
         for (n, record) in (next..).zip(fresh) {
-            let record = LogRecord {
-                n,
-                record: record.clone(),
-            };
-            serde_json::to_writer(&mut bytes, &record).map_err(LogError::Unwritable)?;
-            bytes.push(b'\n');
+            encode(&mut bytes, n, record).map_err(LogError::Unwritable)?;
         }
         self.keep(&bytes, fresh.len() as u64)?;
         Ok(self.receipt())

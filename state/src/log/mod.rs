@@ -4,6 +4,7 @@
 //! that is not synced when its job completes rides inside the completing commit. So a job can end on a full disk: a
 //! little of its log is kept in memory and is read once there is room, and the journal has room for the commit.
 
+mod encode;
 mod job_log;
 mod stream;
 

@@ -40,6 +40,9 @@ pub(crate) trait OpenFile: Send + Sync {
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
+    /// Begins to bring written bytes to the disk, without waiting and without a promise.
+    fn start_writeback(&self, at: u64, len: u64);
+
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Reserves `size` bytes and fills them with zeros, so that later writes inside change no metadata and need no

@@ -143,6 +143,13 @@ impl OpenFile for File {
         File::sync_data(self)
     }
 
+    fn start_writeback(&self, at: u64, len: u64) {
+        // Linux answers by beginning to write dirty pages; those are kept, and clean ones of the range are dropped.
+        let advice = rustix::fs::Advice::DontNeed;
+        // A promise is made by the sync, which also tells errors.
+        let _ = rustix::fs::fadvise(self, at, std::num::NonZeroU64::new(len), advice);
+    }
+
     fn sync_file_system(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(self)?)
     }

@@ -272,6 +272,8 @@ impl OpenFile for SimulatedFile {
         Ok(())
     }
 
+    fn start_writeback(&self, _at: u64, _len: u64) {}
+
     fn sync_file_system(&self) -> io::Result<()> {
         self.perform(Operation::SyncAll);
         Ok(())

@@ -70,6 +70,17 @@ impl Error {
                 store::OpenError::Disk(_) => exit::FAILED,
             },
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
+            Self::Open(state::OpenError::Newer { .. }) => exit::NEWER_FORMAT,
+            Self::Open(state::OpenError::Keep { source, .. }) if source.is_full() => {
+                exit::DISK_FULL
+            }
+            Self::Open(state::OpenError::Replace {
+                source: store::CommitError::Full { .. },
+                ..
+            }) => exit::DISK_FULL,
+            Self::Open(state::OpenError::Keep { .. } | state::OpenError::Replace { .. }) => {
+                exit::FAILED
+            }
             Self::Start(state::SubmitError::DiskFull) => exit::DISK_FULL,
             Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {

@@ -111,22 +111,17 @@ pub(crate) fn seal<B: Serialize>(
     pretty(&envelope)
 }
 
-/// A record, once its version and its checksum fit. White space and the order of members may change and values may
-/// not. The checksum is over what stands in the file, so a record outlives changes of the type it is read into.
+/// A record, once its checksum and its version fit. White space and the order of members may change and values may
+/// not. The checksum is over what stands in the file, so a record outlives changes of the type it is read into. A
+/// newer version counts only with the right checksum: it is a reason not to go on, and a damaged number is none.
 pub(crate) fn read(bytes: &[u8]) -> Result<Record, EnvelopeError> {
-    #[derive(Deserialize)]
-    struct OnlyVersion {
-        version: u32,
-    }
-    let content: Value = serde_json::from_slice(bytes)?;
-    let OnlyVersion { version } = OnlyVersion::deserialize(&content)?;
-    if version > VERSION {
-        return Err(EnvelopeError::Newer(version));
-    }
-    let mut envelope: Envelope<Value> = serde_json::from_value(content)?;
+    let mut envelope: Envelope<Value> = serde_json::from_slice(bytes)?;
     let stated = std::mem::take(&mut envelope.checksum);
     if checksum(&mut envelope)? != stated {
         return Err(EnvelopeError::Checksum);
+    }
+    if envelope.version > VERSION {
+        return Err(EnvelopeError::Newer(envelope.version));
     }
     Ok(Record {
         kind: envelope.kind,
@@ -167,6 +162,16 @@ fn checksum(content: &mut Envelope<Value>) -> Result<String, serde_json::Error> 
     Ok(digits)
 }
 
+/// The same record as a program of another version would write it.
+#[cfg(test)]
+pub(crate) fn resealed(bytes: &[u8], version: u32) -> Vec<u8> {
+    let mut envelope: Envelope<Value> = serde_json::from_slice(bytes).unwrap();
+    envelope.version = version;
+    envelope.checksum = String::new();
+    envelope.checksum = checksum(&mut envelope).unwrap();
+    pretty(&envelope).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,13 +197,20 @@ mod tests {
             open::<Vec<String>>(Kind::Token, &bytes),
             Err(EnvelopeError::Kind { .. })
         ));
-        let newer = String::from_utf8(bytes)
-            .unwrap()
-            .replace("\"version\": 1", "\"version\": 2");
+    }
+
+    #[test]
+    fn a_newer_record_is_told_from_one_with_a_damaged_version() {
+        let bytes = seal(Kind::Job, "1", true, STAMP, &"body").unwrap();
+        let newer = resealed(&bytes, 3);
+        let text = String::from_utf8(bytes).unwrap();
+        let damaged = text.replace("\"version\": 1", "\"version\": 3");
+        let read = |bytes: &[u8]| read(bytes).map(|record| record.kind);
         assert!(matches!(
-            open::<Vec<String>>(Kind::Job, newer.as_bytes()),
-            Err(EnvelopeError::Newer(2))
+            read(damaged.as_bytes()),
+            Err(EnvelopeError::Checksum)
         ));
+        assert!(matches!(read(&newer), Err(EnvelopeError::Newer(3))));
     }
 
     #[test]

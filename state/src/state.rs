@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::decide::Command;
+use model::decide::{Command, InitialToken};
 use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
 use store::Engine;
 use store::file::FileEngine;
@@ -14,6 +14,7 @@ use crate::alarm::Alarm;
 use crate::committer::{Committer, Luggage, Waiting, waiting};
 use crate::error::{Fatal, OpenError, ReadError, SubmitError};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
+use crate::layout::Layout;
 use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::Logs;
@@ -42,6 +43,8 @@ pub struct State {
 struct Shared {
     root: PathBuf,
     clock: Arc<dyn Clock>,
+    /// Whether the record of some token is in quarantine.
+    has_lost_tokens: bool,
     publication: Arc<Publication>,
     reader: StoreReader,
     page_index: Arc<PageIndex>,
@@ -76,9 +79,21 @@ impl State {
         let (epoch, last) = engine
             .open(&mut |key, bytes| loading.take(&key, &bytes))
             .await?;
+        loading.check()?;
         let reader = StoreReader::new(engine.reader());
         let objects = engine.objects();
-        let Loaded { world, revisions } = loading.finish(&root, &reader, clock.now()).await;
+        let Loaded {
+            world,
+            revisions,
+            damaged,
+        } = loading.finish(&root, &reader, clock.now(), last).await;
+        let mut written = Written::until(epoch, last, revisions);
+        for record in damaged {
+            record.put_aside(&mut engine, &mut written).await?;
+        }
+        let has_lost_tokens = engine
+            .has_kept_damaged(Layout::TOKENS)
+            .map_err(store::OpenError::Disk)?;
         let publication = Arc::new(Publication::new(world.clone()));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -86,7 +101,7 @@ impl State {
             order: world.latest_order(),
             pending: world,
             engine,
-            written: Written::until(epoch, last, revisions),
+            written,
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
@@ -100,6 +115,7 @@ impl State {
         let shared = Arc::new(Shared {
             root,
             clock,
+            has_lost_tokens,
             publication,
             reader,
             page_index: Arc::default(),
@@ -127,6 +143,21 @@ impl State {
             return Err(SubmitError::OutcomeUnknown);
         }
         answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))
+    }
+
+    /// Makes the first admin token in a state that never had a token. One whose tokens were damaged has had some: who
+    /// can damage a file must not become admin by it.
+    pub async fn make_first_token(&self) -> Result<(), SubmitError> {
+        if !self.shared.has_lost_tokens {
+            return self.submit(InitialToken).await;
+        }
+        if self.read(|world| world.tokens().next().is_none()) {
+            tracing::error!(
+                "there is no token, and no first one is made, since records of tokens are in quarantine/tokens: \
+                 restore them to tokens/ from a backup, or empty that folder and start again for a first token"
+            );
+        }
+        Ok(())
     }
 
     /// Waits until everything answered so far stands in files that other programs can read: a file follows its commit

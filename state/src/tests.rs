@@ -1,6 +1,7 @@
 //! The promises of the state, kept on real folders.
 
 mod crash;
+mod damaged;
 pub(crate) mod fixture;
 mod heads;
 mod life;

@@ -18,7 +18,8 @@ pub trait Engine: Send + 'static {
     type Reader: Reader;
 
     /// Recovers, takes the next epoch, gives every live record to `live`, and answers the epoch and the sequence
-    /// number of the last commit. The epoch is durable when this returns. An engine that is open already is closed
+    /// number of the last commit. Records that do not say whether they are live, since they are damaged, are among
+    /// those given. The epoch is durable when this returns. An engine that is open already is closed
     /// first.
     fn open(
         &mut self,

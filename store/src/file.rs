@@ -2,7 +2,7 @@
 //! sync; the tree follows on a thread of its own, and after a clean close it alone is the state. One process at a
 //! time may have a store open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::limits;
 use crate::lock::Lock;
 use crate::objects::Objects;
 use crate::pending::Pending;
+use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
 use crate::space::{FreeSpace, Gauge, Watermark};
@@ -123,6 +124,17 @@ impl FileEngine {
 
     pub fn root(&self) -> &Path {
         &self.layout.root
+    }
+
+    /// Keeps a copy of the damaged file at `key` in `quarantine/` and answers its path. Durable when this returns; the
+    /// file may then be replaced. `content` is what `open` gave of it, for one that is gone meanwhile.
+    pub fn keep_damaged(&self, key: &Key, content: &[u8]) -> Result<PathBuf, DiskError> {
+        quarantine::keep(&self.tree(), &self.layout, key, content)
+    }
+
+    /// Whether a copy of a damaged file inside `folder` is in `quarantine/`.
+    pub fn has_kept_damaged(&self, folder: &str) -> Result<bool, DiskError> {
+        quarantine::holds(&self.disk, &self.layout, folder)
     }
 
     fn start(

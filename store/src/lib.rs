@@ -24,6 +24,7 @@ mod live;
 mod lock;
 mod overlay;
 mod pending;
+mod quarantine;
 mod record;
 mod recovery;
 mod replace;

@@ -166,7 +166,11 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
     if live != expected {
         return Err(format!("live are {live:?} and not {expected:?}"));
     }
-    Ok(())
+    let left = on(disk).list(&Layout::new(Path::new(ROOT)).tmp);
+    match left.unwrap().first() {
+        Some((name, _)) => Err(format!("{name} is left in tmp/")),
+        None => Ok(()),
+    }
 }
 
 /// The files of keys, and folders that are empty.

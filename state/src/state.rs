@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use model::decide::{Command, InitialToken};
 use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
-use store::Engine;
 use store::file::FileEngine;
-use store::objects::Objects;
+use store::objects::{ObjectWriter, Objects};
+use store::{Engine, Gauge};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::committer::{Committer, Luggage, Waiting, waiting};
-use crate::error::{Fatal, OpenError, ReadError, SubmitError};
+use crate::error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
 use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
@@ -27,6 +27,8 @@ use crate::written::Written;
 pub struct Options {
     /// The state folder.
     pub root: PathBuf,
+    /// Whether the folder may be on another machine's file system.
+    pub allow_network: bool,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness for ids and tokens.
@@ -50,6 +52,7 @@ struct Shared {
     page_index: Arc<PageIndex>,
     objects: Objects,
     logs: Logs,
+    gauge: Gauge,
     alarm: Alarm,
 }
 
@@ -69,12 +72,25 @@ impl Closing {
 impl State {
     /// Opens the state folder, making it when it is missing or empty.
     pub async fn open(options: Options) -> Result<(Self, Closing), OpenError> {
+        let of_store = store::file::Options {
+            allow_network: options.allow_network,
+            ..store::file::Options::default()
+        };
+        Self::open_with(options, of_store).await
+    }
+
+    /// The same, with a store that uses its disk in its own way.
+    pub(crate) async fn open_with(
+        options: Options,
+        of_store: store::file::Options,
+    ) -> Result<(Self, Closing), OpenError> {
         let Options {
             root,
             clock,
             entropy,
+            ..
         } = options;
-        let mut engine = FileEngine::new(root.clone(), store::file::Options::default());
+        let mut engine = FileEngine::new(root.clone(), of_store);
         let mut loading = Loading::default();
         let (epoch, last) = engine
             .open(&mut |key, bytes| loading.take(&key, &bytes))
@@ -97,6 +113,7 @@ impl State {
         let publication = Arc::new(Publication::new(world.clone()));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
+        let gauge = engine.gauge();
         let committer = Committer {
             order: world.latest_order(),
             pending: world,
@@ -105,7 +122,7 @@ impl State {
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
-            has_room,
+            has_room: |engine| has_room(&engine.gauge()),
             histories: Box::new(reader.clone()),
             queue: waiting,
             alarm: alarm.clone(),
@@ -121,6 +138,7 @@ impl State {
             page_index: Arc::default(),
             objects,
             logs,
+            gauge,
             alarm,
         });
         Ok((Self { shared, queue }, Closing(thread)))
@@ -226,6 +244,15 @@ impl State {
         &self.shared.objects
     }
 
+    /// Begins a large object, unless the disk is so full that nothing new may begin. Blocks.
+    pub(crate) fn begin_object(&self) -> Result<ObjectWriter, WriteError> {
+        if !has_room(&self.shared.gauge) {
+            return Err(WriteError::DiskFull);
+        }
+        let begun = self.shared.objects.create();
+        begun.map_err(|error| WriteError::new("tmp", error))
+    }
+
     /// Job logs.
     pub fn logs(&self) -> &Logs {
         &self.shared.logs
@@ -245,7 +272,7 @@ impl State {
     }
 }
 
-/// Whether the disk has room for something new. When that cannot be told, the commit itself will tell.
-fn has_room(engine: &mut FileEngine) -> bool {
-    engine.free_space().map_or(true, |space| !space.is_low)
+/// Whether the disk has room for something new. When that cannot be told, the write itself will tell.
+fn has_room(gauge: &Gauge) -> bool {
+    gauge.read().map_or(true, |space| !space.is_low)
 }

@@ -3,6 +3,7 @@
 mod crash;
 mod damaged;
 pub(crate) mod fixture;
+mod full_disk;
 mod heads;
 mod life;
 mod lists;

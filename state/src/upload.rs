@@ -26,10 +26,10 @@ pub struct Received(Staged);
 impl State {
     /// Begins to receive an artifact.
     pub async fn begin_upload(&self) -> Result<Upload, WriteError> {
-        let (objects, alarm) = (self.objects().clone(), self.alarm().clone());
-        blocking(move || match objects.create() {
-            Ok(writer) => Ok(Upload { writer, alarm }),
-            Err(error) => Err(WriteError::new("tmp", error)),
+        let (state, alarm) = (self.clone(), self.alarm().clone());
+        blocking(move || {
+            let writer = state.begin_object()?;
+            Ok(Upload { writer, alarm })
         })
         .await
     }

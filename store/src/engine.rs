@@ -91,8 +91,32 @@ pub enum OpenError {
         offset: u64,
         what: String,
     },
+    #[error(
+        "{root} is on the file system of another machine ({protocol}), where a lock may not keep a second daemon away \
+         and a sync may not reach the disk; choose a folder on a disk of this machine"
+    )]
+    Network {
+        root: PathBuf,
+        protocol: &'static str,
+    },
+    #[error(
+        "{path} cannot be written, since its file system is read-only; mount it for writing, and if nobody made it \
+         read-only on purpose, look at the disk first: the kernel does so after an error"
+    )]
+    ReadOnly { path: PathBuf },
     #[error(transparent)]
-    Disk(#[from] DiskError),
+    Disk(DiskError),
+}
+
+impl From<DiskError> for OpenError {
+    fn from(error: DiskError) -> Self {
+        if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem {
+            return Self::ReadOnly {
+                path: error.path().to_owned(),
+            };
+        }
+        Self::Disk(error)
+    }
 }
 
 /// Why a batch was not committed, or is not known to be.

@@ -23,7 +23,7 @@ use crate::pending::Pending;
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
-use crate::space::{FreeSpace, Gauge, Watermark};
+use crate::space::{Gauge, Watermark};
 use crate::staged::Staged;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
@@ -43,6 +43,8 @@ pub struct Options {
     pub checkpoint_interval: Duration,
     /// When new work is refused.
     pub watermark: Watermark,
+    /// Whether another machine may keep the files. Then nobody promises that a lock locks and a sync syncs.
+    pub allow_network: bool,
 }
 
 /// A store on local files; see `Engine` for what it promises. Dropping it closes it.
@@ -85,6 +87,7 @@ impl Default for Options {
             checkpoint_bytes: limits::CHECKPOINT_BYTES,
             checkpoint_interval: limits::CHECKPOINT_INTERVAL,
             watermark: Watermark::default(),
+            allow_network: false,
         }
     }
 }
@@ -117,9 +120,9 @@ impl FileEngine {
         Objects::new(self.tree(), self.pending.clone())
     }
 
-    /// The room on the disk, at most a second old.
-    pub fn free_space(&mut self) -> Result<FreeSpace, DiskError> {
-        self.gauge.read()
+    /// Tells the room on the disk.
+    pub fn gauge(&self) -> Gauge {
+        self.gauge.clone()
     }
 
     pub fn root(&self) -> &Path {

@@ -51,5 +51,5 @@ pub use engine::{CommitError, Engine, OpenError, Page, ReadError, Reader};
 pub use feed::{Change, Changes, Compacted};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::Owner;
-pub use space::{FreeSpace, Watermark};
+pub use space::{FreeSpace, Gauge, Watermark};
 pub use staged::Staged;

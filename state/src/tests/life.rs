@@ -223,6 +223,7 @@ async fn records_that_are_damaged_or_misplaced_are_left_out_and_the_others_serve
         .read(|world| world.runners().map(|runner| runner.id).collect());
     assert_eq!(runners, [fleet.runner]);
     assert!(opened.state.job(damaged).await.unwrap().is_none());
+    opened.state.settled().await.unwrap();
     for key in [Layout::job(damaged).as_str(), "runners/elsewhere.json"] {
         assert!(!folder.root().join(key).exists(), "{key}");
         assert!(folder.root().join("quarantine").join(key).exists(), "{key}");

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 stopped, 1 failed, 2 usage or configuration, 10 state folder in use, 11 state \
-folder of a newer format, 12 state folder damaged or not one, 13 address not available, 14 commit failed, 15 disk full, \
+folder of a newer format, 12 state folder damaged, not one, or not to be written, 13 address not available, 14 commit failed, 15 disk full, \
 130 and 143 demonstration stopped by SIGINT and SIGTERM.";
 
 #[derive(Debug, Subcommand)]
@@ -40,6 +40,9 @@ pub(crate) struct RunOptions {
     /// The state folder; made when it is missing.
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+    /// Keep the state even on another machine's file system, where nobody promises that a lock locks and a sync syncs.
+    #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
+    pub(crate) allow_network_state: bool,
     /// Where to listen; port 0 takes a free one. The URL is printed on standard output.
     #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub(crate) listen: Option<SocketAddr>,
@@ -70,6 +73,9 @@ pub(crate) struct UpOptions {
     /// Where to listen; the address of the last time, or a free port of this machine, unless given.
     #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Keep the state even on another machine's file system, where nobody promises that a lock locks and a sync syncs.
+    #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
+    pub(crate) allow_network_state: bool,
 }
 
 #[derive(Debug, Args)]

@@ -24,6 +24,7 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) state: PathBuf,
+    pub(crate) allow_network_state: bool,
     pub(crate) listen: SocketAddr,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_key: Option<SealingKey>,
@@ -35,6 +36,8 @@ pub(crate) struct Settings {
 struct File {
     #[serde(default)]
     state: Option<PathBuf>,
+    #[serde(default)]
+    allow_network_state: bool,
     #[serde(default)]
     listen: Option<String>,
     #[serde(default)]
@@ -135,6 +138,7 @@ impl Settings {
             .transpose()?;
         Ok(Self {
             state,
+            allow_network_state: options.allow_network_state || file.allow_network_state,
             secret_key,
             listen: options.listen.or(listen).unwrap_or(LISTEN),
             sources,
@@ -251,6 +255,7 @@ mod tests {
         RunOptions {
             config,
             state_dir: None,
+            allow_network_state: false,
             listen: None,
             secret_key_file: None,
             sources: sources.iter().map(|&source| source.to_owned()).collect(),
@@ -266,9 +271,10 @@ mod tests {
 
     #[test]
     fn a_file_and_flags_add_up() {
-        let text = "state: st\nlisten: 127.0.0.1:9\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
+        let text = "state: st\nallow_network_state: true\nlisten: 127.0.0.1:9\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
         let settings = resolve(text, &["b=/srv/b.git"]).unwrap();
         assert!(settings.state.ends_with("st") && settings.state.is_absolute());
+        assert!(settings.allow_network_state);
         assert_eq!(settings.listen.port(), 9);
         let [a, b] = settings.sources.as_slice() else {
             panic!("{:?}", settings.sources)

@@ -63,13 +63,25 @@ impl Error {
             Self::Open(state::OpenError::Store(error)) => match error {
                 store::OpenError::Locked { .. } => exit::STATE_IN_USE,
                 store::OpenError::NewerFormat { .. } => exit::NEWER_FORMAT,
-                store::OpenError::NotAState { .. } | store::OpenError::Damaged { .. } => {
-                    exit::STATE_UNUSABLE
-                }
+                store::OpenError::NotAState { .. }
+                | store::OpenError::Damaged { .. }
+                | store::OpenError::Network { .. }
+                | store::OpenError::ReadOnly { .. } => exit::STATE_UNUSABLE,
                 store::OpenError::Disk(error) if error.is_full() => exit::DISK_FULL,
                 store::OpenError::Disk(_) => exit::FAILED,
             },
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
+            Self::Open(state::OpenError::Newer { .. }) => exit::NEWER_FORMAT,
+            Self::Open(state::OpenError::Keep { source, .. }) if source.is_full() => {
+                exit::DISK_FULL
+            }
+            Self::Open(state::OpenError::Replace {
+                source: store::CommitError::Full { .. },
+                ..
+            }) => exit::DISK_FULL,
+            Self::Open(state::OpenError::Keep { .. } | state::OpenError::Replace { .. }) => {
+                exit::FAILED
+            }
             Self::Start(state::SubmitError::DiskFull) => exit::DISK_FULL,
             Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
@@ -95,6 +107,9 @@ impl Error {
         match self {
             Self::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse => {
                 Some("give another port with --listen ADDRESS:PORT; port 0 takes a free one")
+            }
+            Self::Open(state::OpenError::Store(store::OpenError::Network { .. })) => {
+                Some("to use it all the same, give --allow-network-state")
             }
             Self::Up(UpError::Missing { .. }) => {
                 Some("make the folder first, or name another one: everscand up DIR")

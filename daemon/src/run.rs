@@ -23,6 +23,8 @@ pub(crate) struct Site {
     pub(crate) listener: TcpListener,
     /// The state folder.
     pub(crate) state: PathBuf,
+    /// Whether the state folder may be on another machine's file system.
+    pub(crate) allow_network_state: bool,
     /// What it follows.
     pub(crate) sources: Vec<SourceConfig>,
     /// What seals secrets.
@@ -43,6 +45,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     let site = Site {
         listener: bind(settings.listen)?,
         state: settings.state,
+        allow_network_state: settings.allow_network_state,
         sources: settings.sources,
         secret_key: settings.secret_key,
     };
@@ -91,6 +94,7 @@ where
     let Site {
         listener,
         state: root,
+        allow_network_state,
         sources,
         secret_key,
     } = site;
@@ -100,6 +104,7 @@ where
     let clock = Arc::new(SystemClock);
     let options = Options {
         root: root.clone(),
+        allow_network: allow_network_state,
         clock: clock.clone(),
         entropy: Box::new(SystemEntropy),
     };

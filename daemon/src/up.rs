@@ -83,6 +83,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let site = Site {
         listener,
         state: home.state(),
+        allow_network_state: options.allow_network_state,
         sources: vec![source(&workflows)],
         secret_key: Some(secret_key(&home)?),
     };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use model::decide::{InitialToken, Loss};
+use model::decide::Loss;
 use model::{Clock, Entropy, JobId, SealingKey};
 use state::{State, SubmitError};
 use tokio::task::JoinSet;
@@ -51,7 +51,7 @@ impl Reconciler {
             entropy,
             secret_key,
         } = start;
-        unless_full(state.submit(InitialToken).await)?;
+        unless_full(state.make_first_token().await)?;
         unless_full(source::configure(&state, &sources).await)?;
         let git = Calls::default();
         let sources: Vec<SourceHandle> = sources

@@ -203,6 +203,7 @@ pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (Stat
     loop {
         let opened = State::open(Options {
             root: folder.path().join("state"),
+            allow_network: false,
             clock: clock.clone(),
             entropy: Box::new(Seeded(1)),
         });

@@ -14,6 +14,32 @@ pub enum OpenError {
     /// A record of the store.
     #[error("cannot read the state")]
     Read(#[from] ReadError),
+    /// A record that a newer program wrote.
+    #[error(
+        "{path} has version {version}, which is newer than this program knows; use the newer program that wrote it"
+    )]
+    Newer {
+        /// Path below the state folder.
+        path: String,
+        /// What it says.
+        version: u32,
+    },
+    /// A damaged record of which no copy can be kept; it is as it was.
+    #[error("cannot keep a copy of the damaged record {path} in quarantine/")]
+    Keep {
+        /// Path below the state folder.
+        path: String,
+        /// Why.
+        source: store::DiskError,
+    },
+    /// A damaged record that cannot be replaced; a copy is in quarantine.
+    #[error("cannot replace the damaged record {path}")]
+    Replace {
+        /// Path below the state folder.
+        path: String,
+        /// Why.
+        source: store::CommitError,
+    },
     /// The committer's thread.
     #[error("cannot start the committer thread")]
     Thread(#[source] std::io::Error),

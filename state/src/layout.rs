@@ -23,6 +23,9 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 pub(crate) struct Layout;
 
 impl Layout {
+    /// The folder of tokens.
+    pub(crate) const TOKENS: &str = "tokens";
+
     /// The first admin token, until it is regenerated.
     pub(crate) fn initial_admin_token() -> Key {
         key("initial-admin-token".to_owned())

@@ -13,6 +13,7 @@
 
 mod alarm;
 mod committer;
+mod damaged;
 mod download;
 mod encode;
 mod envelope;

@@ -1,7 +1,7 @@
 //! From the store's live records to the world.
 //!
-//! A record that cannot be read, or that stands in another's place, is logged and left out, so that one bad file never
-//! stops the rest.
+//! A record that cannot be read, or that stands in another's place, is left out, so that one bad file never stops the
+//! rest. What takes its place is in `damaged.rs`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -13,11 +13,12 @@ use model::{
     RevisionRecord, RevisionRef, Runner, ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId,
     WorkflowRecord, World,
 };
-use store::Key;
+use store::{Key, Seq};
 use workflow::{TemplatePolicy, sha256};
 
+use crate::damaged::{self, Damaged};
 use crate::envelope::{self, EnvelopeError, Kind};
-use crate::error::ReadError;
+use crate::error::{OpenError, ReadError};
 use crate::heads::{self, Beside, RepeatsRecord};
 use crate::layout::Layout;
 use crate::lost_workflows;
@@ -28,6 +29,8 @@ pub(crate) struct Loaded {
     pub(crate) world: World,
     /// How often each live record was written.
     pub(crate) revisions: HashMap<Key, u64>,
+    /// The live records that cannot be read.
+    pub(crate) damaged: Vec<Damaged>,
 }
 
 /// The live records as they come from the store, then the world made of them.
@@ -37,7 +40,8 @@ pub(crate) struct Loading {
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
     needed: Vec<(WorkflowId, RevisionRef)>,
-    lost_heads: Vec<ScanKey>,
+    damaged: Vec<Damaged>,
+    newer: Option<(Key, u32)>,
     restored: Vec<WorkflowRecord>,
 }
 
@@ -47,10 +51,26 @@ impl Loading {
         match self.decode(key, bytes) {
             Ok(Some(change)) => self.changes.push(change),
             Ok(None) => {}
-            Err(error) => {
-                tracing::error!(%key, %error, "a live record cannot be read and is left out");
-                self.lost_heads.extend(heads::scan_at(key));
+            Err(EnvelopeError::Newer(version)) => {
+                self.newer.get_or_insert_with(|| (key.clone(), version));
             }
+            Err(problem) if damaged::may_be_live(key) => {
+                self.damaged.push(Damaged::new(key, bytes, &problem));
+            }
+            Err(problem) => {
+                tracing::warn!(%key, %problem, "a file that is no record of this place is left alone");
+            }
+        }
+    }
+
+    /// Refuses what a newer program wrote: to leave it out would be to lose it.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        match &self.newer {
+            None => Ok(()),
+            Some((key, version)) => Err(OpenError::Newer {
+                path: key.to_string(),
+                version: *version,
+            }),
         }
     }
 
@@ -160,6 +180,7 @@ impl Loading {
         root: &Path,
         reader: &StoreReader,
         now: Timestamp,
+        last: Seq,
     ) -> Loaded {
         self.restore_workflows(root, reader).await;
         let mut world = World::default();
@@ -209,17 +230,16 @@ impl Loading {
             };
             world.apply(&Change::Workflow(Arc::new(record)));
         }
-        for scan in self.lost_heads {
-            match heads::after_loss(root, reader, &scan).await {
-                Ok(head) => world.apply(&Change::Head(Arc::new(head))),
-                Err(error) => {
-                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read")
-                }
+        for damaged in &mut self.damaged {
+            damaged.find_replacement(root, reader, &world, last).await;
+            if let Some(change) = &damaged.replacement {
+                world.apply(change);
             }
         }
         Loaded {
             world,
             revisions: self.revisions,
+            damaged: self.damaged,
         }
     }
 }

@@ -122,10 +122,10 @@ impl State {
 
     /// Writes a payload, durably; it belongs to whoever lets a command adopt it.
     async fn stage(&self, bytes: Bytes) -> Result<Staged, WriteError> {
-        let (objects, alarm) = (self.objects().clone(), self.alarm().clone());
+        let (state, alarm) = (self.clone(), self.alarm().clone());
         blocking(move || {
             let fail = |error| WriteError::watched(&alarm, "tmp", error);
-            let mut writer = objects.create().map_err(fail)?;
+            let mut writer = state.begin_object()?;
             writer.write(&bytes).map_err(fail)?;
             writer.finish().map_err(fail)
         })

@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::decide::Command;
+use model::decide::{Command, InitialToken};
 use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
-use store::Engine;
 use store::file::FileEngine;
-use store::objects::Objects;
+use store::objects::{ObjectWriter, Objects};
+use store::{Engine, Gauge};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::committer::{Committer, Luggage, Waiting, waiting};
-use crate::error::{Fatal, OpenError, ReadError, SubmitError};
+use crate::error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
+use crate::layout::Layout;
 use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::Logs;
@@ -26,6 +27,8 @@ use crate::written::Written;
 pub struct Options {
     /// The state folder.
     pub root: PathBuf,
+    /// Whether the folder may be on another machine's file system.
+    pub allow_network: bool,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness for ids and tokens.
@@ -42,11 +45,14 @@ pub struct State {
 struct Shared {
     root: PathBuf,
     clock: Arc<dyn Clock>,
+    /// Whether the record of some token is in quarantine.
+    has_lost_tokens: bool,
     publication: Arc<Publication>,
     reader: StoreReader,
     page_index: Arc<PageIndex>,
     objects: Objects,
     logs: Logs,
+    gauge: Gauge,
     alarm: Alarm,
 }
 
@@ -66,31 +72,57 @@ impl Closing {
 impl State {
     /// Opens the state folder, making it when it is missing or empty.
     pub async fn open(options: Options) -> Result<(Self, Closing), OpenError> {
+        let of_store = store::file::Options {
+            allow_network: options.allow_network,
+            ..store::file::Options::default()
+        };
+        Self::open_with(options, of_store).await
+    }
+
+    /// The same, with a store that uses its disk in its own way.
+    pub(crate) async fn open_with(
+        options: Options,
+        of_store: store::file::Options,
+    ) -> Result<(Self, Closing), OpenError> {
         let Options {
             root,
             clock,
             entropy,
+            ..
         } = options;
-        let mut engine = FileEngine::new(root.clone(), store::file::Options::default());
+        let mut engine = FileEngine::new(root.clone(), of_store);
         let mut loading = Loading::default();
         let (epoch, last) = engine
             .open(&mut |key, bytes| loading.take(&key, &bytes))
             .await?;
+        loading.check()?;
         let reader = StoreReader::new(engine.reader());
         let objects = engine.objects();
-        let Loaded { world, revisions } = loading.finish(&root, &reader, clock.now()).await;
+        let Loaded {
+            world,
+            revisions,
+            damaged,
+        } = loading.finish(&root, &reader, clock.now(), last).await;
+        let mut written = Written::until(epoch, last, revisions);
+        for record in damaged {
+            record.put_aside(&mut engine, &mut written).await?;
+        }
+        let has_lost_tokens = engine
+            .has_kept_damaged(Layout::TOKENS)
+            .map_err(store::OpenError::Disk)?;
         let publication = Arc::new(Publication::new(world.clone()));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
+        let gauge = engine.gauge();
         let committer = Committer {
             order: world.latest_order(),
             pending: world,
             engine,
-            written: Written::until(epoch, last, revisions),
+            written,
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
-            has_room,
+            has_room: |engine| has_room(&engine.gauge()),
             histories: Box::new(reader.clone()),
             queue: waiting,
             alarm: alarm.clone(),
@@ -100,11 +132,13 @@ impl State {
         let shared = Arc::new(Shared {
             root,
             clock,
+            has_lost_tokens,
             publication,
             reader,
             page_index: Arc::default(),
             objects,
             logs,
+            gauge,
             alarm,
         });
         Ok((Self { shared, queue }, Closing(thread)))
@@ -127,6 +161,21 @@ impl State {
             return Err(SubmitError::OutcomeUnknown);
         }
         answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))
+    }
+
+    /// Makes the first admin token in a state that never had a token. One whose tokens were damaged has had some: who
+    /// can damage a file must not become admin by it.
+    pub async fn make_first_token(&self) -> Result<(), SubmitError> {
+        if !self.shared.has_lost_tokens {
+            return self.submit(InitialToken).await;
+        }
+        if self.read(|world| world.tokens().next().is_none()) {
+            tracing::error!(
+                "there is no token, and no first one is made, since records of tokens are in quarantine/tokens: \
+                 restore them to tokens/ from a backup, or empty that folder and start again for a first token"
+            );
+        }
+        Ok(())
     }
 
     /// Waits until everything answered so far stands in files that other programs can read: a file follows its commit
@@ -195,6 +244,15 @@ impl State {
         &self.shared.objects
     }
 
+    /// Begins a large object, unless the disk is so full that nothing new may begin. Blocks.
+    pub(crate) fn begin_object(&self) -> Result<ObjectWriter, WriteError> {
+        if !has_room(&self.shared.gauge) {
+            return Err(WriteError::DiskFull);
+        }
+        let begun = self.shared.objects.create();
+        begun.map_err(|error| WriteError::new("tmp", error))
+    }
+
     /// Job logs.
     pub fn logs(&self) -> &Logs {
         &self.shared.logs
@@ -214,7 +272,7 @@ impl State {
     }
 }
 
-/// Whether the disk has room for something new. When that cannot be told, the commit itself will tell.
-fn has_room(engine: &mut FileEngine) -> bool {
-    engine.free_space().map_or(true, |space| !space.is_low)
+/// Whether the disk has room for something new. When that cannot be told, the write itself will tell.
+fn has_room(gauge: &Gauge) -> bool {
+    gauge.read().map_or(true, |space| !space.is_low)
 }

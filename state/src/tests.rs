@@ -1,7 +1,9 @@
 //! The promises of the state, kept on real folders.
 
 mod crash;
+mod damaged;
 pub(crate) mod fixture;
+mod full_disk;
 mod heads;
 mod life;
 mod lists;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use model::Artifact;
 use model::decide::StoreArtifact;
-use store::{DiskError, Staged};
 use store::objects::ObjectWriter;
+use store::{DiskError, Staged};
 use workflow::hex;
 
 use crate::alarm::Alarm;
@@ -29,14 +29,14 @@ pub struct Received(Staged);
 impl State {
     /// Begins to receive an artifact.
     pub async fn begin_upload(&self) -> Result<Upload, WriteError> {
-        let (objects, alarm) = (self.objects().clone(), self.alarm().clone());
-        blocking(move || match objects.create() {
-            Ok(writer) => Ok(Upload {
+        let (state, alarm) = (self.clone(), self.alarm().clone());
+        blocking(move || {
+            let writer = state.begin_object()?;
+            Ok(Upload {
                 writer,
                 waiting: Vec::new(),
                 alarm,
-            }),
-            Err(error) => Err(WriteError::new("tmp", error)),
+            })
         })
         .await
     }

@@ -193,13 +193,35 @@ impl Batch {
     }
 }
 
-/// Whether the file `key` with this content is a live record.
-pub(crate) fn is_live(key: &Key, bytes: &[u8]) -> bool {
+/// What a file says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Liveness {
+    Live,
+    /// Also everything that is no record.
+    Settled,
+    /// A record that does not say it: it is damaged, or somebody else's.
+    Unsaid,
+}
+
+/// What the file `key` says of itself with this content.
+pub(crate) fn liveness(key: &Key, bytes: &[u8]) -> Liveness {
     #[derive(Deserialize)]
     struct Envelope {
         live: bool,
     }
-    key.is_record() && serde_json::from_slice::<Envelope>(bytes).is_ok_and(|envelope| envelope.live)
+    if !key.is_record() {
+        return Liveness::Settled;
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Envelope { live: true }) => Liveness::Live,
+        Ok(Envelope { live: false }) => Liveness::Settled,
+        Err(_) => Liveness::Unsaid,
+    }
+}
+
+/// Whether the file `key` with this content is a live record.
+pub(crate) fn is_live(key: &Key, bytes: &[u8]) -> bool {
+    liveness(key, bytes) == Liveness::Live
 }
 
 fn within_limits(operations: usize, bytes: usize) -> bool {

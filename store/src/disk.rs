@@ -222,6 +222,11 @@ impl Disk {
         self.run(Action::MeasureSpace, path, || self.files.space(path))
     }
 
+    /// The name of the protocol by which another machine keeps this path; none when this one does.
+    pub(crate) fn network(&self, path: &Path) -> Result<Option<&'static str>, DiskError> {
+        self.run(Action::Inspect, path, || self.files.network(path))
+    }
+
     pub(crate) fn random<const N: usize>(&self) -> Result<[u8; N], DiskError> {
         let source = Path::new("/dev/urandom");
         let short = |_| DiskError::new(Action::Read, source, io::ErrorKind::UnexpectedEof.into());

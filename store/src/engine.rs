@@ -18,7 +18,8 @@ pub trait Engine: Send + 'static {
     type Reader: Reader;
 
     /// Recovers, takes the next epoch, gives every live record to `live`, and answers the epoch and the sequence
-    /// number of the last commit. The epoch is durable when this returns. An engine that is open already is closed
+    /// number of the last commit. Records that do not say whether they are live, since they are damaged, are among
+    /// those given. The epoch is durable when this returns. An engine that is open already is closed
     /// first.
     fn open(
         &mut self,
@@ -90,8 +91,32 @@ pub enum OpenError {
         offset: u64,
         what: String,
     },
+    #[error(
+        "{root} is on the file system of another machine ({protocol}), where a lock may not keep a second daemon away \
+         and a sync may not reach the disk; choose a folder on a disk of this machine"
+    )]
+    Network {
+        root: PathBuf,
+        protocol: &'static str,
+    },
+    #[error(
+        "{path} cannot be written, since its file system is read-only; mount it for writing, and if nobody made it \
+         read-only on purpose, look at the disk first: the kernel does so after an error"
+    )]
+    ReadOnly { path: PathBuf },
     #[error(transparent)]
-    Disk(#[from] DiskError),
+    Disk(DiskError),
+}
+
+impl From<DiskError> for OpenError {
+    fn from(error: DiskError) -> Self {
+        if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem {
+            return Self::ReadOnly {
+                path: error.path().to_owned(),
+            };
+        }
+        Self::Disk(error)
+    }
 }
 
 /// Why a batch was not committed, or is not known to be.

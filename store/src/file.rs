@@ -2,7 +2,7 @@
 //! sync; the tree follows on a thread of its own, and after a clean close it alone is the state. One process at a
 //! time may have a store open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,9 +20,10 @@ use crate::limits;
 use crate::lock::Lock;
 use crate::objects::Objects;
 use crate::pending::Pending;
+use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
-use crate::space::{FreeSpace, Gauge, Watermark};
+use crate::space::{Gauge, Watermark};
 use crate::staged::Staged;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
@@ -42,6 +43,8 @@ pub struct Options {
     pub checkpoint_interval: Duration,
     /// When new work is refused.
     pub watermark: Watermark,
+    /// Whether another machine may keep the files. Then nobody promises that a lock locks and a sync syncs.
+    pub allow_network: bool,
 }
 
 /// A store on local files; see `Engine` for what it promises. Dropping it closes it.
@@ -84,6 +87,7 @@ impl Default for Options {
             checkpoint_bytes: limits::CHECKPOINT_BYTES,
             checkpoint_interval: limits::CHECKPOINT_INTERVAL,
             watermark: Watermark::default(),
+            allow_network: false,
         }
     }
 }
@@ -116,13 +120,24 @@ impl FileEngine {
         Objects::new(self.tree(), self.pending.clone())
     }
 
-    /// The room on the disk, at most a second old.
-    pub fn free_space(&mut self) -> Result<FreeSpace, DiskError> {
-        self.gauge.read()
+    /// Tells the room on the disk.
+    pub fn gauge(&self) -> Gauge {
+        self.gauge.clone()
     }
 
     pub fn root(&self) -> &Path {
         &self.layout.root
+    }
+
+    /// Keeps a copy of the damaged file at `key` in `quarantine/` and answers its path. Durable when this returns; the
+    /// file may then be replaced. `content` is what `open` gave of it, for one that is gone meanwhile.
+    pub fn keep_damaged(&self, key: &Key, content: &[u8]) -> Result<PathBuf, DiskError> {
+        quarantine::keep(&self.tree(), &self.layout, key, content)
+    }
+
+    /// Whether a copy of a damaged file inside `folder` is in `quarantine/`.
+    pub fn has_kept_damaged(&self, folder: &str) -> Result<bool, DiskError> {
+        quarantine::holds(&self.disk, &self.layout, folder)
     }
 
     fn start(

@@ -14,7 +14,7 @@ pub(crate) struct Layout {
     pub(crate) checkpoint: PathBuf,
     /// Large objects that no batch has adopted; emptied at every open, after what was adopted has its key.
     pub(crate) tmp: PathBuf,
-    /// Where repair tools put what they do not trust.
+    /// Copies of damaged files, and what repair tools do not trust.
     pub(crate) quarantine: PathBuf,
     /// What can be rebuilt from the other files.
     pub(crate) index: PathBuf,

@@ -50,6 +50,10 @@ pub(crate) const WATERMARK_PERCENT: u64 = 1;
 /// The same in bytes, where a share would be more than finishing work can need.
 pub(crate) const WATERMARK_BYTES: u64 = 16 * 1024 * 1024;
 
+/// Free files below which new work is refused, where a share would be more: the ends of a thousand jobs, with a few
+/// new files each.
+pub(crate) const WATERMARK_FILES: u64 = 4096;
+
 /// How long a measurement of the free space is believed: asking costs a system call per commit.
 pub(crate) const SPACE_MEASURED_EVERY: Duration = Duration::from_secs(1);
 
@@ -74,3 +78,9 @@ pub(crate) const OPTIMISTIC_READS: usize = 4;
 
 /// Attempts to create a file whose folder another thread removes as empty at the same time.
 pub(crate) const FOLDER_RACES: usize = 16;
+
+/// Copies of one file that are kept in quarantine: each was damaged in another way, so a person has long been needed.
+pub(crate) const QUARANTINE_COPIES: u32 = 1_000;
+
+/// Bytes copied at once.
+pub(crate) const COPY_BYTES: usize = 1024 * 1024;

@@ -1,5 +1,7 @@
 //! The live records: those that a caller keeps in memory. The set follows every batch, is written as one sequential
-//! file at each checkpoint so that a start need not visit the tree, and can be rebuilt from the tree alone.
+//! file at each checkpoint so that a start need not visit the tree, and can be rebuilt from the tree alone. Then it
+//! also holds the records that do not say whether they are live, until a batch changes them: the caller learns what
+//! is damaged at every start.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::batch::{Batch, Epoch, Seq, is_live};
+use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::key::{Key, Prefix};
-use crate::limits::GET_BYTES;
+use crate::limits::{BATCH_BYTES, GET_BYTES};
 use crate::record::Cursor;
 use crate::replace::replace_with;
 use crate::tree::Tree;
@@ -53,19 +55,28 @@ impl LiveSet {
         self.records.iter()
     }
 
-    /// Reads every record of the tree. A record too large to be one is passed over.
+    /// Reads every record of the tree.
     pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
         let mut live = Self::default();
         tree.walk(&Prefix::root(), None, |key| {
             if key.is_record() {
-                match tree.read(&key, GET_BYTES) {
-                    Ok(Some(bytes)) if is_live(&key, &bytes) => {
-                        drop(live.records.insert(key, bytes))
+                let found = match tree.read(&key, GET_BYTES) {
+                    Ok(Some(bytes)) => match liveness(&key, &bytes) {
+                        Liveness::Live => Some(bytes),
+                        Liveness::Settled => None,
+                        // Of a file that no batch could hold its beginning tells enough.
+                        Liveness::Unsaid => {
+                            let length = bytes.len().min(BATCH_BYTES);
+                            Some(Bytes::copy_from_slice(&bytes[..length]))
+                        }
+                    },
+                    Ok(None) => None,
+                    Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                        Some(Bytes::new())
                     }
-                    Ok(_) => {}
-                    Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {}
                     Err(error) => return Err(error),
-                }
+                };
+                live.records.extend(found.map(|bytes| (key, bytes)));
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -34,7 +34,7 @@ pub struct MemoryReader(MemoryStore);
 /// What the next commit answers instead of its own result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// As if another engine had taken over.
+    /// As if another engine had taken over; so it stays until the engine is opened again.
     Fenced,
     /// The outcome is unknown to the caller; `stored` says what it really is.
     Unknown {
@@ -112,12 +112,11 @@ impl Engine for MemoryEngine {
         if let Some(source) = self.failure.clone() {
             return Err(CommitError::Unknown { source });
         }
-        let fenced = CommitError::Fenced {
-            batch: batch.epoch,
-            current: contents.epoch,
-        };
         if self.epoch != Some(contents.epoch) || batch.epoch != contents.epoch {
-            return Err(fenced);
+            return Err(CommitError::Fenced {
+                batch: batch.epoch,
+                current: contents.epoch,
+            });
         }
         let too_large = CommitError::TooLarge {
             operations: batch.len(),
@@ -134,7 +133,13 @@ impl Engine for MemoryEngine {
         let batch = with_objects(batch).map_err(|source| CommitError::Unknown { source })?;
         match contents.faults.pop_front() {
             None => Ok(contents.apply(&batch)),
-            Some(Fault::Fenced) => Err(fenced),
+            Some(Fault::Fenced) => {
+                contents.epoch = contents.epoch.next();
+                Err(CommitError::Fenced {
+                    batch: batch.epoch,
+                    current: contents.epoch,
+                })
+            }
             Some(Fault::TooLarge) => Err(too_large),
             Some(Fault::Full) => Err(CommitError::Full {
                 root: PathBuf::from("memory"),

@@ -37,6 +37,9 @@ pub(crate) fn recover(
     layout: &Layout,
     options: &Options,
 ) -> Result<Recovered, OpenError> {
+    if !options.allow_network {
+        refuse_network(disk, &layout.root)?;
+    }
     let (lock, store) = claim(disk, layout)?;
     // Open before the first write, so that the sync of a checkpoint reports every error since.
     let root = disk.open_to_read(&layout.root)?;
@@ -99,6 +102,30 @@ pub(crate) fn recover(
         journal,
         checkpointer,
     })
+}
+
+/// Refuses a root that is kept by another machine, or would be.
+fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
+    for path in root.ancestors() {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        match disk.network(path) {
+            Ok(None) => return Ok(()),
+            Ok(Some(protocol)) => {
+                return Err(OpenError::Network {
+                    root: root.to_owned(),
+                    protocol,
+                });
+            }
+            // The folder will be where the next one up is.
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Locks the store at the root, or makes one there. Nothing is written before it is certain that there is a store of

@@ -250,6 +250,49 @@ mod tests {
     }
 
     #[test]
+    fn no_flipped_bit_makes_another_record() {
+        let (bytes, starts) = segment(3);
+        let whole = read(&HEADER, &bytes).unwrap().records;
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                let found = Header::decode(&changed)
+                    .and_then(|header| read(&header, &changed))
+                    .map(|contents| contents.records);
+                match found {
+                    // Before the records behind it.
+                    Err(_) => assert!(at < starts[2], "bit {bit} of byte {at}"),
+                    // The last record may be one that was being written.
+                    Ok(records) if (starts[2]..starts[3]).contains(&at) => {
+                        assert_eq!(records, whole[..2], "bit {bit} of byte {at}");
+                    }
+                    Ok(records) => assert_eq!(records, whole, "bit {bit} of byte {at}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_written_over_makes_no_other_record() {
+        let (bytes, _) = segment(3);
+        let whole = read(&HEADER, &bytes).unwrap().records;
+        for at in DATA_START..bytes.len() {
+            let mut cut = bytes.clone();
+            cut.truncate(at);
+            let mut shifted = bytes.clone();
+            shifted.remove(at);
+            let mut overwritten = bytes.clone();
+            overwritten[at..].rotate_left(1);
+            for changed in [cut, shifted, overwritten] {
+                if let Ok(contents) = read(&HEADER, &changed) {
+                    assert!(whole.starts_with(&contents.records), "byte {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn records_of_an_earlier_use_of_the_file_are_nothing() {
         let (old, starts) = segment(3);
         let header = Header {

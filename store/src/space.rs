@@ -1,34 +1,39 @@
-//! How much room the disk has. Measured at most once a second, since every commit asks.
+//! How much room the disk has, in bytes and in files. Measured at most once a second, since every commit asks.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::disk::{Disk, DiskError, Space};
-use crate::limits::{SPACE_MEASURED_EVERY, WATERMARK_BYTES, WATERMARK_PERCENT};
+use crate::limits::{SPACE_MEASURED_EVERY, WATERMARK_BYTES, WATERMARK_FILES, WATERMARK_PERCENT};
 
-/// The free space below which new work is refused: the smaller of a share and a number of bytes.
+/// The free space below which new work is refused: the smaller of a share and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermark {
     /// Share of the whole disk, in percent.
     pub percent: u64,
     pub bytes: u64,
+    pub files: u64,
 }
 
-/// Room on the disk of a store, in bytes.
+/// Room on the disk of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeSpace {
+    /// Bytes of the disk.
     pub total: u64,
+    /// Bytes that are free.
     pub free: u64,
     /// Whether new work is refused.
     pub is_low: bool,
 }
 
+/// Tells the room on the disk of a store. Clones share their measurements.
 #[derive(Clone)]
-pub(crate) struct Gauge {
+pub struct Gauge {
     disk: Disk,
     root: PathBuf,
     watermark: Watermark,
-    measured: Option<(Duration, Space)>,
+    measured: Arc<Mutex<Option<(Duration, Space)>>>,
 }
 
 impl Default for Watermark {
@@ -36,7 +41,18 @@ impl Default for Watermark {
         Self {
             percent: WATERMARK_PERCENT,
             bytes: WATERMARK_BYTES,
+            files: WATERMARK_FILES,
         }
+    }
+}
+
+impl Watermark {
+    fn is_passed_by(self, space: Space) -> bool {
+        let share = |total: u64| (total / 100).saturating_mul(self.percent);
+        let has_bytes = space.free >= share(space.total).min(self.bytes);
+        // A file system that makes room for files as it goes says that it has none at all.
+        let has_files = space.files == 0 || space.free_files >= share(space.files).min(self.files);
+        !(has_bytes && has_files)
     }
 }
 
@@ -46,27 +62,57 @@ impl Gauge {
             disk,
             root,
             watermark,
-            measured: None,
+            measured: Arc::default(),
         }
     }
 
-    pub(crate) fn read(&mut self) -> Result<FreeSpace, DiskError> {
+    /// The room on the disk, at most a second old. Blocks for one system call.
+    pub fn read(&self) -> Result<FreeSpace, DiskError> {
         let now = self.disk.elapsed();
-        let recent = self
-            .measured
-            .filter(|(at, _)| now.saturating_sub(*at) < SPACE_MEASURED_EVERY);
+        // A measurement is one value, which a panic elsewhere cannot leave half made.
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = measured.filter(|(at, _)| now.saturating_sub(*at) < SPACE_MEASURED_EVERY);
         let space = match recent {
             Some((_, space)) => space,
-            None => self.disk.space(&self.root)?,
+            None => {
+                let space = self.disk.space(&self.root)?;
+                *measured = Some((now, space));
+                space
+            }
         };
-        self.measured = recent.or(Some((now, space)));
-        let least = (space.total / 100)
-            .saturating_mul(self.watermark.percent)
-            .min(self.watermark.bytes);
         Ok(FreeSpace {
             total: space.total,
             free: space.free,
-            is_low: space.free < least,
+            is_low: self.watermark.is_passed_by(space),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_low_when_bytes_or_files_are() {
+        let watermark = Watermark {
+            percent: 1,
+            bytes: 1000,
+            files: 50,
+        };
+        let is_low = |total, free, files, free_files| {
+            watermark.is_passed_by(Space {
+                total,
+                free,
+                files,
+                free_files,
+            })
+        };
+        assert!(!is_low(10_000, 100, 1000, 10));
+        assert!(is_low(10_000, 99, 1000, 10), "less than the share of bytes");
+        assert!(is_low(10_000, 100, 1000, 9), "less than the share of files");
+        assert!(!is_low(1 << 40, 1000, 1 << 30, 50), "enough is enough");
+        assert!(is_low(1 << 40, 999, 1 << 30, 50));
+        assert!(is_low(1 << 40, 1000, 1 << 30, 49));
+        assert!(!is_low(10_000, 100, 0, 0), "files are not counted there");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use model::decide::{CreateRegistration, Dispatch, InitialToken, RecordTip};
+use model::decide::{CreateRegistration, Dispatch, RecordTip};
 use model::{IdempotencyKey, RevisionId};
 
 use super::*;
@@ -184,7 +184,7 @@ fn files(folder: &Folder) -> BTreeSet<String> {
 
 async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
-    state.submit(InitialToken).await.unwrap();
+    state.make_first_token().await.unwrap();
     state.submit(CreateRegistration).await.unwrap();
     opened.set_values().await;
     let tip = RecordTip {

@@ -16,6 +16,7 @@ use model::{
     SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId,
     WorkflowRecord, World,
 };
+use store::Watermark;
 use tempfile::TempDir;
 use workflow::{InputValue, ScanName, TemplatePolicy, sha256};
 
@@ -106,6 +107,7 @@ impl Folder {
         let entropy = Box::new(Seeded(self.openings));
         State::open(Options {
             root: self.root.clone(),
+            allow_network: false,
             clock: self.clock.clone(),
             entropy,
         })
@@ -114,6 +116,27 @@ impl Folder {
 
     pub(crate) async fn open(&mut self) -> Opened {
         let (state, closing) = self.try_open().await.unwrap();
+        Opened { state, closing }
+    }
+
+    /// Opens as if the disk had less room than anything new needs.
+    pub(crate) async fn open_on_full_disk(&mut self) -> Opened {
+        let options = Options {
+            root: self.root.clone(),
+            allow_network: false,
+            clock: self.clock.clone(),
+            entropy: Box::new(Seeded(0)),
+        };
+        let watermark = Watermark {
+            percent: 1000,
+            bytes: u64::MAX,
+            files: 0,
+        };
+        let of_store = store::file::Options {
+            watermark,
+            ..store::file::Options::default()
+        };
+        let (state, closing) = State::open_with(options, of_store).await.unwrap();
         Opened { state, closing }
     }
 

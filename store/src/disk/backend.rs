@@ -29,6 +29,9 @@ pub(crate) trait FileSystem: Send + Sync {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 
     fn space(&self, path: &Path) -> io::Result<Space>;
+
+    /// The name of the protocol by which another machine keeps this path; none when this one does.
+    fn network(&self, path: &Path) -> io::Result<Option<&'static str>>;
 }
 
 /// The operations on an open file.
@@ -81,11 +84,15 @@ pub(crate) enum Kind {
     BelowFile,
 }
 
-/// Room of a file system, in bytes.
+/// Room of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
+    /// In bytes.
     pub(crate) total: u64,
     pub(crate) free: u64,
+    /// How many files there can be; 0 where that is no number.
+    pub(crate) files: u64,
+    pub(crate) free_files: u64,
 }
 
 /// Device and inode of a file.

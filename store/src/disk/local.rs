@@ -88,9 +88,31 @@ impl FileSystem for LocalFileSystem {
         Ok(Space {
             total: stat.f_blocks.saturating_mul(stat.f_frsize),
             free: stat.f_bavail.saturating_mul(stat.f_frsize),
+            files: stat.f_files,
+            free_files: stat.f_favail,
         })
     }
+
+    fn network(&self, path: &Path) -> io::Result<Option<&'static str>> {
+        // The numbers have 32 bits, and the width and sign of the field differ between machines.
+        let kind = rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff;
+        let found = NETWORK.iter().find(|(number, _)| *number == kind);
+        Ok(found.map(|(_, name)| *name))
+    }
 }
+
+/// File systems of other machines, by the numbers of `statfs(2)`. What comes through FUSE is not among them: it may as
+/// well be local.
+const NETWORK: [(u64, &str); 8] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "SMB"),
+    (0xfe53_4d42, "SMB"),
+    (0x5346_414f, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x564c, "NCP"),
+    (0x0102_1997, "9P"),
+];
 
 impl OpenFile for File {
     fn inspect(&self) -> io::Result<Metadata> {
@@ -173,5 +195,18 @@ impl Identity {
             device: metadata.dev(),
             inode: metadata.ino(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_of_this_machine_is_no_network() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(LocalFileSystem.network(folder.path()).unwrap(), None);
+        let missing = LocalFileSystem.network(&folder.path().join("missing"));
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -32,6 +32,28 @@ fn unhurried() -> Options {
 }
 
 #[tokio::test]
+async fn an_object_that_finds_no_room_leaves_nothing() {
+    let folder = temporary_folder();
+    let writes = AtomicUsize::new(0);
+    let disk = Disk::with_hook(move |action, path: &Path| {
+        let of_object =
+            action == Action::Write && path.parent().is_some_and(|tmp| tmp.ends_with("tmp"));
+        if of_object && writes.fetch_add(1, Ordering::SeqCst) == 1 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    });
+    let world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+    let mut writer = world.engine.objects().create().unwrap();
+    writer.write(b"fits").unwrap();
+    assert!(writer.write(b"does not").unwrap_err().is_full());
+    drop(writer);
+    assert_eq!(waiting_objects(folder.path()), [""; 0]);
+    let object = staged(&world.engine.objects(), "later there is room");
+    assert_eq!(object.size(), 19);
+}
+
+#[tokio::test]
 async fn an_adopted_object_is_found_before_it_has_its_place() {
     let folder = temporary_folder();
     let is_full = Arc::new(AtomicBool::new(true));

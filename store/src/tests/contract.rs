@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use reading::{
-    changes_arrive_in_order, changes_of_an_earlier_opening_are_compacted,
-    lists_go_backwards_in_pages,
+    a_reader_that_falls_behind_holds_nobody_up_and_is_told, changes_arrive_in_order,
+    changes_of_an_earlier_opening_are_compacted, lists_go_backwards_in_pages,
 };
 
 use adoption::{
@@ -113,6 +113,7 @@ promises!(
     lists_go_backwards_in_pages,
     changes_arrive_in_order,
     changes_of_an_earlier_opening_are_compacted,
+    a_reader_that_falls_behind_holds_nobody_up_and_is_told,
     an_empty_batch_changes_nothing,
     an_object_appears_with_the_batch_that_adopts_it,
     an_object_that_no_batch_took_is_gone,

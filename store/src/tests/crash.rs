@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::world::{
-    World, copy, expected, expected_live, files, key, put, replace_journal, segments,
+    World, copy, delete, expected, expected_live, files, key, live, put, replace_journal, segments,
     temporary_folder, tiny,
 };
 use crate::disk::{Action, Disk};
@@ -332,6 +332,30 @@ async fn the_index_may_be_lost_or_damaged() {
     bytes[60] ^= 1;
     fs::write(&index, bytes).unwrap();
     assert_holds(root, 6).await;
+}
+
+#[tokio::test]
+async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let mut world = World::open(root).await.unwrap();
+    let settled = put("settled.json", r#"{"live":false}"#);
+    let batch = [live("good.json", 1), live("bad.json", 1), settled];
+    world.commit(batch).await.unwrap();
+    world.engine.close().unwrap();
+    fs::write(root.join("bad.json"), "{\"live\":tr").unwrap();
+    fs::remove_dir_all(root.join("index")).unwrap();
+    for _ in 0..2 {
+        let mut world = World::open(root).await.unwrap();
+        world.records.sort();
+        let names = world.records.iter().map(|(key, _)| key.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["bad.json", "good.json"]);
+        assert_eq!(world.records[0].1, "{\"live\":tr");
+    }
+    let mut world = World::open(root).await.unwrap();
+    world.commit([delete("bad.json")]).await.unwrap();
+    world.engine.close().unwrap();
+    assert_eq!(World::open(root).await.unwrap().records.len(), 1);
 }
 
 /// A stopped store with `rounds` in its journal, its last segment, and where each record begins in it.

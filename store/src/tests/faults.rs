@@ -225,6 +225,7 @@ async fn new_work_is_refused_below_the_watermark_and_finishing_work_is_not() {
     let watermark = Watermark {
         percent: 1000,
         bytes: u64::MAX,
+        files: 0,
     };
     let mut world = World::open_on(
         Disk::new(),
@@ -236,7 +237,7 @@ async fn new_work_is_refused_below_the_watermark_and_finishing_work_is_not() {
     )
     .await
     .unwrap();
-    assert!(world.engine.free_space().unwrap().is_low);
+    assert!(world.engine.gauge().read().unwrap().is_low);
     let mut batch = ops(world.epoch, [put("a", "x")]);
     assert!(matches!(
         world.engine.commit(batch.clone()).await,

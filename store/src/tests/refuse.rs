@@ -1,11 +1,17 @@
 //! Folders that must not be opened, and those that look odd and may.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
-use super::world::{World, copy, files, put, segments, temporary_folder};
-use crate::OpenError;
+use super::simulated::Simulated;
+use super::simulated::model::Model;
+use super::world::{World, copy, expected, files, put, segments, temporary_folder, tiny};
+use crate::disk::{Action, Disk};
+use crate::file::Options;
+use crate::{CommitError, Engine, OpenError, Seq};
 
 async fn refusal(root: &Path) -> OpenError {
     match World::open(root).await {
@@ -160,4 +166,86 @@ async fn a_segment_of_another_store_is_damage() {
     }
     let error = refusal(other.path()).await;
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn another_machine_s_file_system_is_refused_and_not_touched_unless_allowed() {
+    let simulated = Simulated::new(Model::new());
+    simulated.move_to_network("NFS");
+    let open = async |options| {
+        let disk = Disk::on(Arc::new(simulated.clone()));
+        World::open_on(disk, Path::new("/deep/state"), options).await
+    };
+    let error = open(tiny()).await.err().unwrap();
+    assert!(matches!(error, OpenError::Network { .. }), "{error}");
+    assert!(error.to_string().contains("/deep/state") && error.to_string().contains("NFS"));
+    assert_eq!(simulated.now(), 0);
+    let allowed = Options {
+        allow_network: true,
+        ..tiny()
+    };
+    assert!(open(allowed).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_read_only_file_system_is_named() {
+    let folder = temporary_folder();
+    drop(World::open(folder.path()).await.unwrap());
+    let disk = Disk::with_hook(|action, _| match action {
+        Action::Inspect | Action::ListFolder | Action::Open | Action::Read => Ok(()),
+        _ => Err(ErrorKind::ReadOnlyFilesystem.into()),
+    });
+    let error = World::open_on(disk, folder.path(), tiny()).await.err();
+    let error = error.unwrap();
+    assert!(matches!(error, OpenError::ReadOnly { .. }), "{error}");
+    assert!(
+        error.to_string().contains("LOCK cannot be written"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_lost_checkpoint_is_found_by_the_index_and_without_it_is_damage() {
+    let folder = temporary_folder();
+    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
+    let mut world = World::open(&root).await.unwrap();
+    world.round(0).await.unwrap();
+    let pending = world.engine.reader().pending;
+    pending.wait_for_checkpoint().unwrap();
+    world.round(1).await.unwrap();
+    copy(&root, &cut);
+    fs::remove_file(cut.join("journal/CHECKPOINT")).unwrap();
+    let without_index = folder.path().join("without index");
+    copy(&cut, &without_index);
+
+    let opened = World::open(&cut).await.unwrap();
+    assert_eq!(opened.last, Seq(2));
+    drop(opened);
+    assert_eq!(files(&cut), expected(2));
+
+    fs::remove_dir_all(without_index.join("index")).unwrap();
+    let before = files(&without_index);
+    let error = refusal(&without_index).await;
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("CHECKPOINT"), "{error}");
+    assert_eq!(files(&without_index), before);
+}
+
+#[tokio::test]
+async fn a_store_whose_lock_was_replaced_makes_no_checkpoint() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let mut world = World::open(root).await.unwrap();
+    world.round(0).await.unwrap();
+    let mark = fs::read(root.join("journal/CHECKPOINT")).unwrap();
+    // Another process could hold the lock of the new file.
+    fs::remove_file(root.join("LOCK")).unwrap();
+    fs::write(root.join("LOCK"), "").unwrap();
+    let pending = world.engine.reader().pending;
+    assert!(pending.wait_for_checkpoint().is_err());
+    let refused = world.round(1).await;
+    assert!(matches!(refused, Err(CommitError::Unknown { .. })));
+    assert!(world.engine.close().is_err());
+    assert_eq!(fs::read(root.join("journal/CHECKPOINT")).unwrap(), mark);
+    assert_eq!(World::open(root).await.unwrap().last, Seq(1));
 }

@@ -29,6 +29,7 @@ struct State {
     model: Model,
     record: Vec<Event>,
     locked: BTreeSet<Inode>,
+    network: Option<&'static str>,
 }
 
 /// Something that happened, in order.
@@ -53,8 +54,14 @@ impl Simulated {
             model,
             record: Vec::new(),
             locked: BTreeSet::new(),
+            network: None,
         };
         Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// From now on another machine keeps the files, by this protocol.
+    pub(crate) fn move_to_network(&self, protocol: &'static str) {
+        lock(&self.0).network = Some(protocol);
     }
 
     pub(crate) fn note(&self, event: Event) {
@@ -204,7 +211,15 @@ impl FileSystem for Simulated {
         Ok(Space {
             total: bytes,
             free: bytes,
+            files: 0,
+            free_files: 0,
         })
+    }
+
+    fn network(&self, path: &Path) -> io::Result<Option<&'static str>> {
+        let state = lock(&self.0);
+        state.visible().find(path)?;
+        Ok(state.network)
     }
 }
 

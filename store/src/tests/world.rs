@@ -101,7 +101,9 @@ pub(super) fn tiny() -> Options {
         watermark: Watermark {
             percent: 0,
             bytes: 0,
+            files: 0,
         },
+        allow_network: false,
     }
 }
 

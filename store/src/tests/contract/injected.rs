@@ -6,36 +6,56 @@ use crate::tests::world::{ops, put};
 use crate::{CommitError, Compacted, Engine, Reader, Seq};
 
 #[tokio::test]
-async fn each_fault_is_answered_once_and_keeps_its_word() {
+async fn a_batch_that_is_refused_may_be_tried_again() {
     let store = MemoryStore::new();
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
-    for fault in [
-        Fault::Fenced,
-        Fault::TooLarge,
-        Fault::Full,
-        Fault::Unknown { stored: true },
-    ] {
-        store.inject(fault);
+    let batch = || ops(epoch, [put("a", "x")]);
+    store.inject(Fault::TooLarge);
+    store.inject(Fault::Full);
+    let refused = engine.commit(batch()).await;
+    assert!(matches!(refused, Err(CommitError::TooLarge { .. })));
+    let refused = engine.commit(batch()).await;
+    assert!(matches!(refused, Err(CommitError::Full { .. })));
+    assert_eq!(text(&engine.reader(), "a").await, None);
+    assert_eq!(engine.commit(batch()).await.unwrap(), Seq(1));
+}
+
+#[tokio::test]
+async fn a_fenced_engine_is_fenced_until_it_is_opened_again() {
+    let store = MemoryStore::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    store.inject(Fault::Fenced);
+    for _ in 0..2 {
+        let result = engine.commit(ops(epoch, [put("a", "x")])).await;
+        assert!(
+            matches!(result, Err(CommitError::Fenced { batch, current }) if batch == epoch && current > epoch)
+        );
     }
-    let mut results = Vec::new();
-    for n in 0..5 {
-        results.push(engine.commit(ops(epoch, [put("a", &n.to_string())])).await);
-    }
-    assert!(matches!(results[0], Err(CommitError::Fenced { .. })));
-    assert!(matches!(results[1], Err(CommitError::TooLarge { .. })));
-    assert!(matches!(results[2], Err(CommitError::Full { .. })));
-    assert!(matches!(results[3], Err(CommitError::Unknown { .. })));
-    assert!(
-        matches!(results[4], Err(CommitError::Unknown { .. })),
-        "until it is opened again"
-    );
+    assert_eq!(text(&engine.reader(), "a").await, None);
     let (epoch, last, _) = open(&mut engine).await;
-    assert_eq!(last, Seq(1));
-    assert_eq!(text(&engine.reader(), "a").await.unwrap(), "3");
-    store.inject(Fault::Unknown { stored: false });
-    assert!(engine.commit(ops(epoch, [put("a", "lost")])).await.is_err());
-    assert_eq!(open(&mut engine).await.1, Seq(1));
+    assert_eq!(last, Seq(0));
+    let again = engine.commit(ops(epoch, [put("a", "x")])).await;
+    assert_eq!(again.unwrap(), Seq(1));
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_is_unknown_until_the_store_is_opened_again() {
+    for stored in [true, false] {
+        let store = MemoryStore::new();
+        let mut engine = store.engine();
+        let (epoch, ..) = open(&mut engine).await;
+        store.inject(Fault::Unknown { stored });
+        for _ in 0..2 {
+            let result = engine.commit(ops(epoch, [put("a", "x")])).await;
+            assert!(matches!(result, Err(CommitError::Unknown { .. })));
+        }
+        let (_, last, _) = open(&mut engine).await;
+        assert_eq!(last, Seq(u64::from(stored)));
+        let found = text(&engine.reader(), "a").await;
+        assert_eq!(found.is_some(), stored);
+    }
 }
 
 #[tokio::test]

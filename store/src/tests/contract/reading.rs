@@ -1,6 +1,7 @@
 //! What every engine promises to its readers: listings and changes.
 
 use super::{Store, open};
+use crate::limits::FEED_BATCHES;
 use crate::tests::world::{append, delete, key, ops, put};
 use crate::{Change, Compacted, Engine, Page, Prefix, Reader, Seq};
 
@@ -114,6 +115,38 @@ pub(super) async fn changes_arrive_in_order<S: Store>() {
     drop(engine);
     assert_eq!(late.next().await, Ok(None), "a closed store ends the feed");
     assert!(reader.watch(Seq(2)).is_err());
+}
+
+pub(super) async fn a_reader_that_falls_behind_holds_nobody_up_and_is_told<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, last, _) = open(&mut engine).await;
+    let reader = engine.reader();
+    let mut slow = reader.watch(last).unwrap();
+    let mut keeping_up = reader.watch(last).unwrap();
+    let beyond = FEED_BATCHES as u64 + 3;
+    for n in 1..=beyond {
+        // Nobody reads `slow`, and every commit goes through.
+        let seq = engine.commit(ops(epoch, [delete("none")])).await.unwrap();
+        assert_eq!(seq, Seq(n));
+        assert_eq!(keeping_up.next().await.unwrap().unwrap().seq, seq);
+    }
+    let compacted = Compacted {
+        from: Seq(0),
+        oldest: Seq(3),
+    };
+    assert_eq!(slow.next().await, Err(compacted));
+    let compacted = Compacted {
+        from: Seq(2),
+        oldest: Seq(3),
+    };
+    assert_eq!(reader.watch(Seq(2)).unwrap_err(), compacted);
+    // Within the bound a reader goes on where it was, and misses nothing.
+    let mut resumed = reader.watch(Seq(3)).unwrap();
+    for n in 4..=beyond {
+        assert_eq!(resumed.next().await.unwrap().unwrap().seq, Seq(n));
+        assert_eq!(resumed.position(), Seq(n));
+    }
 }
 
 pub(super) async fn changes_of_an_earlier_opening_are_compacted<S: Store>() {

@@ -87,7 +87,7 @@ pub(super) async fn explore(
 /// the number of batches that are there.
 fn start(life: &Life, left: &Tree, expected: RangeInclusive<u64>) -> Result<u64, String> {
     let disk = simulated(left);
-    let recovered = recovered(&disk)?;
+    let recovered = recovered(life, &disk)?;
     let held = recovered.last.0.checked_sub(life.batches);
     let held = held
         .filter(|held| expected.contains(held))
@@ -101,14 +101,15 @@ fn start(life: &Life, left: &Tree, expected: RangeInclusive<u64>) -> Result<u64,
 /// The next batch finds a journal that can take it, and stays, though nothing after its sync reaches the disk.
 async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
-    let opened = World::open_on(on(&disk), Path::new(ROOT), options(0)).await;
+    let options = options(life.spare_segments);
+    let opened = World::open_on(on(&disk), Path::new(ROOT), options).await;
     let mut world = opened.map_err(|error| format!("it does not open: {error}"))?;
     let committed = world.commit([put("after", "the cut")]).await;
     committed.map_err(|error| format!("no commit after the cut: {error}"))?;
     let left = disk.model().durable;
     drop(world);
     let disk = simulated(&left);
-    let recovered = recovered(&disk)?;
+    let recovered = recovered(life, &disk)?;
     if recovered.last != Seq(life.batches + held + 1) {
         return Err(format!("the batch after is lost: {}", recovered.last));
     }
@@ -122,7 +123,7 @@ async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
 /// Cuts a start at every moment: the next one finds the same.
 fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
-    drop(recovered(&disk)?);
+    drop(recovered(life, &disk)?);
     let record = disk.record();
     let mut dice = Dice::default();
     let mut disk = Model::holding(left.clone());
@@ -152,8 +153,9 @@ fn on(disk: &Simulated) -> Disk {
     Disk::on(Arc::new(disk.clone()))
 }
 
-fn recovered(disk: &Simulated) -> Result<Recovered, String> {
-    recover(&on(disk), &Layout::new(Path::new(ROOT)), &options(0))
+fn recovered(life: &Life, disk: &Simulated) -> Result<Recovered, String> {
+    let options = options(life.spare_segments);
+    recover(&on(disk), &Layout::new(Path::new(ROOT)), &options)
         .map_err(|error| format!("it does not open: {error}"))
 }
 
@@ -166,7 +168,11 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
     if live != expected {
         return Err(format!("live are {live:?} and not {expected:?}"));
     }
-    Ok(())
+    let left = on(disk).list(&Layout::new(Path::new(ROOT)).tmp);
+    match left.unwrap().first() {
+        Some((name, _)) => Err(format!("{name} is left in tmp/")),
+        None => Ok(()),
+    }
 }
 
 /// The files of keys, and folders that are empty.

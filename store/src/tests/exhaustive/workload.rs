@@ -93,6 +93,7 @@ pub(super) struct Life {
     pub(super) batches: u64,
     /// The files after each of its batches, and first those before.
     pub(super) files: Vec<Files>,
+    pub(super) spare_segments: usize,
 }
 
 pub(super) fn options(spare_segments: usize) -> Options {
@@ -188,6 +189,7 @@ impl Beginning {
             last_step,
             batches: self.batches,
             files,
+            spare_segments,
         }
     }
 }

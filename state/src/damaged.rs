@@ -1,0 +1,170 @@
+//! Live records that cannot be read, or stand in another's place.
+//!
+//! A copy of each is kept in `quarantine/`, and then what can be known without it takes its place, through the journal
+//! like everything else. So nothing is ever written over a record as if it had not been there, and the daemon serves
+//! what is left.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
+use store::file::FileEngine;
+use store::{Batch, Engine, Key, Seq, Urgency};
+
+use crate::envelope::EnvelopeError;
+use crate::error::OpenError;
+use crate::heads;
+use crate::limits::ROUND_COMMANDS;
+use crate::reader::StoreReader;
+use crate::written::{Keys, Written};
+
+/// A live record that cannot be read.
+pub(crate) struct Damaged {
+    key: Key,
+    bytes: Bytes,
+    problem: String,
+    /// What takes its place; without it the record is gone.
+    pub(crate) replacement: Option<Change>,
+}
+
+impl Damaged {
+    pub(crate) fn new(key: &Key, bytes: &Bytes, problem: &EnvelopeError) -> Self {
+        Self {
+            key: key.clone(),
+            bytes: bytes.clone(),
+            problem: problem.to_string(),
+            replacement: None,
+        }
+    }
+
+    /// Finds out what other files say of the record; `last` is the store's latest commit.
+    pub(crate) async fn find_replacement(
+        &mut self,
+        root: &Path,
+        reader: &StoreReader,
+        world: &World,
+        last: Seq,
+    ) {
+        let segments: Vec<&str> = self.key.segments().collect();
+        self.replacement = match segments.as_slice() {
+            ["workflows", id, "workflow.json"] => {
+                let restored = id.parse::<WorkflowId>().ok();
+                let restored = restored.and_then(|id| world.workflow_record(id).cloned());
+                restored.map(Change::Workflow)
+            }
+            ["projects", id, file] => id.parse().ok().map(|id| nothing_of(id, file, last)),
+            _ => match heads::scan_at(&self.key) {
+                None => None,
+                Some(scan) => match heads::after_loss(root, reader, &scan).await {
+                    Ok(head) => Some(Change::Head(Arc::new(head))),
+                    Err(error) => {
+                        tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read");
+                        None
+                    }
+                },
+            },
+        };
+    }
+
+    /// Keeps a copy and replaces the record.
+    pub(crate) async fn put_aside(
+        self,
+        engine: &mut FileEngine,
+        written: &mut Written,
+    ) -> Result<(), OpenError> {
+        let Self {
+            key,
+            bytes,
+            problem,
+            replacement,
+        } = self;
+        let kept = engine
+            .keep_damaged(&key, &bytes)
+            .map_err(|source| OpenError::Keep {
+                path: key.to_string(),
+                source,
+            })?;
+        let mut batch = Batch::new(written.epoch);
+        match written.encoder().encode(replacement.as_slice()) {
+            Ok(replacing) if !replacing.is_empty() => batch = replacing,
+            Ok(_) => drop(batch.deletes.insert(key.clone())),
+            Err(error) => {
+                tracing::error!(%key, %error, "what takes the place of a damaged record cannot be written as JSON");
+                batch.deletes.insert(key.clone());
+            }
+        }
+        // Nothing new: it makes room rather than taking it.
+        batch.urgency = Urgency::Finishing;
+        let keys = Keys::of(&batch);
+        let sequence = engine
+            .commit(batch)
+            .await
+            .map_err(|source| OpenError::Replace {
+                path: key.to_string(),
+                source,
+            })?;
+        written.committed(sequence, keys);
+        let consequence = consequence(&key);
+        tracing::error!(%key, problem, kept = %kept.display(), "a record is damaged: {consequence}; a copy of it is kept");
+        Ok(())
+    }
+}
+
+/// Whether a live record of ours can have this key.
+pub(crate) fn may_be_live(key: &Key) -> bool {
+    let segments: Vec<&str> = key.segments().collect();
+    match segments.as_slice() {
+        ["sources", _, "source.json"]
+        | ["projects", _, "vars.json" | "secrets.json"]
+        | ["workflows", _, "workflow.json"]
+        | [
+            "workflows",
+            _,
+            "scans",
+            _,
+            "head.json" | "digests.json" | "repeats.json",
+        ]
+        | ["jobs", _, _, _, _, "job.json"]
+        | ["runners" | "registrations" | "tokens", _]
+        | ["idempotency", _, _] => key.is_record(),
+        _ => false,
+    }
+}
+/// A project without values, whose next version no lost value can have had: a commit gives no more versions than it
+/// holds commands.
+fn nothing_of(project: ProjectId, file: &str, last: Seq) -> Change {
+    let latest_version = last.0.saturating_mul(ROUND_COMMANDS as u64);
+    if file == "vars.json" {
+        let none = ProjectVars::none(project);
+        Change::Vars(Arc::new(ProjectVars {
+            latest_version,
+            ..none
+        }))
+    } else {
+        let none = ProjectSecrets::none(project);
+        Change::Secrets(Arc::new(ProjectSecrets {
+            latest_version,
+            ..none
+        }))
+    }
+}
+
+/// What the loss of a record means, and what to do about it.
+fn consequence(key: &Key) -> &'static str {
+    let segments: Vec<&str> = key.segments().collect();
+    match segments.as_slice() {
+        ["sources", ..] => "the next look takes every file of the source for new",
+        ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
+        ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
+        ["workflows", _, "workflow.json"] => "it is made again from the newest revision",
+        ["workflows", .., "head.json"] => "it is made again from the history of the scan",
+        ["workflows", ..] => "it is made again from the jobs of the scan",
+        ["jobs", ..] => "the job is gone, and its runner stops it",
+        ["runners", ..] => "the runner has to register again",
+        ["registrations", ..] => "the registration token is void; make another one",
+        ["tokens", ..] => "the token is void; make another one",
+        ["idempotency", ..] => "a repeat of the request makes a second job",
+        _ => "it is left out",
+    }
+}

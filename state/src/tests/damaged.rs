@@ -1,0 +1,160 @@
+//! Records that somebody damaged: nothing is written over them, and the rest serves.
+
+use std::fs;
+use std::path::Path;
+
+use model::World;
+use model::decide::SetVar;
+use model::{Actor, ProjectId};
+use store::Key;
+
+use super::fixture::{Folder, Opened};
+use crate::OpenError;
+use crate::damaged::may_be_live;
+use crate::envelope::resealed;
+use crate::jobs::JobFilter;
+use crate::layout::Layout;
+
+/// Makes a record no JSON any more, and lets the next start read the files themselves.
+fn damage(root: &Path, key: &Key) -> String {
+    let path = root.join(key.as_str());
+    let text = fs::read_to_string(&path).unwrap();
+    let damaged = text.replacen('{', "[", 1);
+    fs::write(&path, &damaged).unwrap();
+    let _ = fs::remove_dir_all(root.join("index"));
+    damaged
+}
+
+fn kept(root: &Path, key: &Key) -> String {
+    fs::read_to_string(root.join("quarantine").join(key.as_str())).unwrap()
+}
+
+fn tokens(opened: &Opened) -> usize {
+    opened.state.read(|world| world.tokens().count())
+}
+
+#[tokio::test]
+async fn a_lost_token_makes_nobody_admin() {
+    let (mut folder, opened, _) = Folder::prepared().await;
+    opened.state.make_first_token().await.unwrap();
+    let lost = opened
+        .state
+        .read(|world| world.tokens().next().map(|token| token.id));
+    let key = Layout::token(lost.unwrap());
+    opened.close();
+    let root = folder.root().to_owned();
+    let damaged = damage(&root, &key);
+    fs::remove_file(root.join("initial-admin-token")).unwrap();
+
+    for _ in 0..2 {
+        let opened = folder.open().await;
+        opened.state.make_first_token().await.unwrap();
+        assert_eq!(tokens(&opened), 0);
+        assert_eq!(kept(&root, &key), damaged);
+        opened.close();
+    }
+    assert!(!root.join(key.as_str()).exists() && !root.join("initial-admin-token").exists());
+
+    fs::remove_dir_all(root.join("quarantine/tokens")).unwrap();
+    let opened = folder.open().await;
+    opened.state.make_first_token().await.unwrap();
+    assert_eq!(tokens(&opened), 1);
+    opened.close();
+    assert!(root.join("initial-admin-token").exists());
+}
+
+#[tokio::test]
+async fn lost_values_are_kept_aside_and_no_version_is_given_twice() {
+    let (mut folder, opened, _) = Folder::prepared().await;
+    let project = opened.set_values().await;
+    opened.close();
+    let root = folder.root().to_owned();
+    let keys = [Layout::vars(project), Layout::secrets(project)];
+    let damaged = keys.each_ref().map(|key| damage(&root, key));
+
+    for _ in 0..2 {
+        let opened = folder.open().await;
+        let is_empty = |world: &World| {
+            let vars = world.vars(project).unwrap();
+            let secrets = world.secrets(project).unwrap();
+            vars.vars.is_empty() && secrets.secrets.is_empty()
+        };
+        assert!(opened.state.read(is_empty));
+        opened.close();
+    }
+    assert_eq!(keys.each_ref().map(|key| kept(&root, key)), damaged);
+    let opened = folder.open().await;
+    assert!(set_var(&opened, project).await > 1);
+    opened.close();
+    assert_eq!(kept(&root, &keys[0]), damaged[0]);
+}
+
+/// Sets a var and answers its version.
+async fn set_var(opened: &Opened, project: ProjectId) -> u64 {
+    let set = SetVar {
+        project,
+        name: "URL".to_owned(),
+        value: "https://example.com".to_owned(),
+        actor: Actor::Daemon,
+    };
+    opened.state.submit(set).await.unwrap();
+    opened
+        .state
+        .read(|world| world.vars(project).unwrap().vars["URL"].edit.version)
+}
+
+#[tokio::test]
+async fn a_head_that_is_no_record_any_more_does_not_write_over_its_history() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let first = opened.running_job(fleet, "build").await;
+    opened.complete(first).await;
+    opened.close();
+    let root = folder.root().to_owned();
+    damage(&root, &Layout::head(&fleet.scan("build")));
+    // It may take many starts until the scan has another job.
+    for _ in 0..2 {
+        folder.open().await.close();
+    }
+    let opened = folder.open().await;
+    let second = opened.running_job(fleet, "build").await;
+    opened.complete(second).await;
+    let page = opened.state.jobs(&JobFilter::default(), None, 10).await;
+    let listed: Vec<_> = page.unwrap().jobs.iter().map(|job| job.id).collect();
+    assert_eq!(listed, [second, first]);
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, 2);
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_program_is_a_reason_not_to_start() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.new_job(fleet, "build").await;
+    opened.close();
+    let path = folder.root().join(Layout::job(job).as_str());
+    let newer = resealed(&fs::read(&path).unwrap(), 7);
+    fs::write(&path, &newer).unwrap();
+    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    for _ in 0..2 {
+        let error = folder.try_open().await.err().unwrap();
+        assert!(
+            matches!(error, OpenError::Newer { version: 7, .. }),
+            "{error}"
+        );
+    }
+    assert_eq!(fs::read(&path).unwrap(), newer);
+}
+
+#[test]
+fn the_places_of_live_records_are_known() {
+    for (key, expected) in [
+        ("tokens/a.json", true),
+        ("jobs/2026-11-20/12/8b/a/job.json", true),
+        ("workflows/a/scans/b/head.json", true),
+        ("tokens/a", false),
+        ("workflows/a/revisions/1-a/revision.json", false),
+        ("sources/a/tips/0000/0000001-a.json", false),
+        ("sources/a/mirror.git/refs/heads/job.json", false),
+        ("notes.json", false),
+    ] {
+        assert_eq!(may_be_live(&Key::new(key).unwrap()), expected, "{key}");
+    }
+}

@@ -1,0 +1,25 @@
+//! A disk that is nearly full: nothing new begins, and what runs can end.
+
+use model::JobState;
+
+use super::fixture::{Folder, completion, line};
+use crate::{SubmitError, WriteError};
+
+#[tokio::test]
+async fn below_the_watermark_jobs_end_and_nothing_begins() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.close();
+
+    let opened = folder.open_on_full_disk().await;
+    let dispatched = opened.state.submit(opened.dispatch(fleet, "build")).await;
+    assert!(matches!(dispatched, Err(SubmitError::DiskFull)));
+    let upload = opened.state.begin_upload().await;
+    assert!(matches!(upload, Err(WriteError::DiskFull)));
+    let log = opened.state.logs();
+    log.append(job, 0, vec![line("the end")]).await.unwrap();
+    let ended = opened.state.complete(completion(job, 1)).await.unwrap();
+    assert!(matches!(ended.state, JobState::Succeeded { .. }));
+    opened.close();
+    assert!(!folder.walk().keys().any(|path| path.starts_with("tmp/")));
+}

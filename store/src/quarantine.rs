@@ -1,0 +1,144 @@
+//! Copies of files that nobody can read, kept below `quarantine/` before something takes their place: a person may
+//! still make something of them. Nothing here removes such a copy.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Action, Disk, DiskError, DiskFile, Kind};
+use crate::key::Key;
+use crate::layout::Layout;
+use crate::limits::{COPY_BYTES, QUARANTINE_COPIES};
+use crate::tree::Tree;
+
+/// Copies the file at `key`, or else `content`, to the same path below `quarantine/`, with a number behind it when that
+/// is taken. Durable when this returns. A copy that is there already is not made twice.
+pub(crate) fn keep(
+    tree: &Tree,
+    layout: &Layout,
+    key: &Key,
+    content: &[u8],
+) -> Result<PathBuf, DiskError> {
+    let original = tree.open(key)?;
+    let first = layout.quarantine.join(key.as_str());
+    for number in 1..=QUARANTINE_COPIES {
+        let path = match number {
+            1 => first.clone(),
+            number => numbered(&first, number),
+        };
+        let disk = &tree.disk;
+        match disk.kind(&path)? {
+            Kind::Nothing => {
+                let file = tree.in_folder(&path, || disk.create_file(&path))?;
+                match &original {
+                    Some(original) => copy(original, &file)?,
+                    None => file.write_at(content, 0)?,
+                }
+                file.sync_data()?;
+                sync_folders(disk, layout, &path)?;
+                return Ok(path);
+            }
+            Kind::File if is_copy(disk, &path, original.as_ref(), content)? => return Ok(path),
+            Kind::File | Kind::Folder | Kind::BelowFile => {}
+        }
+    }
+    Err(DiskError::new(
+        Action::CreateFile,
+        &first,
+        io::ErrorKind::AlreadyExists.into(),
+    ))
+}
+
+/// Whether a copy of some file inside `folder` is kept.
+pub(crate) fn holds(disk: &Disk, layout: &Layout, folder: &str) -> Result<bool, DiskError> {
+    match disk.list(&layout.quarantine.join(folder)) {
+        Ok(entries) => Ok(!entries.is_empty()),
+        Err(error) if error.is_missing() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-{number}"));
+    name.into()
+}
+
+fn copy(from: &DiskFile, to: &DiskFile) -> Result<(), DiskError> {
+    let mut at = 0;
+    loop {
+        let piece = from.read_at(at, COPY_BYTES)?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        to.write_at(&piece, at)?;
+        at += piece.len() as u64;
+    }
+}
+
+fn is_copy(
+    disk: &Disk,
+    path: &Path,
+    original: Option<&DiskFile>,
+    content: &[u8],
+) -> Result<bool, DiskError> {
+    let kept = disk.open_to_read(path)?;
+    let Some(original) = original else {
+        return Ok(kept.len()? == content.len() as u64 && kept.read_to_end(0)? == content);
+    };
+    let length = original.len()?;
+    if kept.len()? != length {
+        return Ok(false);
+    }
+    let mut at = 0;
+    while at < length {
+        let piece = original.read_at(at, COPY_BYTES)?;
+        if piece.is_empty() || kept.read_at(at, COPY_BYTES)? != piece {
+            return Ok(false);
+        }
+        at += piece.len() as u64;
+    }
+    Ok(true)
+}
+
+/// Makes the name `path` durable, with the folders up to `quarantine/`, which is older.
+fn sync_folders(disk: &Disk, layout: &Layout, path: &Path) -> Result<(), DiskError> {
+    let folders = path.ancestors().skip(1);
+    folders
+        .take_while(|folder| folder.starts_with(&layout.quarantine))
+        .try_for_each(|folder| disk.sync_folder(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_content_is_kept_once_and_none_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("quarantine")).unwrap();
+        fs::create_dir_all(root.join("tokens")).unwrap();
+        let (tree, layout) = (Tree::new(Disk::new(), root.to_owned()), Layout::new(root));
+        let key = Key::new("tokens/a.json").unwrap();
+        assert!(!holds(&tree.disk, &layout, "tokens").unwrap());
+        let keep = |content: &str| {
+            let path = keep(&tree, &layout, &key, content.as_bytes()).unwrap();
+            let kept = fs::read_to_string(&path).unwrap();
+            (path.strip_prefix(root).unwrap().to_owned(), kept)
+        };
+        let kept = |path: &str, content: &str| (PathBuf::from(path), content.to_owned());
+        for _ in 0..2 {
+            fs::write(root.join("tokens/a.json"), "one").unwrap();
+            assert_eq!(keep(""), kept("quarantine/tokens/a.json", "one"));
+            fs::write(root.join("tokens/a.json"), "two").unwrap();
+            assert_eq!(keep(""), kept("quarantine/tokens/a.json-2", "two"));
+        }
+        fs::remove_file(root.join("tokens/a.json")).unwrap();
+        for _ in 0..2 {
+            assert_eq!(keep("three"), kept("quarantine/tokens/a.json-3", "three"));
+        }
+        assert!(holds(&tree.disk, &layout, "tokens").unwrap());
+    }
+}

@@ -23,6 +23,8 @@ pub(crate) struct World {
     url: String,
     /// The daemon's secret key file, below the world's folder.
     pub(crate) daemon_key: Option<String>,
+    /// What the daemon finds in its environment beside what every program does.
+    pub(crate) daemon_variables: Vec<(String, String)>,
 }
 
 impl World {
@@ -48,6 +50,7 @@ impl World {
             runner: None,
             url: String::new(),
             daemon_key: None,
+            daemon_variables: Vec::new(),
         }
     }
 
@@ -197,6 +200,16 @@ impl World {
 
     /// Starts the daemon; after the first time on the same port.
     pub(crate) fn start_daemon(&mut self) {
+        self.spawn_daemon();
+        assert!(
+            self.await_daemon(),
+            "the daemon did not start: {}",
+            self.daemon_log()
+        );
+    }
+
+    /// Lets the daemon begin to start.
+    pub(crate) fn spawn_daemon(&mut self) {
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -205,20 +218,22 @@ impl World {
         let mut command = self.command("everscand");
         command
             .args(self.daemon_arguments())
+            .envs(self.daemon_variables.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(log);
-        let mut child = command.spawn().unwrap();
+        self.daemon = Some(command.spawn().unwrap());
+    }
+
+    /// Waits until the daemon serves; false when it has ended instead.
+    pub(crate) fn await_daemon(&mut self) -> bool {
+        let output = self.daemon.as_mut().unwrap().stdout.take();
         let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        assert!(
-            url.starts_with("http://"),
-            "the daemon did not start: {}",
-            self.daemon_log()
-        );
-        self.url = url.trim().to_owned();
-        self.daemon = Some(child);
+        BufReader::new(output.unwrap()).read_line(&mut url).unwrap();
+        let serves = url.starts_with("http://");
+        if serves {
+            self.url = url.trim().to_owned();
+        }
+        serves
     }
 
     /// `kill -9`, and no chance to tidy up.

@@ -8,16 +8,22 @@
 
 mod architecture;
 mod bad_input;
+mod chance;
 mod crash;
 mod demo;
 mod dependency_watch;
 mod disk_full;
 mod documented;
 mod hello;
+mod load;
+mod machine;
+mod power_cuts;
+mod promises;
 mod recon;
 mod restart;
 mod second_process;
 mod secrets;
 #[path = "../support.rs"]
 mod support;
+mod tree;
 mod up;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -236,6 +236,16 @@ impl World {
         serves
     }
 
+    pub(crate) fn is_daemon_alive(&mut self) -> bool {
+        let daemon = self.daemon.as_mut().unwrap();
+        daemon.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for the end of a daemon that ends by itself.
+    pub(crate) fn daemon_ended(&mut self) -> ExitStatus {
+        self.daemon.take().unwrap().wait().unwrap()
+    }
+
     /// `kill -9`, and no chance to tidy up.
     pub(crate) fn kill_daemon(&mut self) {
         let mut child = self.daemon.take().unwrap();
@@ -268,9 +278,20 @@ impl World {
     }
 
     pub(crate) fn register_runner(&self, name: &str, capacity: u32) {
-        let token = self.everscan(&["runner", "register-token"]);
-        let output = self
-            .command("everscan-runner")
+        let output = self.try_to_register_runner(name, capacity);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    /// The same where the daemon may not be there any more.
+    pub(crate) fn try_to_register_runner(&self, name: &str, capacity: u32) -> Output {
+        let token = self
+            .output("everscan", &["runner", "register-token"])
+            .stdout;
+        self.command("everscan-runner")
             .args([
                 "configure",
                 "--name",
@@ -279,14 +300,12 @@ impl World {
                 &capacity.to_string(),
             ])
             .args(["--workdir", &self.path("work").display().to_string()])
-            .env("SERVICE_REGISTRATION_TOKEN", token.trim())
+            .env(
+                "SERVICE_REGISTRATION_TOKEN",
+                String::from_utf8_lossy(&token).trim(),
+            )
             .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+            .unwrap()
     }
 
     pub(crate) fn start_runner(&mut self, capacity: u32) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::batch::Seq;
 use crate::checkpoint::Checkpointer;
 use crate::disk::DiskError;
+use crate::failpoint;
 use crate::live::LiveSet;
 use crate::pending::{Committed, Pending, Work};
 use crate::tree::Tree;
@@ -114,6 +115,7 @@ impl Applier {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+        failpoint::reach("batch-applied");
         self.live.apply(&committed.batch);
         self.applied = committed.seq;
         self.pending.applied(committed);

@@ -36,6 +36,7 @@ mod tree;
 mod view;
 
 pub mod append_file;
+pub mod failpoint;
 pub mod file;
 pub mod limits;
 pub mod memory;

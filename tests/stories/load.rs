@@ -21,7 +21,7 @@ const AT_ONCE: usize = 3;
 const LINES: usize = 40;
 
 /// Longest value that is set: a few seconds of them fill segments of the journal.
-const VALUE_BYTES: usize = 16 * 1024;
+const VALUE_BYTES: usize = 48 * 1024;
 
 const PROJECT: &str = "main";
 const WORKFLOW: &str = "count";

@@ -19,9 +19,14 @@ pub(crate) fn apart(name: &str, story: impl FnOnce()) {
     again
         .args(["--exact", name, "--nocapture"])
         .env(INSIDE, "1")
-        .stdout(Stdio::null());
-    let status = again.status().unwrap();
-    assert!(status.success(), "{name}: {status}; what it says is above");
+        .stderr(Stdio::inherit());
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{name}: {}, and what it says is above; {said}",
+        output.status
+    );
 }
 
 fn unshare(program: &str) -> Command {

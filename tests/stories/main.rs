@@ -14,6 +14,7 @@ mod demo;
 mod dependency_watch;
 mod disk_full;
 mod documented;
+mod failpoints;
 mod hello;
 mod load;
 mod machine;
@@ -23,6 +24,7 @@ mod recon;
 mod restart;
 mod second_process;
 mod secrets;
+mod site;
 #[path = "../support.rs"]
 mod support;
 mod tree;

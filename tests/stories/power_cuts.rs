@@ -8,18 +8,14 @@
 
 mod image;
 
-use std::sync::{Arc, Mutex};
+use std::ops::Range;
 use std::time::Instant;
 
-use client::{Client, Secret};
-use tokio::runtime::Runtime;
-
 use crate::chance::Chance;
-use crate::load::{self, Load};
 use crate::machine::{apart, say, skip};
-use crate::promises::{Finding, Promises};
-use crate::support::{World, eventually, lines, signal};
-use crate::tree;
+use crate::promises::Finding;
+use crate::site::Site;
+use crate::support::{eventually, lines, signal};
 use image::{FileSystem, Image};
 
 /// Cuts of all file systems together, unless `EVERSCAN_POWER_CUTS` says otherwise.
@@ -55,16 +51,40 @@ fn xfs() {
     apart("power_cuts::xfs", || survive(FileSystem::Xfs));
 }
 
+#[test]
+fn a_journal_that_is_not_synced_is_noticed() {
+    let name = "power_cuts::a_journal_that_is_not_synced_is_noticed";
+    apart(name, notice);
+}
+
+/// The same daemon without the one sync of each commit must be found out, or nothing that is said here means anything.
+fn notice() {
+    let seed = Chance::seed();
+    let mut machine = match Machine::start(FileSystem::Ext4, seed) {
+        Ok(machine) => machine,
+        Err(reason) => return skip("power cuts without a synced journal", &reason),
+    };
+    machine.site.world.kill_daemon();
+    let variable = ("EVERSCAND_UNSYNCED_JOURNAL".to_owned(), "1".to_owned());
+    machine.site.world.daemon_variables.push(variable);
+    machine.site.world.start_daemon();
+    for cut in 1..=CUTS {
+        let findings = machine.cut_and_compare(false, &mut 0);
+        if let Some(first) = findings.first() {
+            return say(&format!(
+                "power cuts | ext4, the journal is not synced | noticed at cut {cut}: {} findings, the first: {first}",
+                findings.len()
+            ));
+        }
+    }
+    panic!("{CUTS} cuts were survived without a synced journal, seed {seed}");
+}
+
 /// A machine whose disk loses its power, and those who talk to it.
 struct Machine {
     image: Image,
-    world: World,
-    runtime: Runtime,
-    client: Client,
-    promises: Arc<Mutex<Promises>>,
+    site: Site,
     chance: Chance,
-    /// Texts of the workflow so far.
-    revisions: u64,
 }
 
 fn survive(file_system: FileSystem) {
@@ -75,7 +95,7 @@ fn survive(file_system: FileSystem) {
     let began = Instant::now();
     let mut machine = match Machine::start(file_system, seed) {
         Ok(machine) => machine,
-        Err(reason) => return skip(file_system.name(), &reason),
+        Err(reason) => return skip(&format!("power cuts, {}", file_system.name()), &reason),
     };
     let mut findings = Vec::new();
     let mut during_start = 0;
@@ -86,14 +106,13 @@ fn survive(file_system: FileSystem) {
         }
         findings.extend(found);
     }
-    findings.extend(machine.end());
-    let acknowledged = machine.promises.lock().unwrap().acknowledged;
+    findings.extend(machine.site.end());
+    let acknowledged = machine.site.promises.lock().unwrap().acknowledged;
     let count = |is: fn(&Finding) -> bool| findings.iter().filter(|found| is(found)).count();
     say(&format!(
-        "power cuts | {} | {} cuts, {during_start} of them during a start | {} acknowledged | {} lost | {} torn | {} twice | seed {seed} | {} s",
+        "power cuts | {} | {} cuts, {during_start} of them during a start | {acknowledged} acknowledged | {} lost | {} torn | {} twice | seed {seed} | {} s",
         file_system.name(),
         cuts + during_start,
-        acknowledged,
         count(|finding| matches!(finding, Finding::Lost(_))),
         count(|finding| matches!(finding, Finding::Torn(_))),
         count(|finding| matches!(finding, Finding::Twice(_))),
@@ -105,109 +124,65 @@ fn survive(file_system: FileSystem) {
 
 impl Machine {
     fn start(file_system: FileSystem, seed: u64) -> Result<Self, String> {
-        let mut world = World::new();
+        let mut world = Site::prepare();
         let image = Image::make(file_system, &world.path("image"), &world.path("state"))?;
-        world.init_repository();
-        world.push(&[("count.yaml", Some(&load::workflow(&world, 0)))]);
         world.start_daemon();
-        world.sync();
-        world.start_runner(3);
-        let token = world.token().map(Secret::new);
-        let client = Client::new(world.url(), token).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
         Ok(Self {
             image,
-            world,
-            runtime,
-            client,
-            promises: Arc::default(),
+            site: Site::of(world),
             chance: Chance::new(seed),
-            revisions: 0,
         })
     }
 
     /// One cut under load or while the daemon stops, sometimes more during the starts after it.
     fn cut_and_compare(&mut self, runner_dies: bool, during_start: &mut u64) -> Vec<Finding> {
-        let load = Load::start(self.runtime.handle(), &self.client, &self.promises);
+        let load = self.site.load();
         self.wait(50..1500);
         if self.chance.one_in(4) {
-            self.revisions += 1;
-            let text = load::workflow(&self.world, self.revisions);
-            self.world.push(&[("count.yaml", Some(&text))]);
+            self.site.push();
             self.wait(0..100);
         }
         if self.chance.one_in(5) {
-            signal(self.world.daemon_pid(), "TERM");
+            signal(self.site.world.daemon_pid(), "TERM");
             self.wait(0..100);
         }
         self.image.cut_power();
         // Whatever is said now is said without a disk.
         self.wait(0..50);
-        self.world.kill_daemon();
+        self.site.world.kill_daemon();
         drop(load);
         if runner_dies {
-            self.world.kill_runner();
+            self.site.world.kill_runner();
         } else {
-            signal(self.world.runner.as_ref().unwrap().id(), "STOP");
+            self.site.hold_runner();
         }
-        self.image.unmount();
-        self.image.mount().unwrap();
+        self.power_on();
         while self.chance.one_in(4) {
-            self.world.spawn_daemon();
+            self.site.world.spawn_daemon();
             self.wait(0..150);
             self.image.cut_power();
-            self.world.kill_daemon();
-            self.image.unmount();
-            self.image.mount().unwrap();
+            self.site.world.kill_daemon();
+            self.power_on();
             *during_start += 1;
         }
-        let findings = self.restart();
+        let findings = self.site.restart();
         if runner_dies {
-            self.world.run_runner();
-            let ran = self.world.path("ran");
+            self.site.world.run_runner();
+            let ran = self.site.world.path("ran");
             let before = lines(&ran).len();
             eventually("the new runner's work", || lines(&ran).len() > before);
         } else {
-            signal(self.world.runner.as_ref().unwrap().id(), "CONT");
+            self.site.release_runner();
         }
         findings
     }
 
-    /// Starts the daemon and compares; the runner does nothing meanwhile.
-    fn restart(&mut self) -> Vec<Finding> {
-        self.world.start_daemon();
-        let mut promises = self.promises.lock().unwrap();
-        let compared = self.runtime.block_on(promises.compare(&self.client));
-        let mut findings = compared.unwrap();
-        findings.extend(tree::compare(&self.world.path("state")));
-        findings.extend(promises.compare_executions(&self.world.path("ran")));
-        drop(promises);
-        // The mirror is a copy of the repository that nobody syncs: it heals.
-        self.world.sync();
-        findings
+    fn power_on(&self) {
+        self.image.unmount();
+        self.image.mount().unwrap();
     }
 
-    /// Lets everything come to its end, and compares all of it.
-    fn end(&mut self) -> Vec<Finding> {
-        let unfinished: Vec<_> = self.promises.lock().unwrap().unfinished().collect();
-        for job in unfinished {
-            self.world.finished(&job.to_string());
-        }
-        self.world.stop_runner();
-        let mut promises = self.promises.lock().unwrap();
-        let compared = self.runtime.block_on(promises.compare_all(&self.client));
-        let mut findings = compared.unwrap();
-        findings.extend(promises.compare_executions(&self.world.path("ran")));
-        self.world.stop_daemon();
-        findings.extend(tree::compare(&self.world.path("state")));
-        findings
-    }
-
-    fn wait(&mut self, range: std::ops::Range<u64>) {
+    fn wait(&mut self, range: Range<u64>) {
         std::thread::sleep(self.chance.milliseconds(range));
     }
 }

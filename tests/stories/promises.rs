@@ -138,8 +138,10 @@ impl Promises {
         loop {
             let page = client.jobs(&filter, Some(200), cursor.as_deref()).await?;
             for job in &page.items {
-                let tag = serde_json::to_string(&job.inputs["tag"]).unwrap();
-                if !tags.insert(tag) {
+                let wire::Input::Text(tag) = &job.inputs["tag"] else {
+                    continue;
+                };
+                if !tags.insert(tag.clone()) {
                     findings.push(Finding::Twice(format!("the request of job {}", job.id)));
                 }
             }
@@ -148,13 +150,8 @@ impl Promises {
                 break;
             }
         }
-        if tags.len() != self.tags.len() {
-            findings.push(Finding::Lost(format!(
-                "{} jobs are listed for {} requests",
-                tags.len(),
-                self.tags.len()
-            )));
-        }
+        let unlisted = self.tags.keys().filter(|tag| !tags.contains(*tag));
+        findings.extend(unlisted.map(|tag| Finding::Lost(format!("request {tag} in the list"))));
         Ok(findings)
     }
 
@@ -170,6 +167,10 @@ impl Promises {
             Err(error) if error.status() == Some(404) => {
                 let state = promised.state;
                 findings.push(Finding::Lost(format!("job {id}, which was {state:?}")));
+                return Ok(());
+            }
+            Err(error) if error.status().is_some() => {
+                findings.push(Finding::Torn(format!("job {id}: {error}")));
                 return Ok(());
             }
             Err(error) => return Err(error),

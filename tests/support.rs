@@ -25,6 +25,8 @@ pub(crate) struct World {
     pub(crate) daemon_key: Option<String>,
     /// What the daemon finds in its environment beside what every program does.
     pub(crate) daemon_variables: Vec<(String, String)>,
+    /// The program that runs the daemon, with its arguments; none unless given.
+    pub(crate) daemon_through: Vec<String>,
 }
 
 impl World {
@@ -51,6 +53,7 @@ impl World {
             url: String::new(),
             daemon_key: None,
             daemon_variables: Vec::new(),
+            daemon_through: Vec::new(),
         }
     }
 
@@ -215,9 +218,12 @@ impl World {
             .append(true)
             .open(self.path("daemon.log"))
             .unwrap();
-        let mut command = self.command("everscand");
+        let mut words = self.daemon_through.clone();
+        words.push(self.path("bin/everscand").display().to_string());
+        words.extend(self.daemon_arguments());
+        let mut command = self.command(&words[0]);
         command
-            .args(self.daemon_arguments())
+            .args(&words[1..])
             .envs(self.daemon_variables.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(log);

@@ -13,8 +13,7 @@ use wire::{DispatchRequest, Job, JobState, SetValue};
 use crate::promises::Promises;
 use crate::support::World;
 
-/// Clients that dispatch, and jobs of each that are under way at once.
-const DISPATCHERS: usize = 3;
+/// Jobs that a client has under way at once.
 const AT_ONCE: usize = 3;
 
 /// Lines that a job logs.
@@ -32,22 +31,66 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Clients at work; dropped they are gone, whatever they wait for.
 pub(crate) struct Load {
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
+}
+
+/// What a client does.
+#[derive(Clone, Copy)]
+enum Role {
+    /// Dispatches some jobs and waits for their ends.
+    Dispatch,
+    /// Sets a var to the next number.
+    Set,
+    /// Looks at what others do: whatever anybody is told must be true after a power cut as well.
+    Watch,
 }
 
 impl Load {
+    /// Clients that go on and on.
     pub(crate) fn start(
         runtime: &Handle,
         client: &Client,
         promises: &Arc<Mutex<Promises>>,
     ) -> Self {
+        use Role::{Dispatch, Set, Watch};
         let mut tasks = JoinSet::new();
-        for _ in 0..DISPATCHERS {
-            tasks.spawn_on(dispatch(client.clone(), promises.clone()), runtime);
+        for role in [Dispatch, Dispatch, Dispatch, Set, Watch] {
+            let (client, promises) = (client.clone(), promises.clone());
+            let play = async move {
+                loop {
+                    role.play(&client, &promises).await;
+                }
+            };
+            tasks.spawn_on(play, runtime);
         }
-        tasks.spawn_on(set(client.clone(), promises.clone()), runtime);
-        tasks.spawn_on(watch(client.clone(), promises.clone()), runtime);
-        Self { _tasks: tasks }
+        Self { tasks }
+    }
+
+    /// One client of each role, which plays it once.
+    pub(crate) fn once(runtime: &Handle, client: &Client, promises: &Arc<Mutex<Promises>>) -> Self {
+        let mut tasks = JoinSet::new();
+        for role in [Role::Dispatch, Role::Set, Role::Watch] {
+            let (client, promises) = (client.clone(), promises.clone());
+            let play = async move { role.play(&client, &promises).await };
+            tasks.spawn_on(play, runtime);
+        }
+        Self { tasks }
+    }
+
+    /// Whether they have done what they came for.
+    pub(crate) fn is_over(&mut self) -> bool {
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.is_empty()
+    }
+}
+
+impl Role {
+    async fn play(self, client: &Client, promises: &Mutex<Promises>) {
+        match self {
+            Self::Dispatch => dispatch(client, promises).await,
+            Self::Set => set(client, promises).await,
+            Self::Watch => watch(client, promises).await,
+        }
     }
 }
 
@@ -105,61 +148,53 @@ pub(crate) async fn register(client: &Client) -> Result<Option<u64>, client::Err
     }
 }
 
-async fn dispatch(client: Client, promises: Arc<Mutex<Promises>>) {
-    loop {
-        let mut jobs = Vec::new();
-        while jobs.len() < AT_ONCE {
-            let tag = Uuid::new_v4().to_string();
-            promises.lock().unwrap().asked(&tag);
-            match dispatch_tag(&client, &tag).await {
-                Ok(job) => {
-                    promises.lock().unwrap().answered(&tag, &job);
-                    jobs.push(job.id);
-                }
-                Err(_) => tokio::time::sleep(PAUSE).await,
+async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
+    let mut jobs = Vec::new();
+    while jobs.len() < AT_ONCE {
+        let tag = Uuid::new_v4().to_string();
+        promises.lock().unwrap().asked(&tag);
+        match dispatch_tag(client, &tag).await {
+            Ok(job) => {
+                promises.lock().unwrap().answered(&tag, &job);
+                jobs.push(job.id);
             }
-        }
-        for job in jobs {
-            // The daemon holds a question for less time than a job may take on a busy machine.
-            while let Ok(job) = client.await_job(job).await {
-                promises.lock().unwrap().saw(&job);
-                if job.state.is_terminal() {
-                    break;
-                }
-            }
-        }
-    }
-}
-
-/// Sets a var to one number after the other.
-async fn set(client: Client, promises: Arc<Mutex<Promises>>) {
-    loop {
-        let number = promises.lock().unwrap().setting();
-        let padding = (number as usize * 7919) % VALUE_BYTES;
-        let value = SetValue {
-            value: format!("{number}{}", " ".repeat(padding)),
-        };
-        match client.set_var(PROJECT, VAR, &value).await {
-            Ok(_) => promises.lock().unwrap().set(number),
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
+    for job in jobs {
+        // The daemon holds a question for less time than a job may take on a busy machine.
+        while let Ok(job) = client.await_job(job).await {
+            promises.lock().unwrap().saw(&job);
+            if job.state.is_terminal() {
+                break;
+            }
+        }
+    }
 }
 
-/// Looks at what others do: whatever anybody is told must be true after a power cut as well.
-async fn watch(client: Client, promises: Arc<Mutex<Promises>>) {
+async fn set(client: &Client, promises: &Mutex<Promises>) {
+    let number = promises.lock().unwrap().setting();
+    let padding = (number as usize * 7919) % VALUE_BYTES;
+    let value = SetValue {
+        value: format!("{number}{}", " ".repeat(padding)),
+    };
+    match client.set_var(PROJECT, VAR, &value).await {
+        Ok(_) => promises.lock().unwrap().set(number),
+        Err(_) => tokio::time::sleep(PAUSE).await,
+    }
+}
+
+async fn watch(client: &Client, promises: &Mutex<Promises>) {
     let running = JobFilter {
         state: Some(JobState::Running),
         ..JobFilter::default()
     };
-    loop {
-        if let Ok(page) = client.jobs(&running, None, None).await {
-            let mut promises = promises.lock().unwrap();
-            page.items.iter().for_each(|job| promises.saw(job));
-        }
-        if let Ok(Some(number)) = register(&client).await {
-            promises.lock().unwrap().set(number);
-        }
-        tokio::time::sleep(PAUSE).await;
+    if let Ok(page) = client.jobs(&running, None, None).await {
+        let mut promises = promises.lock().unwrap();
+        page.items.iter().for_each(|job| promises.saw(job));
     }
+    if let Ok(Some(number)) = register(client).await {
+        promises.lock().unwrap().set(number);
+    }
+    tokio::time::sleep(PAUSE).await;
 }

@@ -16,6 +16,7 @@ mod disk_full;
 mod documented;
 mod failpoints;
 mod hello;
+mod io_errors;
 mod load;
 mod machine;
 mod power_cuts;

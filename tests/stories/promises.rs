@@ -40,6 +40,8 @@ pub(crate) enum Finding {
     Torn(String),
     /// What may happen once has happened twice.
     Twice(String),
+    /// A program did not behave.
+    Wrong(String),
 }
 
 impl fmt::Display for Finding {
@@ -48,6 +50,7 @@ impl fmt::Display for Finding {
             Self::Lost(what) => write!(f, "lost: {what}"),
             Self::Torn(what) => write!(f, "torn: {what}"),
             Self::Twice(what) => write!(f, "twice: {what}"),
+            Self::Wrong(what) => write!(f, "wrong: {what}"),
         }
     }
 }

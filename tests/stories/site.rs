@@ -57,6 +57,11 @@ impl Site {
         Load::start(self.runtime.handle(), &self.client, &self.promises)
     }
 
+    /// Lets clients do each thing once.
+    pub(crate) fn load_once(&self) -> Load {
+        Load::once(self.runtime.handle(), &self.client, &self.promises)
+    }
+
     /// Changes the workflow.
     pub(crate) fn push(&mut self) {
         self.revisions += 1;

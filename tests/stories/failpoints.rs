@@ -7,7 +7,6 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use store::failpoint::POINTS;
 
@@ -15,19 +14,17 @@ use crate::chance::Chance;
 use crate::machine::say;
 use crate::promises::Finding;
 use crate::site::Site;
-use crate::support::{World, lines, signal};
+use crate::support::{World, eventually, lines, signal};
 
 /// Worlds at once: a daemon that is started again mostly waits for the disk.
 const WORLDS: usize = 4;
 
 /// Passes among which chance chooses.
-const PASSES: u64 = 5;
+const PASSES: u64 = 3;
 
-/// How long a daemon works before it is asked to stop, if it does not come to its point before.
-const WORK: Duration = Duration::from_secs(2);
-
-/// How often a daemon that works looks for its end.
-const LOOK: Duration = Duration::from_millis(10);
+/// Numbers that are set before a daemon is asked to stop, if it does not come to its point before: they fill more than
+/// the first segment of its journal.
+const NUMBERS: u64 = 90;
 
 #[test]
 fn ended_at_each_of_them_it_has_lost_nothing() {
@@ -84,7 +81,7 @@ fn end_at(point: &str, nth: u64) -> Vec<Finding> {
     let mut site = Site::of(world);
     let load = site.load();
     let ran = site.world.path("ran");
-    until(|| lines(&ran).len() > 2);
+    eventually("some work", || lines(&ran).len() > 2);
     drop(load);
     let mut findings = Vec::new();
     // A point that is passed rarely is not passed for the `nth` time.
@@ -93,8 +90,13 @@ fn end_at(point: &str, nth: u64) -> Vec<Finding> {
         site.world.kill_daemon();
         arm(&mut site.world, point, nth);
         let load = site.load();
+        let promises = site.promises.clone();
+        let number = || promises.lock().unwrap().number();
+        let enough = number() + NUMBERS;
         let died_at_work = live(&mut site.world, |world| {
-            until(|| !world.is_daemon_alive());
+            eventually("the end of the work", || {
+                number() >= enough || !world.is_daemon_alive()
+            });
         });
         drop(load);
         site.world.daemon_variables.clear();
@@ -135,12 +137,4 @@ fn live(world: &mut World, work: impl FnOnce(&mut World)) -> bool {
         world.daemon_log()
     );
     killed
-}
-
-/// Waits for as long as a daemon works, or until something has happened.
-fn until(mut happened: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !happened() && began.elapsed() < WORK {
-        std::thread::sleep(LOOK);
-    }
 }

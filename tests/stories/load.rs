@@ -16,8 +16,12 @@ use crate::support::World;
 /// Jobs that a client has under way at once.
 const AT_ONCE: usize = 3;
 
-/// Lines that a job logs.
-const LINES: usize = 40;
+/// Lines that a job of each scan logs: as much as its last commit carries, and so much that it has to be synced before.
+const COUNT_LINES: usize = 40;
+const FOLLOW_LINES: usize = 600;
+
+/// Jobs of which one is cancelled.
+const CANCELLED: u128 = 8;
 
 /// Longest value that is set: a few seconds of them fill segments of the journal.
 const VALUE_BYTES: usize = 48 * 1024;
@@ -37,7 +41,7 @@ pub(crate) struct Load {
 /// What a client does.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Dispatches some jobs and waits for their ends.
+    /// Dispatches some jobs, cancels a few, and waits for their ends.
     Dispatch,
     /// Sets a var to the next number.
     Set,
@@ -109,7 +113,7 @@ scans:
     steps:
       - run: |
           echo "$SERVICE_JOB_ID" >> {ran}
-          for n in $(seq 1 {LINES}); do echo "$SERVICE_JOB_ID $n"; done
+          for n in $(seq {COUNT_LINES}); do echo "$SERVICE_JOB_ID $n"; done
           seq 1 20000 > numbers
     artifacts:
       - name: numbers
@@ -118,17 +122,20 @@ scans:
     on:
       expr: scans.count.is_available()
     steps:
-      - run: echo "$SERVICE_JOB_ID" >> {ran}
+      - run: |
+          echo "$SERVICE_JOB_ID" >> {ran}
+          seq -f "$SERVICE_JOB_ID %.0f" {FOLLOW_LINES}
 "#
     )
 }
 
 /// What the log of a job holds once it has succeeded.
 pub(crate) fn expected_log(job: &Job) -> Vec<String> {
-    match job.scan.as_str() {
-        "count" => (1..=LINES).map(|n| format!("{} {n}", job.id)).collect(),
-        _ => Vec::new(),
-    }
+    let lines = match job.scan.as_str() {
+        "count" => COUNT_LINES,
+        _ => FOLLOW_LINES,
+    };
+    (1..=lines).map(|n| format!("{} {n}", job.id)).collect()
 }
 
 /// Asks for the job of a tag. The same tag asks for the same job.
@@ -162,6 +169,11 @@ async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
         }
     }
     for job in jobs {
+        if job.as_u128().is_multiple_of(CANCELLED)
+            && let Ok(job) = client.cancel_job(job).await
+        {
+            promises.lock().unwrap().saw(&job);
+        }
         // The daemon holds a question for less time than a job may take on a busy machine.
         while let Ok(job) = client.await_job(job).await {
             promises.lock().unwrap().saw(&job);

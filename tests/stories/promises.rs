@@ -80,6 +80,11 @@ impl Promises {
         self.register.attempted
     }
 
+    /// The last number that was set.
+    pub(crate) fn number(&self) -> u64 {
+        self.register.acknowledged
+    }
+
     pub(crate) fn set(&mut self, number: u64) {
         if number > self.register.acknowledged {
             self.acknowledged += 1;
@@ -179,10 +184,9 @@ impl Promises {
             Err(error) => return Err(error),
         };
         let (was, is) = (promised.state, job.state);
-        if rank(is) < rank(was) || (was.is_terminal() && *promised != job) {
-            findings.push(Finding::Lost(format!(
-                "job {id}: it was {promised:?} and is {job:?}"
-            )));
+        let changes = changes(promised, &job);
+        if rank(is) < rank(was) || (was.is_terminal() && !changes.is_empty()) {
+            findings.push(Finding::Lost(format!("job {id}, {was:?}: {changes:?}")));
         } else if promised.started_at.is_some() && promised.started_at != job.started_at {
             findings.push(Finding::Twice(format!("the claim of job {id}")));
         }
@@ -220,6 +224,22 @@ const fn rank(state: JobState) -> u8 {
         JobState::Running => 1,
         JobState::Succeeded | JobState::Failed | JobState::Cancelled | JobState::Skipped => 2,
     }
+}
+
+/// What is different about a job. One that is cancelled still takes what its steps have to say.
+fn changes(was: &Job, is: &Job) -> Vec<String> {
+    let (was, is) = (
+        serde_json::to_value(was).unwrap(),
+        serde_json::to_value(is).unwrap(),
+    );
+    let members = was.as_object().unwrap().iter();
+    members
+        .filter(|(member, _)| {
+            was["state"] != "cancelled" || !["steps", "log"].contains(&&***member)
+        })
+        .filter(|(member, value)| is.get(member) != Some(value))
+        .map(|(member, value)| format!("{member}: {value} → {}", is[member]))
+        .collect()
 }
 
 async fn compare_log(

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -23,6 +23,10 @@ pub(crate) struct World {
     url: String,
     /// The daemon's secret key file, below the world's folder.
     pub(crate) daemon_key: Option<String>,
+    /// What the daemon finds in its environment beside what every program does.
+    pub(crate) daemon_variables: Vec<(String, String)>,
+    /// The program that runs the daemon, with its arguments; none unless given.
+    pub(crate) daemon_through: Vec<String>,
 }
 
 impl World {
@@ -48,6 +52,8 @@ impl World {
             runner: None,
             url: String::new(),
             daemon_key: None,
+            daemon_variables: Vec::new(),
+            daemon_through: Vec::new(),
         }
     }
 
@@ -197,28 +203,53 @@ impl World {
 
     /// Starts the daemon; after the first time on the same port.
     pub(crate) fn start_daemon(&mut self) {
+        self.spawn_daemon();
+        assert!(
+            self.await_daemon(),
+            "the daemon did not start: {}",
+            self.daemon_log()
+        );
+    }
+
+    /// Lets the daemon begin to start.
+    pub(crate) fn spawn_daemon(&mut self) {
         let log = std::fs::File::options()
             .create(true)
             .append(true)
             .open(self.path("daemon.log"))
             .unwrap();
-        let mut command = self.command("everscand");
+        let mut words = self.daemon_through.clone();
+        words.push(self.path("bin/everscand").display().to_string());
+        words.extend(self.daemon_arguments());
+        let mut command = self.command(&words[0]);
         command
-            .args(self.daemon_arguments())
+            .args(&words[1..])
+            .envs(self.daemon_variables.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(log);
-        let mut child = command.spawn().unwrap();
+        self.daemon = Some(command.spawn().unwrap());
+    }
+
+    /// Waits until the daemon serves; false when it has ended instead.
+    pub(crate) fn await_daemon(&mut self) -> bool {
+        let output = self.daemon.as_mut().unwrap().stdout.take();
         let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        assert!(
-            url.starts_with("http://"),
-            "the daemon did not start: {}",
-            self.daemon_log()
-        );
-        self.url = url.trim().to_owned();
-        self.daemon = Some(child);
+        BufReader::new(output.unwrap()).read_line(&mut url).unwrap();
+        let serves = url.starts_with("http://");
+        if serves {
+            self.url = url.trim().to_owned();
+        }
+        serves
+    }
+
+    pub(crate) fn is_daemon_alive(&mut self) -> bool {
+        let daemon = self.daemon.as_mut().unwrap();
+        daemon.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for the end of a daemon that ends by itself.
+    pub(crate) fn daemon_ended(&mut self) -> ExitStatus {
+        self.daemon.take().unwrap().wait().unwrap()
     }
 
     /// `kill -9`, and no chance to tidy up.
@@ -253,9 +284,20 @@ impl World {
     }
 
     pub(crate) fn register_runner(&self, name: &str, capacity: u32) {
-        let token = self.everscan(&["runner", "register-token"]);
-        let output = self
-            .command("everscan-runner")
+        let output = self.try_to_register_runner(name, capacity);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    /// The same where the daemon may not be there any more.
+    pub(crate) fn try_to_register_runner(&self, name: &str, capacity: u32) -> Output {
+        let token = self
+            .output("everscan", &["runner", "register-token"])
+            .stdout;
+        self.command("everscan-runner")
             .args([
                 "configure",
                 "--name",
@@ -264,14 +306,12 @@ impl World {
                 &capacity.to_string(),
             ])
             .args(["--workdir", &self.path("work").display().to_string()])
-            .env("SERVICE_REGISTRATION_TOKEN", token.trim())
+            .env(
+                "SERVICE_REGISTRATION_TOKEN",
+                String::from_utf8_lossy(&token).trim(),
+            )
             .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+            .unwrap()
     }
 
     pub(crate) fn start_runner(&mut self, capacity: u32) {

@@ -50,6 +50,7 @@ impl Fleet {
     pub(crate) async fn open(root: &Path, text: &str) -> (Self, Closing) {
         let options = Options {
             root: root.to_owned(),
+            allow_network: false,
             clock: Arc::new(Wall),
             entropy: Box::new(System),
         };

@@ -11,7 +11,7 @@ use std::thread;
 
 use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World, error_chain};
-use store::{Batch, CommitError, Engine, Epoch};
+use store::{Batch, CommitError, Engine, Epoch, failpoint};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
@@ -318,6 +318,7 @@ impl<E: Engine> Committer<E> {
         match committed {
             Ok(()) => {
                 self.publication.publish(&round.changes);
+                failpoint::reach("commit-published");
                 for tell in round.tell {
                     tell(Ok(()));
                 }

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use crate::disk::{Disk, DiskError, DiskFile};
+use crate::failpoint;
 use crate::key::Key;
 use crate::tree::Tree;
 
@@ -49,6 +50,7 @@ impl AppendFile {
     pub fn append(&mut self, bytes: &[u8]) -> Result<u64, DiskError> {
         let at = self.length;
         self.file.write_at(bytes, at)?;
+        failpoint::reach("log-appended");
         self.length += bytes.len() as u64;
         Ok(at)
     }
@@ -79,6 +81,7 @@ impl AppendFile {
             self.tree.sync_folders_of(&self.key)?;
             self.is_named = true;
         }
+        failpoint::reach("log-synced");
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::batch::{Put, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::disk::DiskError;
+use crate::failpoint;
 use crate::key::Key;
 use crate::limits::PARALLEL_PUTS;
 use crate::live::LiveSet;
@@ -116,6 +117,7 @@ impl Applier {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+        failpoint::reach("batch-applied");
         self.live.apply(&committed.batch);
         self.applied = committed.seq;
         self.pending.applied(committed);

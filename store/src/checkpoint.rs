@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::batch::{Epoch, Seq};
 use crate::control::{self, Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile};
+use crate::failpoint;
 use crate::layout::Layout;
 use crate::live::{self, LiveSet};
 use crate::lock::Lock;
@@ -26,6 +27,7 @@ impl Checkpointer {
     /// The tree holds everything up to `seq`, and `live` is the live set as of then. A full disk leaves the old mark
     /// and its journal as they are.
     pub(crate) fn run(&self, seq: Seq, live: &LiveSet) -> Result<(), DiskError> {
+        failpoint::reach("checkpoint-begun");
         self.lock.verify(&self.disk)?;
         let at = Checkpoint {
             seq,
@@ -38,14 +40,18 @@ impl Checkpointer {
             }
             result => result?,
         }
+        failpoint::reach("index-written");
         self.root.sync_file_system()?;
+        failpoint::reach("tree-synced");
         self.mark(at)
     }
 
     /// Marks `at` as durable in the tree and retires what came before.
     pub(crate) fn mark(&self, at: Checkpoint) -> Result<(), DiskError> {
         control::write_checkpoint(&self.disk, &self.layout.checkpoint, self.store, at)?;
+        failpoint::reach("checkpoint-written");
         live::remove_older(&self.disk, &self.layout.index, at.seq)?;
+        failpoint::reach("index-removed");
         self.segments.retire(at.seq)
     }
 }

@@ -13,6 +13,7 @@ use crate::applier::{Applier, End, Policy, Since};
 use crate::batch::{Batch, Epoch, Seq, Urgency};
 use crate::disk::{Action, Disk, DiskError};
 use crate::engine::{CommitError, Engine, OpenError};
+use crate::failpoint;
 use crate::journal::{Journal, JournalError};
 use crate::key::Key;
 use crate::layout::Layout;
@@ -156,6 +157,7 @@ impl FileEngine {
             checkpointer,
         } = recovered;
         self.pending.begin(last);
+        failpoint::reach("store-opened");
         for (key, bytes) in records.iter() {
             live(key.clone(), bytes.clone());
         }
@@ -231,6 +233,7 @@ impl FileEngine {
             .wait_for_room()
             .map_err(|refused| view.refuse(refused))?;
         let seq = opened.last.next();
+        failpoint::reach("commit-begun");
         let mut written = opened.journal.append(seq, &batch);
         if matches!(written, Err(JournalError::Full)) {
             // A checkpoint turns segments that are done with into spares.
@@ -249,6 +252,7 @@ impl FileEngine {
         })?;
         opened.last = seq;
         self.pending.publish(seq, batch);
+        failpoint::reach("commit-visible");
         Ok(seq)
     }
 

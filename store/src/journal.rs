@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{DiskError, DiskFile};
+use crate::failpoint;
 use crate::record;
 use crate::segment::{self, DATA_START, Header};
 use crate::segments::Segments;
@@ -100,6 +101,7 @@ impl Current {
         epoch: Epoch,
         last: Seq,
     ) -> Result<Self, DiskError> {
+        failpoint::reach("segment-taken");
         let salt = u64::from_le_bytes(segments.disk.random()?);
         let first = last.next();
         let header = Header {
@@ -110,8 +112,11 @@ impl Current {
         };
         file.write_at(&header.encode(), 0)?;
         file.sync_data()?;
+        failpoint::reach("segment-headed");
         file.rename(&segments.folder().join(segment::file_name(first)))?;
+        failpoint::reach("segment-named");
         segments.disk.sync_folder(segments.folder())?;
+        failpoint::reach("segment-begun");
         let size = file.len()?;
         Ok(Self {
             file,
@@ -128,7 +133,11 @@ impl Current {
 
     fn append(&mut self, seq: Seq, bytes: &[u8]) -> Result<(), DiskError> {
         self.file.write_at(bytes, self.end)?;
-        self.file.sync_data()?;
+        failpoint::reach("journal-written");
+        if failpoint::is_journal_synced() {
+            self.file.sync_data()?;
+        }
+        failpoint::reach("journal-synced");
         self.end += bytes.len() as u64;
         self.last = seq;
         Ok(())

@@ -37,6 +37,7 @@ mod tree;
 mod view;
 
 pub mod append_file;
+pub mod failpoint;
 pub mod file;
 pub mod limits;
 pub mod memory;

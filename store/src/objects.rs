@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::disk::{DiskError, DiskFile};
+use crate::failpoint;
 use crate::key::Key;
 use crate::limits::{LARGE_PIECE, OPTIMISTIC_READS};
 use crate::pending::Pending;
@@ -106,8 +107,11 @@ impl ObjectWriter {
 
     /// The object as a batch can adopt it: whole, and durable under its name in `tmp/`.
     pub fn finish(mut self) -> Result<Staged, DiskError> {
+        failpoint::reach("object-begun");
         self.file.sync_data()?;
+        failpoint::reach("object-synced");
         self.tree.sync_staged()?;
+        failpoint::reach("object-staged");
         self.is_finished = true;
         Ok(Staged::written(
             self.tree.disk.clone(),

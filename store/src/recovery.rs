@@ -9,6 +9,7 @@ use crate::checkpoint::Checkpointer;
 use crate::control::{self, Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
+use crate::failpoint;
 use crate::file::Options;
 use crate::journal::Journal;
 use crate::key::RESERVED;
@@ -41,6 +42,7 @@ pub(crate) fn recover(
         refuse_network(disk, &layout.root)?;
     }
     let (lock, store) = claim(disk, layout)?;
+    failpoint::reach("store-made");
     // Open before the first write, so that the sync of a checkpoint reports every error since.
     let root = disk.open_to_read(&layout.root)?;
     layout
@@ -50,8 +52,10 @@ pub(crate) fn recover(
     let past = Past::read(disk, layout, store)?;
     let tree = Tree::new(disk.clone(), layout.root.clone());
     past.redo(&tree)?;
+    failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
     sweep(disk, layout)?;
+    failpoint::reach("tmp-swept");
     let Past { base, scan, index } = past;
     let at = Checkpoint {
         seq: scan.last,
@@ -94,6 +98,7 @@ pub(crate) fn recover(
     } else {
         checkpointer.run(at.seq, &live)?;
     }
+    failpoint::reach("store-recovered");
     let journal = Journal::start(segments, at.epoch, at.seq, options.first_segment_bytes)?;
     Ok(Recovered {
         epoch: at.epoch,
@@ -136,6 +141,7 @@ fn claim(disk: &Disk, layout: &Layout) -> Result<(Lock, StoreId), OpenError> {
         create_root(disk, &layout.root)?;
     }
     let lock = Lock::take(disk, &layout.lock, &layout.root)?;
+    failpoint::reach("store-locked");
     // Asked again under the lock: another process may have made the store in between.
     let store = match control::read_format(disk, &layout.format)? {
         Some(store) => store,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, DiskError, DiskFile};
+use crate::failpoint;
 
 const SUFFIX: &str = "+new";
 
@@ -30,7 +31,10 @@ pub(crate) fn replace_with(
 ) -> Result<(), DiskError> {
     let temporary = temporary(path);
     let file = create_temporary(disk, &temporary)?;
-    let replaced = write(&file).and_then(|()| disk.rename(&temporary, path));
+    let replaced = write(&file)
+        .inspect(|()| failpoint::reach("file-written"))
+        .and_then(|()| disk.rename(&temporary, path))
+        .inspect(|()| failpoint::reach("file-replaced"));
     if replaced.is_err() {
         // A full disk gets its room back. Failing here too adds nothing to the first error.
         let _ = disk.remove_file(&temporary);

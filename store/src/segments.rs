@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::batch::Seq;
 use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, DiskFile};
+use crate::failpoint;
 use crate::replace;
 
 const SPARE: &str = "spare-";
@@ -115,6 +116,7 @@ impl Segments {
             if wanted && self.disk.open_to_read(&path)?.len()? >= self.size {
                 let spare = self.next_spare_path();
                 self.disk.rename(&path, &spare)?;
+                failpoint::reach("segment-recycled");
                 recycled.push(spare);
             } else {
                 self.disk.remove_file(&path)?;
@@ -126,6 +128,7 @@ impl Segments {
             self.disk.sync_folder(&self.folder)?;
             self.files().spares.extend(recycled);
         }
+        failpoint::reach("segments-retired");
         Ok(())
     }
 
@@ -148,7 +151,9 @@ impl Segments {
         let filled = file
             .allocate(size)
             .and_then(|()| file.sync_data())
-            .and_then(|()| file.rename(path));
+            .inspect(|()| failpoint::reach("spare-filled"))
+            .and_then(|()| file.rename(path))
+            .inspect(|()| failpoint::reach("spare-made"));
         match filled {
             Ok(()) => Ok(file),
             Err(error) => {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
+use crate::failpoint;
 use crate::key::{Key, Prefix};
 use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;
@@ -46,7 +47,9 @@ impl Tree {
     pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
         let (from, to) = (self.staged(staged.name()), self.path(key));
         if self.disk.kind(&from)? == Kind::File {
-            return self.in_folder(&to, || self.disk.rename(&from, &to));
+            self.in_folder(&to, || self.disk.rename(&from, &to))?;
+            failpoint::reach("object-adopted");
+            return Ok(());
         }
         if self.disk.kind(&to)? != Kind::File {
             // The record that names the object answers that it is gone, and everything else goes on.
@@ -73,13 +76,18 @@ impl Tree {
             replace::replace(&self.disk, &path, &content)?;
             return self.disk.open_to_write(&path)?.write_at(bytes, at);
         }
-        file.write_at(bytes, at)
+        file.write_at(bytes, at)?;
+        failpoint::reach("ledger-appended");
+        Ok(())
     }
 
     /// A file that does not exist is deleted already.
     pub(crate) fn delete(&self, key: &Key) -> Result<(), DiskError> {
         match self.disk.remove_file(&self.path(key)) {
-            Ok(()) => self.prune(key),
+            Ok(()) => {
+                failpoint::reach("file-removed");
+                self.prune(key)
+            }
             Err(error) => match self.disk.kind(&self.path(key))? {
                 // During a redo the name may stand for a folder of a later commit, or lie below a later file.
                 Kind::Folder | Kind::BelowFile => Ok(()),
@@ -130,6 +138,7 @@ impl Tree {
                 Err(error) if error.is_missing() => {
                     if let Some(folder) = path.parent() {
                         self.disk.create_folders(folder)?;
+                        failpoint::reach("folder-made");
                     }
                     result = operation();
                 }

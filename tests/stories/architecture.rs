@@ -108,6 +108,17 @@ fn pure_packages_stand_on_nothing_impure() {
     }
 }
 
+#[test]
+fn only_tests_can_end_a_daemon_at_a_point_of_choice() {
+    let features = |edges| {
+        let store = ["tree", "--invert", "store", "--depth=0", "--format={f}"];
+        let output = cargo(&[&store[..], &["--edges", edges]].concat());
+        String::from_utf8(output).unwrap().trim().to_owned()
+    };
+    assert_eq!(features("all"), "failpoints");
+    assert_eq!(features("no-dev"), "");
+}
+
 /// Everything a package stands on.
 fn below(package: &str) -> BTreeSet<&'static str> {
     let direct = ARROWS
@@ -121,9 +132,14 @@ fn below(package: &str) -> BTreeSet<&'static str> {
 }
 
 fn metadata(arguments: &[&str]) -> Value {
+    let format = ["metadata", "--format-version=1"];
+    serde_json::from_slice(&cargo(&[&format, arguments].concat())).unwrap()
+}
+
+fn cargo(arguments: &[&str]) -> Vec<u8> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--offline", "--locked"])
         .args(arguments)
+        .args(["--offline", "--locked"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
@@ -132,5 +148,5 @@ fn metadata(arguments: &[&str]) -> Value {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    serde_json::from_slice(&output.stdout).unwrap()
+    output.stdout
 }

@@ -4,23 +4,24 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::machine::{run, skip};
 use crate::support::{World, eventually, lines};
 
 /// A small file system of its own, unmounted when dropped.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// None, with the reason printed, where file systems may not be mounted.
+    /// None where file systems may not be mounted.
     fn mount(at: &Path) -> Option<Self> {
         std::fs::create_dir_all(at).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=96m,mode=700", "everscan-story"])
-            .arg(at)
-            .output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(Self(at.to_owned())),
-            Ok(output) => skip(&String::from_utf8_lossy(&output.stderr)),
-            Err(error) => skip(&error.to_string()),
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=96m,mode=700", "everscan-story"]);
+        match run(mount.arg(at)) {
+            Ok(()) => Some(Self(at.to_owned())),
+            Err(reason) => {
+                skip("a full disk", &reason);
+                None
+            }
         }
     }
 }
@@ -29,15 +30,6 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         drop(Command::new("umount").arg("--lazy").arg(&self.0).status());
     }
-}
-
-#[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
-fn skip(reason: &str) -> Option<SmallDisk> {
-    eprintln!(
-        "SKIP: a small disk cannot be mounted here: {}",
-        reason.trim()
-    );
-    None
 }
 
 #[test]

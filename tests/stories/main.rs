@@ -8,16 +8,25 @@
 
 mod architecture;
 mod bad_input;
+mod chance;
 mod crash;
 mod demo;
 mod dependency_watch;
 mod disk_full;
 mod documented;
+mod failpoints;
 mod hello;
+mod io_errors;
+mod load;
+mod machine;
+mod power_cuts;
+mod promises;
 mod recon;
 mod restart;
 mod second_process;
 mod secrets;
+mod site;
 #[path = "../support.rs"]
 mod support;
+mod tree;
 mod up;

@@ -1,0 +1,131 @@
+//! Named places at which a test can end the process, as `kill -9` would. They exist only with the feature `failpoints`,
+//! which no release is built with. The environment variable `EVERSCAND_FAILPOINT` arms one: `journal-written:3` ends
+//! the process when it gets there for the third time.
+
+#[cfg(feature = "failpoints")]
+pub(crate) use armed::is_journal_synced;
+#[cfg(feature = "failpoints")]
+pub use armed::reach;
+
+/// Every place, in the order in which a change meets them: its commit, its way into the tree, the checkpoint, and the
+/// next start; then what is written beside the journal.
+pub const POINTS: &[&str] = &[
+    "commit-begun",
+    "journal-written",
+    "journal-synced",
+    "commit-visible",
+    "commit-published",
+    "segment-taken",
+    "segment-headed",
+    "segment-named",
+    "segment-begun",
+    "folder-made",
+    "file-written",
+    "file-replaced",
+    "file-removed",
+    "object-adopted",
+    "ledger-appended",
+    "batch-applied",
+    "checkpoint-begun",
+    "index-written",
+    "tree-synced",
+    "checkpoint-written",
+    "index-removed",
+    "segment-recycled",
+    "segments-retired",
+    "spare-filled",
+    "spare-made",
+    "store-locked",
+    "store-made",
+    "tmp-swept",
+    "journal-redone",
+    "store-recovered",
+    "store-opened",
+    "object-begun",
+    "object-synced",
+    "object-staged",
+    "log-appended",
+    "log-synced",
+];
+
+/// Passes a place of the list.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub const fn reach(_point: &'static str) {}
+
+/// Whether a commit waits for the disk, which nothing can change.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub(crate) const fn is_journal_synced() -> bool {
+    true
+}
+
+#[cfg(feature = "failpoints")]
+mod armed {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::POINTS;
+
+    static ARMED: LazyLock<Option<Armed>> = LazyLock::new(|| {
+        let armed = std::env::var("EVERSCAND_FAILPOINT").ok()?;
+        Some(Armed::parse(&armed).unwrap_or_else(|| panic!("`{armed}` is no failpoint")))
+    });
+
+    static UNSYNCED: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("EVERSCAND_UNSYNCED_JOURNAL").is_some());
+
+    struct Armed {
+        point: String,
+        left: AtomicU64,
+    }
+
+    impl Armed {
+        fn parse(text: &str) -> Option<Self> {
+            let (point, nth) = text.split_once(':')?;
+            let left = nth.parse().ok().filter(|nth| *nth > 0)?;
+            POINTS.contains(&point).then(|| Self {
+                point: point.to_owned(),
+                left: AtomicU64::new(left),
+            })
+        }
+    }
+
+    /// Passes a place of the list, or ends the process there.
+    pub fn reach(point: &'static str) {
+        assert!(
+            POINTS.contains(&point),
+            "`{point}` is missing in the list of failpoints"
+        );
+        let Some(armed) = ARMED.as_ref().filter(|armed| armed.point == point) else {
+            return;
+        };
+        if armed.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let myself = rustix::process::getpid();
+            // Nothing is left to do if this fails; the abort shows as another signal.
+            let _ = rustix::process::kill_process(myself, rustix::process::Signal::KILL);
+            std::process::abort();
+        }
+    }
+
+    /// Whether a commit waits for the disk. With `EVERSCAND_UNSYNCED_JOURNAL` it does not, so that a test of power cuts
+    /// can show that it would notice.
+    pub(crate) fn is_journal_synced() -> bool {
+        !*UNSYNCED
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn only_a_place_of_the_list_can_be_armed() {
+            let armed = Armed::parse("journal-written:3").unwrap();
+            assert_eq!(armed.point, "journal-written");
+            assert_eq!(armed.left.into_inner(), 3);
+            for text in ["", "journal-written", "journal-written:0", "elsewhere:1"] {
+                assert!(Armed::parse(text).is_none(), "{text}");
+            }
+        }
+    }
+}

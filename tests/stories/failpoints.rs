@@ -1,0 +1,140 @@
+//! The real daemon is ended, as by `kill -9`, at every failpoint there is: during its first life on an empty folder, and
+//! in the middle of its work. Each time the next one must start, and everything that was acknowledged must be true.
+//!
+//!     EVERSCAN_FAILPOINT_TIMES=20 cargo test -p daemon --test stories failpoints
+//!
+//! ends it at the first twenty passes of each point instead of one by chance.
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Mutex;
+
+use store::failpoint::POINTS;
+
+use crate::chance::Chance;
+use crate::machine::say;
+use crate::promises::Finding;
+use crate::site::Site;
+use crate::support::{World, eventually, lines, signal};
+
+/// Worlds at once: a daemon that is started again mostly waits for the disk.
+const WORLDS: usize = 4;
+
+/// Passes among which chance chooses.
+const PASSES: u64 = 3;
+
+/// Numbers that are set before a daemon is asked to stop, if it does not come to its point before: they fill more than
+/// the first segment of its journal.
+const NUMBERS: u64 = 90;
+
+#[test]
+fn ended_at_each_of_them_it_has_lost_nothing() {
+    let seed = Chance::seed();
+    let mut chance = Chance::new(seed);
+    let times = std::env::var("EVERSCAN_FAILPOINT_TIMES").map(|times| times.parse().unwrap());
+    let queue: Vec<(&str, u64)> = POINTS
+        .iter()
+        .flat_map(|point| match times {
+            Ok(times) => (1..=times).map(|nth| (*point, nth)).collect(),
+            Err(_) => vec![(*point, 1 + chance.below(PASSES))],
+        })
+        .collect();
+    let ends = queue.len();
+    let (queue, failures) = (Mutex::new(queue), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..WORLDS {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap().pop();
+                    let Some((point, nth)) = next else { break };
+                    let found = end_at(point, nth);
+                    let mut failures = failures.lock().unwrap();
+                    failures.extend(found.into_iter().map(|found| (point, nth, found)));
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    for (point, nth, finding) in &failures {
+        say(&format!("ended at {point}:{nth}: {finding}"));
+    }
+    assert!(failures.is_empty(), "of {ends} ends, seed {seed}");
+}
+
+/// Ends a daemon at its first pass of the point on an empty folder, and at its `nth` pass during work.
+fn end_at(point: &str, nth: u64) -> Vec<Finding> {
+    let mut world = Site::prepare();
+    arm(&mut world, point, 1);
+    let mut died = live(&mut world, |world| {
+        // The daemon may end under any of these.
+        let dispatch = ["scan", "dispatch", "count", "count", "--input", "tag=young"];
+        world.output("everscan", &["source", "sync", "main", "--wait"]);
+        if world.is_daemon_alive() {
+            world.output("everscan", &dispatch);
+        }
+        if world.is_daemon_alive() {
+            world.try_to_register_runner("young", 1);
+        }
+    });
+    world.daemon_variables.clear();
+    world.start_daemon();
+
+    let mut site = Site::of(world);
+    let load = site.load();
+    let ran = site.world.path("ran");
+    eventually("some work", || lines(&ran).len() > 2);
+    drop(load);
+    let mut findings = Vec::new();
+    // A point that is passed rarely is not passed for the `nth` time.
+    for nth in [nth, 1] {
+        // The next start has something to redo.
+        site.world.kill_daemon();
+        arm(&mut site.world, point, nth);
+        let load = site.load();
+        let promises = site.promises.clone();
+        let number = || promises.lock().unwrap().number();
+        let enough = number() + NUMBERS;
+        let died_at_work = live(&mut site.world, |world| {
+            eventually("the end of the work", || {
+                number() >= enough || !world.is_daemon_alive()
+            });
+        });
+        drop(load);
+        site.world.daemon_variables.clear();
+        site.hold_runner();
+        findings.extend(site.restart());
+        site.release_runner();
+        died |= died_at_work;
+        if died_at_work {
+            break;
+        }
+    }
+    findings.extend(site.end());
+    if !died {
+        findings.push(Finding::Lost("the point: no daemon came there".to_owned()));
+    }
+    findings
+}
+
+fn arm(world: &mut World, point: &str, nth: u64) {
+    let armed = format!("{point}:{nth}");
+    world.daemon_variables = vec![("EVERSCAND_FAILPOINT".to_owned(), armed)];
+}
+
+/// Starts a daemon, lets it work and asks it to stop. Whether it came to its point, which is the only other end.
+fn live(world: &mut World, work: impl FnOnce(&mut World)) -> bool {
+    world.spawn_daemon();
+    if world.await_daemon() {
+        work(world);
+        if world.is_daemon_alive() {
+            signal(world.daemon_pid(), "TERM");
+        }
+    }
+    let status = world.daemon_ended();
+    let killed = status.signal() == Some(9);
+    assert!(
+        killed || status.success(),
+        "{status}: {}",
+        world.daemon_log()
+    );
+    killed
+}

@@ -1,0 +1,166 @@
+//! The real daemon meets an error of the disk at every system call it makes: the first of a kind, the second, and so on
+//! until a life is over before the error is due. It may stop, with the exit code for that, or go on; it may not panic,
+//! and what it has acknowledged must be true when it starts again.
+//!
+//!     EVERSCAN_IO_ERRORS=all cargo test -p daemon --test stories io_errors
+//!
+//! is the long form; without it chance takes a few of each kind. `strace` puts the errors in. It counts for each thread
+//! by itself, so that one life may meet several.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::chance::Chance;
+use crate::machine::{run, say, skip};
+use crate::promises::Finding;
+use crate::site::Site;
+use crate::support::signal;
+
+/// System calls, as `strace` names them, and the errors they meet. Files of the store are written by `pwrite64` alone.
+const FAULTS: &[(&str, &[&str])] = &[
+    ("pwrite64", &["EIO", "ENOSPC"]),
+    ("fallocate", &["EIO", "ENOSPC"]),
+    ("fdatasync", &["EIO", "ENOSPC"]),
+    ("fsync", &["EIO", "ENOSPC"]),
+    ("syncfs", &["EIO", "ENOSPC"]),
+    ("/^rename", &["EIO", "ENOSPC"]),
+    ("/^open", &["EIO", "ENOSPC"]),
+    ("/^mkdir", &["EIO", "ENOSPC"]),
+    ("/^unlink", &["EIO"]),
+    ("pread64", &["EIO"]),
+];
+
+/// Calls among which chance chooses two, besides the first: one that most lives have, and one further on.
+const EARLY: u64 = 4;
+const LATE: u64 = 40;
+
+/// More calls of a kind than a thread makes in such a life.
+const CALLS: u64 = 2_000;
+
+/// Kinds of faults that are tried at once.
+const WORLDS: usize = 4;
+
+/// How long a daemon may take for its work before it is asked to stop: a full disk makes it pause.
+const WORK: Duration = Duration::from_secs(10);
+
+/// How often a daemon that works looks for its end.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The exit codes that `docs/operating.md` has for a daemon that starts and meets a disk with errors.
+const EXIT_CODES: &[i32] = &[0, 1, 12, 14, 15];
+
+#[test]
+fn at_whatever_call_one_comes_nothing_is_lost() {
+    if let Err(reason) = run(Command::new("strace").args(["-f", "-o", "/dev/null", "true"])) {
+        return skip("errors of the disk", &reason);
+    }
+    let seed = Chance::seed();
+    let mut chance = Chance::new(seed);
+    let all = std::env::var_os("EVERSCAN_IO_ERRORS").is_some();
+    let mut queue = Vec::new();
+    for (call, errors) in FAULTS {
+        for error in *errors {
+            let calls: Vec<u64> = if all {
+                (1..=CALLS).collect()
+            } else {
+                let early = 2 + chance.below(EARLY);
+                vec![1, early, early + 1 + chance.below(LATE)]
+            };
+            queue.push((*call, *error, calls));
+        }
+    }
+    let (queue, findings) = (Mutex::new(queue), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..WORLDS {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap().pop();
+                    let Some((call, error, calls)) = next else {
+                        break;
+                    };
+                    let found = meet(call, error, calls);
+                    findings.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let findings = findings.into_inner().unwrap();
+    assert!(findings.is_empty(), "seed {seed}: {findings:?}");
+}
+
+/// Lets one daemon after the other of one world meet the error at the given calls, as long as there are so many.
+fn meet(call: &str, error: &str, calls: Vec<u64>) -> Vec<Finding> {
+    let mut world = Site::prepare();
+    world.start_daemon();
+    let mut site = Site::of(world);
+    let mut findings = Vec::new();
+    let mut lives = 0;
+    for nth in calls {
+        let (met, found) = live(&mut site, call, error, nth);
+        for finding in &found {
+            say(&format!(
+                "{call} number {nth} fails with {error}: {finding}"
+            ));
+        }
+        findings.extend(found);
+        if !met {
+            break;
+        }
+        lives += 1;
+    }
+    findings.extend(site.end());
+    say(&format!(
+        "io errors | {call} | {error} | {lives} lives with one | {} findings",
+        findings.len()
+    ));
+    findings
+}
+
+/// One life whose `nth` calls fail, after one that left something to redo. Whether one did, and what was found.
+fn live(site: &mut Site, call: &str, error: &str, nth: u64) -> (bool, Vec<Finding>) {
+    site.world.kill_daemon();
+    let trace = site.world.path("trace");
+    site.world.daemon_through = strace(&trace, call, error, nth);
+    let said_before = site.world.daemon_log().len();
+    let mut load = site.load_once();
+    site.world.spawn_daemon();
+    if site.world.await_daemon() {
+        let began = Instant::now();
+        while site.world.is_daemon_alive() && !load.is_over() && began.elapsed() < WORK {
+            std::thread::sleep(LOOK);
+        }
+        if site.world.is_daemon_alive() {
+            signal(site.world.daemon_pid(), "TERM");
+        }
+    }
+    let status = site.world.daemon_ended();
+    drop(load);
+    site.world.daemon_through.clear();
+    let mut findings = Vec::new();
+    let log = site.world.daemon_log();
+    let said = log.get(said_before..).unwrap_or_default();
+    // What loads a program before its first line has a code of its own.
+    let is_unloaded = said.contains("error while loading shared libraries");
+    let is_documented = status.code().is_some_and(|code| EXIT_CODES.contains(&code));
+    if said.contains("panicked at") || !(is_documented || is_unloaded) {
+        findings.push(Finding::Wrong(format!("{status}: {said}")));
+    }
+    site.hold_runner();
+    findings.extend(site.restart());
+    site.release_runner();
+    let traced = std::fs::read_to_string(&trace).unwrap_or_default();
+    (traced.contains("(INJECTED)"), findings)
+}
+
+/// Runs what follows with failing calls. The tracer is no parent of it, so that its signals and its end are its own.
+fn strace(trace: &Path, call: &str, error: &str, nth: u64) -> Vec<String> {
+    let words = ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o"];
+    let mut words: Vec<String> = words.map(str::to_owned).into();
+    words.push(trace.display().to_string());
+    words.extend(["-e".to_owned(), format!("trace={call}")]);
+    words.push("-e".to_owned());
+    words.push(format!("inject={call}:error={error}:when={nth}"));
+    words
+}

@@ -1,0 +1,63 @@
+//! What some stories need of the machine. Where they cannot have it they say so and are skipped.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Set in the process that has the namespaces.
+const INSIDE: &str = "EVERSCAN_STORY_INSIDE";
+
+/// Runs `story`, which is the test `name`, in mount and process namespaces of its own: whatever ends it, its mounts go
+/// and its processes end with it, and nobody else sees either.
+pub(crate) fn apart(name: &str, story: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        return story();
+    }
+    if let Err(reason) = run(&mut unshare("true")) {
+        return skip(name, &reason);
+    }
+    let mut again = unshare(&std::env::current_exe().unwrap().display().to_string());
+    again
+        .args(["--exact", name, "--nocapture"])
+        .env(INSIDE, "1")
+        .stderr(Stdio::inherit());
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{name}: {}, and what it says is above; {said}",
+        output.status
+    );
+}
+
+fn unshare(program: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private"])
+        .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
+        .args(["--", program]);
+    command
+}
+
+/// Runs a program that only matters when it fails.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!(
+            "{program}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+        Err(error) => Err(format!("{program}: {error}")),
+    }
+}
+
+/// Says that a story was not told, and why.
+pub(crate) fn skip(name: &str, reason: &str) {
+    say(&format!("SKIP {name}: {reason}"));
+}
+
+/// Says something that is seen whether or not the test succeeds; the macros' output is not.
+pub(crate) fn say(line: &str) {
+    let written = writeln!(std::io::stderr(), "{line}");
+    written.unwrap();
+}

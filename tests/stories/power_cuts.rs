@@ -1,0 +1,188 @@
+//! The power of the disk is cut again and again, at random moments and under load, on file systems that forget as much
+//! as they may; after each cut the real daemon must start, and everything it has acknowledged must be true.
+//!
+//!     EVERSCAN_POWER_CUTS=1000 cargo test -p daemon --test stories power_cuts
+//!
+//! is the long form; results are in `docs/track-record.md`. The runner and the clients are on another machine, so to
+//! speak: what they have heard outlives the cut.
+
+mod image;
+
+use std::ops::Range;
+use std::time::Instant;
+
+use crate::chance::Chance;
+use crate::machine::{apart, say, skip};
+use crate::promises::Finding;
+use crate::site::Site;
+use crate::support::{eventually, lines, signal};
+use image::{FileSystem, Image};
+
+/// Cuts of all file systems together, unless `EVERSCAN_POWER_CUTS` says otherwise.
+const CUTS: u64 = 20;
+
+/// File systems that share them.
+const FILE_SYSTEMS: u64 = 4;
+
+/// Cuts among which the runner dies once. Rare, since the daemon must be up for some time before it believes that.
+const RUNNER_DIES: u64 = 25;
+
+#[test]
+fn ext4() {
+    apart("power_cuts::ext4", || survive(FileSystem::Ext4));
+}
+
+#[test]
+fn ext4_without_its_heuristic() {
+    apart("power_cuts::ext4_without_its_heuristic", || {
+        survive(FileSystem::Ext4NoAutoDaAlloc);
+    });
+}
+
+#[test]
+fn ext4_with_late_content() {
+    apart("power_cuts::ext4_with_late_content", || {
+        survive(FileSystem::Ext4Writeback);
+    });
+}
+
+#[test]
+fn xfs() {
+    apart("power_cuts::xfs", || survive(FileSystem::Xfs));
+}
+
+#[test]
+fn a_journal_that_is_not_synced_is_noticed() {
+    let name = "power_cuts::a_journal_that_is_not_synced_is_noticed";
+    apart(name, notice);
+}
+
+/// The same daemon without the one sync of each commit must be found out, or nothing that is said here means anything.
+fn notice() {
+    let seed = Chance::seed();
+    let mut machine = match Machine::start(FileSystem::Ext4, seed) {
+        Ok(machine) => machine,
+        Err(reason) => return skip("power cuts without a synced journal", &reason),
+    };
+    machine.site.world.kill_daemon();
+    let variable = ("EVERSCAND_UNSYNCED_JOURNAL".to_owned(), "1".to_owned());
+    machine.site.world.daemon_variables.push(variable);
+    machine.site.world.start_daemon();
+    for cut in 1..=CUTS {
+        let findings = machine.cut_and_compare(false, &mut 0);
+        if let Some(first) = findings.first() {
+            return say(&format!(
+                "power cuts | ext4, the journal is not synced | noticed at cut {cut}: {} findings, the first: {first}",
+                findings.len()
+            ));
+        }
+    }
+    panic!("{CUTS} cuts were survived without a synced journal, seed {seed}");
+}
+
+/// A machine whose disk loses its power, and those who talk to it.
+struct Machine {
+    image: Image,
+    site: Site,
+    chance: Chance,
+}
+
+fn survive(file_system: FileSystem) {
+    let cuts = std::env::var("EVERSCAN_POWER_CUTS")
+        .map_or(CUTS, |cuts| cuts.parse().unwrap())
+        .div_ceil(FILE_SYSTEMS);
+    let seed = Chance::seed();
+    let began = Instant::now();
+    let mut machine = match Machine::start(file_system, seed) {
+        Ok(machine) => machine,
+        Err(reason) => return skip(&format!("power cuts, {}", file_system.name()), &reason),
+    };
+    let mut findings = Vec::new();
+    let mut during_start = 0;
+    for cut in 1..=cuts {
+        let found = machine.cut_and_compare(cut % RUNNER_DIES == 0, &mut during_start);
+        for finding in &found {
+            say(&format!("{}, cut {cut}: {finding}", file_system.name()));
+        }
+        findings.extend(found);
+    }
+    findings.extend(machine.site.end());
+    let acknowledged = machine.site.promises.lock().unwrap().acknowledged;
+    let count = |is: fn(&Finding) -> bool| findings.iter().filter(|found| is(found)).count();
+    say(&format!(
+        "power cuts | {} | {} cuts, {during_start} of them during a start | {acknowledged} acknowledged | {} lost | {} torn | {} twice | seed {seed} | {} s",
+        file_system.name(),
+        cuts + during_start,
+        count(|finding| matches!(finding, Finding::Lost(_))),
+        count(|finding| matches!(finding, Finding::Torn(_))),
+        count(|finding| matches!(finding, Finding::Twice(_))),
+        began.elapsed().as_secs(),
+    ));
+    assert!(findings.is_empty(), "{findings:?}");
+    assert!(acknowledged > cuts, "too little was promised to be broken");
+}
+
+impl Machine {
+    fn start(file_system: FileSystem, seed: u64) -> Result<Self, String> {
+        let mut world = Site::prepare();
+        let image = Image::make(file_system, &world.path("image"), &world.path("state"))?;
+        world.start_daemon();
+        Ok(Self {
+            image,
+            site: Site::of(world),
+            chance: Chance::new(seed),
+        })
+    }
+
+    /// One cut under load or while the daemon stops, sometimes more during the starts after it.
+    fn cut_and_compare(&mut self, runner_dies: bool, during_start: &mut u64) -> Vec<Finding> {
+        let load = self.site.load();
+        self.wait(50..1500);
+        if self.chance.one_in(4) {
+            self.site.push();
+            self.wait(0..100);
+        }
+        if self.chance.one_in(5) {
+            signal(self.site.world.daemon_pid(), "TERM");
+            self.wait(0..100);
+        }
+        self.image.cut_power();
+        // Whatever is said now is said without a disk.
+        self.wait(0..50);
+        self.site.world.kill_daemon();
+        drop(load);
+        if runner_dies {
+            self.site.world.kill_runner();
+        } else {
+            self.site.hold_runner();
+        }
+        self.power_on();
+        while self.chance.one_in(4) {
+            self.site.world.spawn_daemon();
+            self.wait(0..150);
+            self.image.cut_power();
+            self.site.world.kill_daemon();
+            self.power_on();
+            *during_start += 1;
+        }
+        let findings = self.site.restart();
+        if runner_dies {
+            self.site.world.run_runner();
+            let ran = self.site.world.path("ran");
+            let before = lines(&ran).len();
+            eventually("the new runner's work", || lines(&ran).len() > before);
+        } else {
+            self.site.release_runner();
+        }
+        findings
+    }
+
+    fn power_on(&self) {
+        self.image.unmount();
+        self.image.mount().unwrap();
+    }
+
+    fn wait(&mut self, range: Range<u64>) {
+        std::thread::sleep(self.chance.milliseconds(range));
+    }
+}

@@ -19,7 +19,9 @@ use crate::state::State;
 pub struct Upload {
     writer: ObjectWriter,
     /// Received and not written yet.
-    waiting: Vec<u8>,
+    waiting: Vec<Bytes>,
+    /// Their bytes.
+    waiting_bytes: usize,
     alarm: Alarm,
 }
 
@@ -35,6 +37,7 @@ impl State {
             Ok(Upload {
                 writer,
                 waiting: Vec::new(),
+                waiting_bytes: 0,
                 alarm,
             })
         })
@@ -60,8 +63,9 @@ impl State {
 impl Upload {
     /// Adds a piece. Pieces are written together once they are many.
     pub async fn write(mut self, piece: Bytes) -> Result<Self, WriteError> {
-        self.waiting.extend_from_slice(&piece);
-        if self.waiting.len() < UPLOAD_BYTES {
+        self.waiting_bytes += piece.len();
+        self.waiting.push(piece);
+        if self.waiting_bytes < UPLOAD_BYTES {
             return Ok(self);
         }
         blocking(move || {
@@ -84,8 +88,9 @@ impl Upload {
     }
 
     fn flush(&mut self) -> Result<(), DiskError> {
-        self.writer.write(&self.waiting)?;
+        self.writer.write_all(&self.waiting)?;
         self.waiting.clear();
+        self.waiting_bytes = 0;
         Ok(())
     }
 }

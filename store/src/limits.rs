@@ -69,9 +69,9 @@ pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
 /// Files of a batch from which on two threads write them: a thread costs about as much as two files.
 pub(crate) const PARALLEL_PUTS: usize = 16;
 
-/// A piece of an object from which on it is hashed and written by two threads: each takes some tens of microseconds of
-/// it, more than a thread costs.
-pub(crate) const LARGE_PIECE: usize = 256 * 1024;
+/// Bytes of an object from which on they are hashed and written by two threads: each has some tens of microseconds to do,
+/// more than a thread costs.
+pub(crate) const LARGE_WRITE: usize = 256 * 1024;
 
 /// Attempts of `get` beside concurrent appends before it holds the writer back for the length of one read.
 pub(crate) const OPTIMISTIC_READS: usize = 4;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
 use crate::key::Key;
-use crate::limits::{LARGE_PIECE, OPTIMISTIC_READS};
+use crate::limits::{LARGE_WRITE, OPTIMISTIC_READS};
 use crate::pending::Pending;
 use crate::staged::{Staged, StagedName};
 use crate::tree::Tree;
@@ -79,29 +79,44 @@ impl Objects {
 }
 
 impl ObjectWriter {
-    /// Adds a piece. Large pieces are hashed while they are written, and are on their way to the disk afterwards.
+    /// Adds bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.write_all(&[bytes])
+    }
+
+    /// Adds pieces in their order. Many bytes are hashed while they are written, and are on their way to the disk
+    /// afterwards.
+    pub fn write_all(&mut self, pieces: &[impl AsRef<[u8]> + Sync]) -> Result<(), DiskError> {
         let Self {
             file, size, hasher, ..
         } = self;
-        if bytes.len() < LARGE_PIECE {
-            file.write_at(bytes, *size)?;
-            hasher.update(bytes);
-        } else {
-            std::thread::scope(|scope| {
-                let writing =
-                    std::thread::Builder::new().spawn_scoped(scope, || file.write_at(bytes, *size));
-                hasher.update(bytes);
-                match writing.map(|writing| writing.join()) {
-                    Ok(Ok(written)) => written,
-                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                    // No thread to be had: then it takes longer.
-                    Err(_) => file.write_at(bytes, *size),
-                }
-            })?;
-            file.start_writeback(*size, bytes.len() as u64);
+        let start = *size;
+        let write = || {
+            let mut at = start;
+            for piece in pieces {
+                file.write_at(piece.as_ref(), at)?;
+                at += piece.as_ref().len() as u64;
+            }
+            Ok(at)
+        };
+        let mut hash = || pieces.iter().for_each(|piece| hasher.update(piece));
+        let bytes: usize = pieces.iter().map(|piece| piece.as_ref().len()).sum();
+        if bytes < LARGE_WRITE {
+            *size = write()?;
+            hash();
+            return Ok(());
         }
-        *size += bytes.len() as u64;
+        *size = std::thread::scope(|scope| {
+            let writing = std::thread::Builder::new().spawn_scoped(scope, write);
+            hash();
+            match writing.map(|writing| writing.join()) {
+                Ok(Ok(written)) => written,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                // No thread to be had: then it takes longer.
+                Err(_) => write(),
+            }
+        })?;
+        file.start_writeback(start, *size - start);
         Ok(())
     }
 

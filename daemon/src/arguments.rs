@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::configuration::listen_address;
 
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 
 const EXIT_CODES: &str = "Exit codes: 0 stopped, 1 failed, 2 usage or configuration, 10 state folder in use, 11 state \
 folder of a newer format, 12 state folder damaged, not one, or not to be written, 13 address not available, 14 commit failed, 15 disk full, \
-130 and 143 demonstration stopped by SIGINT and SIGTERM.";
+130 and 143 a demonstration, backup or restore stopped by SIGINT and SIGTERM.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -27,6 +27,10 @@ pub(crate) enum Command {
     SecretKey(SecretKeyOptions),
     /// Run everything for this machine in one folder: daemon, runner, state. Ctrl-C stops it.
     Up(UpOptions),
+    /// Copy a state folder, also while a daemon uses it.
+    Backup(BackupOptions),
+    /// Put a backup back, into an empty or missing state folder.
+    Restore(RestoreOptions),
     /// Show the whole loop in a temporary folder: push, dispatch, expressions, broken files, artifacts.
     Demo(DemoOptions),
 }
@@ -76,6 +80,55 @@ pub(crate) struct UpOptions {
     /// Keep the state even on another machine's file system, where nobody promises that a lock locks and a sync syncs.
     #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
     pub(crate) allow_network_state: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupOptions {
+    /// Where to; a missing or empty folder.
+    #[arg(
+        value_name = "DIR",
+        required_unless_present_any = ["hold", "release"],
+        conflicts_with_all = ["hold", "release"]
+    )]
+    pub(crate) dir: Option<PathBuf>,
+    /// The state folder.
+    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: PathBuf,
+    /// Only let other programs copy the folder, for an hour at most: everything first, then `journal/` once more. Prints
+    /// the id of the hold.
+    #[arg(long, conflicts_with = "release")]
+    pub(crate) hold: bool,
+    /// End such a hold. Fails when it had ended before, since what was copied is not whole then.
+    #[arg(long, value_name = "ID")]
+    pub(crate) release: Option<String>,
+    /// How the result is shown.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputForm,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreOptions {
+    /// The backup: a folder that `everscand backup` made, or any other copy of a state folder that is whole.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// The state folder to make.
+    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: PathBuf,
+    /// Restore even to another machine's file system, where nobody promises that a lock locks and a sync syncs.
+    #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
+    pub(crate) allow_network_state: bool,
+    /// How the result is shown.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputForm,
+}
+
+/// The forms of what the tools for a state folder show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputForm {
+    // For people.
+    Text,
+    // One object, for programs.
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use state::CopyError;
 use thiserror::Error;
 
 use crate::configuration::ConfigurationError;
@@ -44,6 +45,14 @@ pub(crate) enum Error {
     DemoStopped(StopSignal),
     #[error(transparent)]
     Up(#[from] UpError),
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    #[error("stopped; the copy is not whole, remove it")]
+    CopyStopped(StopSignal),
+    #[error("hold {id} had ended before: what was copied under it is not whole")]
+    HoldEnded { id: String },
+    #[error("cannot write to standard output")]
+    Output(#[source] std::io::Error),
 }
 
 impl From<DemoError> for Error {
@@ -60,16 +69,22 @@ impl Error {
         match self {
             Self::Configuration(_) | Self::Log(_) => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
-            Self::Open(state::OpenError::Store(error)) => match error {
-                store::OpenError::Locked { .. } => exit::STATE_IN_USE,
-                store::OpenError::NewerFormat { .. } => exit::NEWER_FORMAT,
-                store::OpenError::NotAState { .. }
-                | store::OpenError::Damaged { .. }
-                | store::OpenError::Network { .. }
-                | store::OpenError::ReadOnly { .. } => exit::STATE_UNUSABLE,
-                store::OpenError::Disk(error) if error.is_full() => exit::DISK_FULL,
-                store::OpenError::Disk(_) => exit::FAILED,
-            },
+            Self::Open(state::OpenError::Store(error)) | Self::Copy(CopyError::Open(error)) => {
+                match error {
+                    store::OpenError::Locked { .. } => exit::STATE_IN_USE,
+                    store::OpenError::NewerFormat { .. } => exit::NEWER_FORMAT,
+                    store::OpenError::NotAState { .. }
+                    | store::OpenError::Damaged { .. }
+                    | store::OpenError::Network { .. }
+                    | store::OpenError::ReadOnly { .. } => exit::STATE_UNUSABLE,
+                    store::OpenError::Disk(error) if error.is_full() => exit::DISK_FULL,
+                    store::OpenError::Disk(_) => exit::FAILED,
+                }
+            }
+            Self::Copy(CopyError::NotEmpty { .. }) => exit::USAGE,
+            Self::Copy(CopyError::NotABackup { .. }) => exit::STATE_UNUSABLE,
+            Self::Copy(CopyError::Disk(error)) if error.is_full() => exit::DISK_FULL,
+            Self::Open(state::OpenError::Restored(state::SubmitError::DiskFull)) => exit::DISK_FULL,
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
             Self::Open(state::OpenError::Newer { .. }) => exit::NEWER_FORMAT,
             Self::Open(state::OpenError::Keep { source, .. }) if source.is_full() => {
@@ -87,13 +102,24 @@ impl Error {
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
                 exit::DISK_FULL
             }
-            Self::Open(state::OpenError::Thread(_))
+            Self::Open(
+                state::OpenError::Thread(_)
+                | state::OpenError::Restored(_)
+                | state::OpenError::Mark(_),
+            )
+            | Self::Copy(CopyError::Disk(_) | CopyError::HoldEnded | CopyError::Stopped)
+            | Self::HoldEnded { .. }
+            | Self::Output(_)
             | Self::Start(_)
             | Self::Runtime(_)
             | Self::Demo(_)
             | Self::Up(_) => exit::FAILED,
-            Self::DemoStopped(StopSignal::Interrupt) => exit::INTERRUPTED,
-            Self::DemoStopped(StopSignal::Terminate) => exit::TERMINATED,
+            Self::DemoStopped(StopSignal::Interrupt) | Self::CopyStopped(StopSignal::Interrupt) => {
+                exit::INTERRUPTED
+            }
+            Self::DemoStopped(StopSignal::Terminate) | Self::CopyStopped(StopSignal::Terminate) => {
+                exit::TERMINATED
+            }
             Self::Listen { .. } => exit::ADDRESS,
             Self::Fatal(_) => exit::COMMIT_FAILED,
         }
@@ -124,7 +150,11 @@ impl Error {
             | Self::Fatal(_)
             | Self::Demo(_)
             | Self::DemoStopped(_)
-            | Self::Up(_) => None,
+            | Self::Up(_)
+            | Self::Copy(_)
+            | Self::CopyStopped(_)
+            | Self::HoldEnded { .. }
+            | Self::Output(_) => None,
         }
     }
 

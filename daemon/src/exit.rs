@@ -18,7 +18,7 @@ pub(crate) const ADDRESS: u8 = 13;
 pub(crate) const COMMIT_FAILED: u8 = 14;
 /// The disk is full and the daemon cannot even start.
 pub(crate) const DISK_FULL: u8 = 15;
-/// The demonstration was ended by Ctrl-C. This code and the next are what a shell makes of the signals.
+/// A demonstration, backup or restore was ended by Ctrl-C. This code and the next are what a shell makes of the signals.
 pub(crate) const INTERRUPTED: u8 = 130;
-/// The demonstration was ended by SIGTERM.
+/// The same by SIGTERM.
 pub(crate) const TERMINATED: u8 = 143;

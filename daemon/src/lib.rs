@@ -12,6 +12,7 @@
 )]
 
 mod arguments;
+mod backup;
 mod configuration;
 mod demo;
 mod error;
@@ -77,6 +78,8 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
         Command::SecretKey(options) => secret_key::make(&options.path)
             .map_err(|error| Error::from(configuration::ConfigurationError::from(error))),
         Command::Up(options) => up::up(&options),
+        Command::Backup(options) => backup::backup(options),
+        Command::Restore(options) => backup::restore(options),
         Command::Demo(options) => demo::demo(&options).map_err(Error::from),
     };
     match ended {

@@ -72,6 +72,8 @@ pub enum Reason {
     },
     /// The runner was not heard of for too long, said goodbye, or came back without the job.
     RunnerLost,
+    /// It ran when the backup was made from which the state was restored.
+    Restored,
     /// Somebody cancelled the job.
     CancelledByUser,
     /// The scan's `timeout` passed.
@@ -169,6 +171,7 @@ impl Reason {
             Self::SetupFailed { .. } => "setup_failed",
             Self::RunnerStopped { .. } => "runner_stopped",
             Self::RunnerLost => "runner_lost",
+            Self::Restored => "restored",
             Self::CancelledByUser => "cancelled_by_user",
             Self::TimedOut => "timed_out",
             Self::SessionExpired => "session_expired",
@@ -226,6 +229,9 @@ impl fmt::Display for Reason {
             }
             Self::RunnerStopped { message } => write!(f, "the runner was stopped: {message}"),
             Self::RunnerLost => f.write_str("the runner was lost"),
+            Self::Restored => {
+                f.write_str("it was running when the backup was made that has been restored")
+            }
             Self::CancelledByUser => f.write_str("cancelled by a user"),
             Self::TimedOut => f.write_str("the scan's timeout passed"),
             Self::SessionExpired => f.write_str("the worker session ended"),
@@ -321,7 +327,8 @@ mod tests {
                 Some(Reason::EnvFailed { .. }) => Reason::SetupFailed { message: text() },
                 Some(Reason::SetupFailed { .. }) => Reason::RunnerStopped { message: text() },
                 Some(Reason::RunnerStopped { .. }) => Reason::RunnerLost,
-                Some(Reason::RunnerLost) => Reason::CancelledByUser,
+                Some(Reason::RunnerLost) => Reason::Restored,
+                Some(Reason::Restored) => Reason::CancelledByUser,
                 Some(Reason::CancelledByUser) => Reason::TimedOut,
                 Some(Reason::TimedOut) => Reason::SessionExpired,
                 Some(Reason::SessionExpired) => Reason::Retired,

@@ -79,10 +79,10 @@ impl Reconciler {
         tasks.spawn(supervise("triggers".to_owned(), move || {
             of_triggers.clone().pull_triggers()
         }));
-        let logs = handle.state().logs().clone();
+        let state = handle.state().clone();
         tasks.spawn(supervise("logs".to_owned(), move || {
-            let logs = logs.clone();
-            async move { logs.keep_durable().await }
+            let state = state.clone();
+            async move { state.keep_logs_durable().await }
         }));
         Ok(Self { handle, tasks, git })
     }

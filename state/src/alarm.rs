@@ -40,6 +40,7 @@ impl Alarm {
             | Action::CreateFile
             | Action::CreateFolder
             | Action::Inspect
+            | Action::Link
             | Action::ListFolder
             | Action::Lock
             | Action::MeasureSpace

@@ -43,6 +43,12 @@ pub enum OpenError {
     /// The committer's thread.
     #[error("cannot start the committer thread")]
     Thread(#[source] std::io::Error),
+    /// What a restored state begins with could not be committed.
+    #[error("cannot end what ran when the backup was made")]
+    Restored(#[source] SubmitError),
+    /// The mark that a state was restored could not be removed.
+    #[error("cannot remove the mark that this state was restored")]
+    Mark(#[source] store::DiskError),
 }
 
 /// Why a record could not be read.

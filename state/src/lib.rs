@@ -12,6 +12,7 @@
 )]
 
 mod alarm;
+mod backup;
 mod committer;
 mod damaged;
 mod download;
@@ -34,10 +35,12 @@ mod pretty;
 mod publication;
 mod reader;
 mod recent;
+mod restored;
 mod state;
 mod upload;
 mod written;
 
+pub use backup::{back_up, hold, release, restore};
 pub use download::Download;
 pub use error::{Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
 pub use jobs::{JobFilter, JobPage};
@@ -46,6 +49,7 @@ pub use log::{
     CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use state::{Closing, Options, State};
+pub use store::copy::{Copied, CopyError};
 pub use upload::{Received, Upload};
 
 #[cfg(test)]

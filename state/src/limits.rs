@@ -12,6 +12,10 @@ pub(crate) const ROUND_COMMANDS: usize = 1_024;
 /// An unsynced end of a log up to this size rides inside the completing commit instead of costing a sync of its own.
 pub(crate) const LOG_TAIL_BYTES: u64 = 64 * 1024;
 
+/// A piece of a log that goes through the journal while a backup is made: half of what one commit takes, so that others
+/// share it.
+pub(crate) const LOG_PIECE_BYTES: usize = store::limits::BATCH_BYTES / 2;
+
 /// A log is synced at least this often while it grows.
 pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 

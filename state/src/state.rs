@@ -98,6 +98,7 @@ impl State {
         loading.check()?;
         let reader = StoreReader::new(engine.reader());
         let objects = engine.objects();
+        let is_restored = engine.is_restored();
         let Loaded {
             world,
             revisions,
@@ -141,7 +142,11 @@ impl State {
             gauge,
             alarm,
         });
-        Ok((Self { shared, queue }, Closing(thread)))
+        let state = Self { shared, queue };
+        if is_restored {
+            state.settle_restored().await?;
+        }
+        Ok((state, Closing(thread)))
     }
 
     /// Decides on a command and answers once its changes are durable.

@@ -1,5 +1,6 @@
 //! The promises of the state, kept on real folders.
 
+mod backup;
 mod crash;
 mod damaged;
 pub(crate) mod fixture;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::batch::Append;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::key::Key;
@@ -18,6 +19,8 @@ pub struct AppendFile {
     length: u64,
     /// Whether the name of the file is durable.
     is_named: bool,
+    /// From where on the file holds what a copy under a hold may miss.
+    missed: Option<u64>,
 }
 
 /// A reader of a growing file, beside its writer or after it.
@@ -42,6 +45,7 @@ impl AppendFile {
             file,
             length,
             is_named: false,
+            missed: None,
         })
     }
 
@@ -52,7 +56,42 @@ impl AppendFile {
         self.file.write_at(bytes, at)?;
         failpoint::reach("log-appended");
         self.length += bytes.len() as u64;
+        // Asked after the write: without a hold by now, the bytes are in every copy that is yet to begin.
+        if self.tree.holds.any()? {
+            self.missed.get_or_insert(at);
+        }
         Ok(at)
+    }
+
+    /// Whether a copy that is being made may miss a part.
+    pub fn is_missed(&self) -> bool {
+        self.missed.is_some()
+    }
+
+    /// A piece of at most `limit` bytes that must go through the journal too, because a backup is being made. It has,
+    /// once [`AppendFile::journalled`] is told.
+    pub fn to_journal(&self, limit: usize) -> Result<Option<Append>, DiskError> {
+        let Some(at) = self.missed else {
+            return Ok(None);
+        };
+        let end = (at + limit as u64).min(self.length);
+        let bytes = self
+            .file
+            .read_at(at, usize::try_from(end.saturating_sub(at)).unwrap_or(limit))?;
+        Ok(Some(Append {
+            ledger: self.key.clone(),
+            at,
+            bytes: bytes.into(),
+        }))
+    }
+
+    /// The journal holds that piece.
+    pub fn journalled(&mut self, piece: &Append) {
+        let end = piece.at + piece.bytes.len() as u64;
+        self.missed = self
+            .missed
+            .map(|at| at.max(end))
+            .filter(|at| *at < self.length);
     }
 
     /// Cuts off what lies behind `length`: the torn end that its caller found.

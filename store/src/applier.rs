@@ -127,14 +127,15 @@ impl Applier {
     }
 
     fn write(&self, Committed { batch, .. }: &Committed) -> Result<(), DiskError> {
+        // Objects first: a copy that has anything else of this batch then finds them too.
+        for (key, staged) in &batch.adopts {
+            self.tree.adopt(key, staged)?;
+        }
         for key in &batch.deletes {
             self.tree.delete(key)?;
         }
         let puts: Vec<(&Key, &Put)> = batch.puts.iter().collect();
         self.put_all(&puts)?;
-        for (key, staged) in &batch.adopts {
-            self.tree.adopt(key, staged)?;
-        }
         for append in &batch.appends {
             self.tree.append(&append.ledger, append.at, &append.bytes)?;
         }

@@ -33,6 +33,7 @@ pub enum Action {
     CreateFile,
     CreateFolder,
     Inspect,
+    Link,
     ListFolder,
     Lock,
     MeasureSpace,
@@ -103,10 +104,10 @@ impl Disk {
         self.origin.elapsed()
     }
 
-    /// The wall clock, for messages only; nothing is decided by it.
+    /// The wall clock. It tells people when a lock was taken, and ends holds; nothing else is decided by it.
     #[expect(
         clippy::disallowed_methods,
-        reason = "the time a lock was taken, told to whoever meets it"
+        reason = "locks and holds are met by other processes, which share no other clock"
     )]
     pub(crate) fn seconds_since_1970(&self) -> Option<u64> {
         SystemTime::now()
@@ -182,6 +183,11 @@ impl Disk {
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
         self.run(Action::Rename, to, || self.files.rename(from, to))
+    }
+
+    /// Gives a file a second name; one that exists is an error of kind `AlreadyExists`.
+    pub(crate) fn link(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.run(Action::Link, to, || self.files.link(from, to))
     }
 
     pub(crate) fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
@@ -382,6 +388,7 @@ impl fmt::Display for Action {
             Self::CreateFile => "create",
             Self::CreateFolder => "create folder",
             Self::Inspect => "inspect",
+            Self::Link => "give a file the second name",
             Self::ListFolder => "list folder",
             Self::Lock => "lock",
             Self::MeasureSpace => "measure the free space at",

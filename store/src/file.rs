@@ -75,6 +75,7 @@ struct Opened {
     journal: Journal,
     segments: Arc<Segments>,
     applier: JoinHandle<Result<End, DiskError>>,
+    is_restored: bool,
     /// Held until everything else has ended.
     _lock: Arc<Lock>,
 }
@@ -121,6 +122,14 @@ impl FileEngine {
         Objects::new(self.tree(), self.pending.clone())
     }
 
+    /// Whether this folder is a copy of a store and no opening of it has been [told so](hold::forget_restored) yet: what
+    /// went on when the copy was made does not go on here.
+    pub fn is_restored(&self) -> bool {
+        self.opened
+            .as_ref()
+            .is_some_and(|opened| opened.is_restored)
+    }
+
     /// Tells the room on the disk.
     pub fn gauge(&self) -> Gauge {
         self.gauge.clone()
@@ -155,6 +164,7 @@ impl FileEngine {
             live: records,
             journal,
             checkpointer,
+            is_restored,
         } = recovered;
         self.pending.begin(last);
         failpoint::reach("store-opened");
@@ -186,6 +196,7 @@ impl FileEngine {
             journal,
             segments,
             applier,
+            is_restored,
             _lock: lock,
         });
         Ok((epoch, last))

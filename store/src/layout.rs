@@ -9,9 +9,11 @@ pub(crate) struct Layout {
     pub(crate) format: PathBuf,
     /// Locked by the one writer; never removed.
     pub(crate) lock: PathBuf,
-    /// Segments, spares and `CHECKPOINT`.
+    /// Segments, spares, `CHECKPOINT` and holds.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
+    /// There while a store that was a copy has not been told so.
+    pub(crate) restored: PathBuf,
     /// Large objects that no batch has adopted; emptied at every open, after what was adopted has its key.
     pub(crate) tmp: PathBuf,
     /// Copies of damaged files, and what repair tools do not trust.
@@ -27,6 +29,7 @@ impl Layout {
             format: root.join("FORMAT"),
             lock: root.join("LOCK"),
             checkpoint: journal.join("CHECKPOINT"),
+            restored: journal.join("RESTORED"),
             tmp: root.join("tmp"),
             quarantine: root.join("quarantine"),
             index: root.join("index"),

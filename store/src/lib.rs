@@ -37,8 +37,10 @@ mod tree;
 mod view;
 
 pub mod append_file;
+pub mod copy;
 pub mod failpoint;
 pub mod file;
+pub mod hold;
 pub mod limits;
 pub mod memory;
 pub mod objects;

@@ -44,6 +44,16 @@ pub(crate) const CHECKPOINT_BYTES: u64 = 16 * 1024 * 1024;
 /// Time after a change that makes a checkpoint due: bounds how far the tree on disk is behind.
 pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How long a hold lasts: a backup that takes longer than this has most likely been forgotten.
+pub(crate) const HOLD_SECONDS: u64 = 60 * 60;
+
+/// Journal that holds may keep: it is read into memory as a whole when a copy is opened.
+pub(crate) const HOLD_JOURNAL_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Openings that a copied store is ahead of the one it was copied from: more than that one can have had since, so that
+/// no writer of the past has an epoch of the copy.
+pub(crate) const COPY_EPOCHS: u64 = 1_000_000;
+
 /// Free space below which new work is refused, as a share of the disk; kept for finishing work.
 pub(crate) const WATERMARK_PERCENT: u64 = 1;
 

@@ -96,6 +96,16 @@ impl Overlay {
         self.entries.get(key)
     }
 
+    /// The objects that get their keys, and by which commits.
+    pub(crate) fn adoptions(&self) -> impl Iterator<Item = (&Key, Seq, &Staged)> {
+        self.entries
+            .iter()
+            .filter_map(|(key, entry)| match &entry.base {
+                Base::Adopted(seq, staged) => Some((key, *seq, staged)),
+                Base::Tree | Base::Absent(_) | Base::Content(..) => None,
+            })
+    }
+
     /// The entries inside a folder, in order.
     pub(crate) fn inside<'a>(
         &'a self,
@@ -122,6 +132,12 @@ impl Overlay {
                 Base::Tree | Base::Absent(_) => {}
             }
             for piece in &entry.pieces {
+                let length = tree.length(key)?.unwrap_or_default();
+                if piece.at > length {
+                    // Somebody cut the file. What is left stays readable, and everything else goes on.
+                    tracing::error!(%key, at = piece.at, length, "a piece of a growing file has no place: what was before it is gone");
+                    break;
+                }
                 tree.append(key, piece.at, &piece.bytes)?;
             }
         }

@@ -1,6 +1,8 @@
 //! Opens a store: tells whether it is one, locks it, and makes the tree what was acknowledged. The order keeps two
 //! promises: a store that is refused is left as it was, and the next epoch is durable before anybody hears of it.
 
+mod copy;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,16 +13,18 @@ use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
 use crate::file::Options;
+use crate::hold::Holds;
 use crate::journal::Journal;
 use crate::key::RESERVED;
 use crate::layout::Layout;
+use crate::limits::COPY_EPOCHS;
 use crate::live::{self, Index, LiveSet};
 use crate::lock::Lock;
 use crate::overlay::Overlay;
 use crate::replace;
 use crate::scan::{self, Scan};
 use crate::segment;
-use crate::segments::Segments;
+use crate::segments::{Segments, Sizes};
 use crate::staged::StagedName;
 use crate::tree::Tree;
 
@@ -31,6 +35,8 @@ pub(crate) struct Recovered {
     pub(crate) live: LiveSet,
     pub(crate) journal: Journal,
     pub(crate) checkpointer: Checkpointer,
+    /// Whether the folder is a copy that nobody has been told of yet.
+    pub(crate) is_restored: bool,
 }
 
 pub(crate) fn recover(
@@ -49,17 +55,25 @@ pub(crate) fn recover(
         .folders()
         .into_iter()
         .try_for_each(|folder| disk.create_folder(folder))?;
-    let past = Past::read(disk, layout, store)?;
     let tree = Tree::new(disk.clone(), layout.root.clone());
+    let past = match Holds::new(disk, &layout.root).span_of_copy(store)? {
+        None => Past::read(disk, layout, store)?,
+        Some(span) => copy::read(disk, layout, store, span)?,
+    };
     past.redo(&tree)?;
     failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
     sweep(disk, layout)?;
     failpoint::reach("tmp-swept");
     let Past { base, scan, index } = past;
+    let is_restored = disk.kind(&layout.restored)? == Kind::File;
+    let mut epoch = base.epoch.max(scan.epoch).next();
+    if is_restored {
+        epoch.0 = epoch.0.saturating_add(COPY_EPOCHS);
+    }
     let at = Checkpoint {
         seq: scan.last,
-        epoch: base.epoch.max(scan.epoch).next(),
+        epoch,
     };
     let is_indexed = index.as_ref().is_some_and(|index| index.at.seq == at.seq);
     let live = match index {
@@ -73,14 +87,12 @@ pub(crate) fn recover(
         None => LiveSet::rebuild(&tree)?,
     };
 
-    let (size, keep) = (options.segment_bytes, options.spare_segments);
-    let segments = Arc::new(Segments::open(
-        disk,
-        layout.journal.clone(),
-        store,
-        size,
-        keep,
-    )?);
+    let sizes = Sizes {
+        spare: options.segment_bytes,
+        keep: options.spare_segments,
+        watermark: options.watermark,
+    };
+    let segments = Arc::new(Segments::open(disk, layout, store, sizes)?);
     scan.segments
         .into_iter()
         .for_each(|path| segments.seal(path, at.seq));
@@ -106,6 +118,7 @@ pub(crate) fn recover(
         live,
         journal,
         checkpointer,
+        is_restored,
     })
 }
 

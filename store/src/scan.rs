@@ -9,7 +9,7 @@ use crate::disk::Disk;
 use crate::engine::OpenError;
 use crate::limits::SEGMENT_FILE_BYTES;
 use crate::record::Record;
-use crate::segment::{self, Damage, Header};
+use crate::segment::{self, Contents, Damage, Header};
 
 /// What the journal says.
 #[derive(Debug, Default)]
@@ -24,12 +24,40 @@ pub(crate) struct Scan {
     pub(crate) segments: Vec<PathBuf>,
 }
 
+/// Everything after the checkpoint; where something is missing or unreadable it is an error.
 pub(crate) fn scan(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
 ) -> Result<Scan, OpenError> {
+    let (scan, damage) = read_journal(disk, folder, store, checkpoint)?;
+    damage.map_or(Ok(scan), Err)
+}
+
+/// What can be read after the checkpoint, up to the first record that is missing or unreadable. For a journal that is
+/// written while it is read or copied: there the end may look like damage, since a reader can pass a place before it
+/// is written and come to the next one after that was.
+pub(crate) fn readable(
+    disk: &Disk,
+    folder: &Path,
+    store: StoreId,
+    checkpoint: Seq,
+) -> Result<Scan, OpenError> {
+    let (scan, damage) = read_journal(disk, folder, store, checkpoint)?;
+    if let Some(damage) = damage {
+        tracing::debug!(%damage, last = %scan.last, "the journal is read up to its first gap");
+    }
+    Ok(scan)
+}
+
+/// The records up to the first problem, and that.
+fn read_journal(
+    disk: &Disk,
+    folder: &Path,
+    store: StoreId,
+    checkpoint: Seq,
+) -> Result<(Scan, Option<OpenError>), OpenError> {
     let mut firsts: Vec<Seq> = disk
         .list(folder)?
         .iter()
@@ -47,6 +75,7 @@ pub(crate) fn scan(
         .partition_point(|first| *first <= checkpoint.next())
         .saturating_sub(1);
     let mut previous: Option<Seq> = None;
+    let mut damage = None;
     for first in &firsts[needed..] {
         let path = path(*first);
         let expected = previous.unwrap_or(checkpoint).next();
@@ -58,24 +87,30 @@ pub(crate) fn scan(
         if !continues {
             let what =
                 format!("the segment begins with record {first}, and the next one is {expected}");
-            return Err(OpenError::Damaged {
-                path,
-                offset: 0,
-                what,
-            });
+            damage = Some(damaged(path, Damage { offset: 0, what }));
+            break;
         }
-        let (header, records) = read(disk, &path, *first, store)?;
+        let bytes = disk.read(&path, SEGMENT_FILE_BYTES)?;
+        let header = match header(&bytes, *first, store) {
+            Ok(header) => header,
+            Err(problem) => {
+                damage = Some(damaged(path, problem));
+                break;
+            }
+        };
         if header.epoch < scan.epoch {
             let what = format!(
                 "its epoch {} is older than the one before it, {}",
                 header.epoch, scan.epoch
             );
-            return Err(OpenError::Damaged {
-                path,
-                offset: 0,
-                what,
-            });
+            damage = Some(damaged(path, Damage { offset: 0, what }));
+            break;
         }
+        let Contents {
+            records,
+            damage: problem,
+            ..
+        } = segment::read(&header, &bytes);
         scan.epoch = header.epoch;
         previous = Some(
             records
@@ -84,39 +119,38 @@ pub(crate) fn scan(
         );
         scan.records
             .extend(records.into_iter().filter(|record| record.seq > checkpoint));
+        if let Some(problem) = problem {
+            damage = Some(damaged(path, problem));
+            break;
+        }
     }
     if let Some(record) = scan.records.last() {
         scan.last = record.seq;
     }
-    Ok(scan)
+    Ok((scan, damage))
 }
 
-fn read(
-    disk: &Disk,
-    path: &Path,
-    first: Seq,
-    store: StoreId,
-) -> Result<(Header, Vec<Record>), OpenError> {
-    let bytes = disk.read(path, SEGMENT_FILE_BYTES)?;
-    let read = || {
-        let header = Header::decode(&bytes)?;
-        if header.store != store {
-            return Err(Damage {
-                offset: 0,
-                what: format!("the segment belongs to store {}", header.store),
-            });
-        }
-        if header.first != first {
-            return Err(Damage {
-                offset: 0,
-                what: format!("the segment begins with record {}", header.first),
-            });
-        }
-        Ok((header, segment::read(&header, &bytes)?.records))
-    };
-    read().map_err(|Damage { offset, what }| OpenError::Damaged {
-        path: path.to_owned(),
+fn header(bytes: &[u8], first: Seq, store: StoreId) -> Result<Header, Damage> {
+    let header = Header::decode(bytes)?;
+    if header.store != store {
+        return Err(Damage {
+            offset: 0,
+            what: format!("the segment belongs to store {}", header.store),
+        });
+    }
+    if header.first != first {
+        return Err(Damage {
+            offset: 0,
+            what: format!("the segment begins with record {}", header.first),
+        });
+    }
+    Ok(header)
+}
+
+fn damaged(path: PathBuf, Damage { offset, what }: Damage) -> OpenError {
+    OpenError::Damaged {
+        path,
         offset: offset as u64,
         what,
-    })
+    }
 }

@@ -23,11 +23,12 @@ pub(crate) struct Header {
     pub(crate) salt: u64,
 }
 
-/// The records of a segment, and where they end.
+/// The records of a segment, where they end, and whether that is where they should.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) records: Vec<Record>,
     pub(crate) end: usize,
+    pub(crate) damage: Option<Damage>,
 }
 
 /// Something that was acknowledged can no longer be read.
@@ -95,10 +96,11 @@ impl Header {
 
 /// Reads the records of a segment up to the first that is none. A valid record behind that one is damage, since the
 /// journal is written in order and one record at a time.
-pub(crate) fn read(header: &Header, bytes: &[u8]) -> Result<Contents, Damage> {
+pub(crate) fn read(header: &Header, bytes: &[u8]) -> Contents {
     let mut contents = Contents {
         records: Vec::new(),
         end: DATA_START,
+        damage: None,
     };
     let mut expected = header.first;
     loop {
@@ -109,26 +111,21 @@ pub(crate) fn read(header: &Header, bytes: &[u8]) -> Result<Contents, Damage> {
         };
         let Some(record) = frame.decode(rest) else {
             let what = format!("record {expected} is intact but not understood");
-            return Err(Damage {
+            contents.damage = Some(Damage {
                 offset: contents.end,
                 what,
             });
+            return contents;
         };
         contents.records.push(record);
         contents.end += frame.length();
         expected = expected.next();
     }
-    match search(header, bytes, contents.end, expected) {
-        None => Ok(contents),
-        Some(later) => {
-            let what =
-                format!("record {expected} is not readable, although record {later} behind it is");
-            Err(Damage {
-                offset: contents.end,
-                what,
-            })
-        }
-    }
+    contents.damage = search(header, bytes, contents.end, expected).map(|later| Damage {
+        offset: contents.end,
+        what: format!("record {expected} is not readable, although record {later} behind it is"),
+    });
+    contents
 }
 
 /// A valid record anywhere behind `from`.
@@ -189,6 +186,14 @@ mod tests {
         (bytes, starts)
     }
 
+    fn intact(header: &Header, bytes: &[u8]) -> Result<Contents, Damage> {
+        let mut contents = read(header, bytes);
+        match contents.damage.take() {
+            None => Ok(contents),
+            Some(damage) => Err(damage),
+        }
+    }
+
     #[test]
     fn names_sort_as_numbers_and_come_back() {
         assert_eq!(first_of_file_name(&file_name(Seq(12))), Some(Seq(12)));
@@ -225,7 +230,8 @@ mod tests {
             let mut zeroed = bytes.clone();
             zeroed[at..].fill(0);
             for torn in [&zeroed[..], &bytes[..at]] {
-                let contents = read(&HEADER, torn).unwrap();
+                let contents = read(&HEADER, torn);
+                assert_eq!(contents.damage, None);
                 // The last bytes of the record may be zeros themselves; then nothing was torn.
                 let whole = torn.len() >= end && torn[..end] == bytes[..end];
                 assert_eq!(
@@ -243,22 +249,23 @@ mod tests {
         for at in starts[0]..starts[2] {
             let mut changed = bytes.clone();
             changed[at] ^= 0x10;
-            let damage = read(&HEADER, &changed).unwrap_err();
+            let contents = read(&HEADER, &changed);
             let start = if at < starts[1] { starts[0] } else { starts[1] };
-            assert_eq!(damage.offset, start, "changed at {at}");
+            assert_eq!(contents.damage.unwrap().offset, start, "changed at {at}");
+            assert_eq!(contents.end, start);
         }
     }
 
     #[test]
     fn no_flipped_bit_makes_another_record() {
         let (bytes, starts) = segment(3);
-        let whole = read(&HEADER, &bytes).unwrap().records;
+        let whole = intact(&HEADER, &bytes).unwrap().records;
         for at in 0..bytes.len() {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << bit;
                 let found = Header::decode(&changed)
-                    .and_then(|header| read(&header, &changed))
+                    .and_then(|header| intact(&header, &changed))
                     .map(|contents| contents.records);
                 match found {
                     // Before the records behind it.
@@ -276,7 +283,7 @@ mod tests {
     #[test]
     fn what_is_cut_off_or_written_over_makes_no_other_record() {
         let (bytes, _) = segment(3);
-        let whole = read(&HEADER, &bytes).unwrap().records;
+        let whole = intact(&HEADER, &bytes).unwrap().records;
         for at in DATA_START..bytes.len() {
             let mut cut = bytes.clone();
             cut.truncate(at);
@@ -285,7 +292,7 @@ mod tests {
             let mut overwritten = bytes.clone();
             overwritten[at..].rotate_left(1);
             for changed in [cut, shifted, overwritten] {
-                if let Ok(contents) = read(&HEADER, &changed) {
+                if let Ok(contents) = intact(&HEADER, &changed) {
                     assert!(whole.starts_with(&contents.records), "byte {at}");
                 }
             }
@@ -303,12 +310,12 @@ mod tests {
         };
         let mut bytes = header.encode();
         bytes.extend(&old[DATA_START..]);
-        let contents = read(&header, &bytes).unwrap();
+        let contents = read(&header, &bytes);
         assert!(contents.records.is_empty());
         // A new record over the first old one leaves the others behind it.
         let fresh = record::encode(header.salt, Seq(12), &batch(0));
         bytes[DATA_START..DATA_START + fresh.len()].copy_from_slice(&fresh);
-        let contents = read(&header, &bytes).unwrap();
+        let contents = read(&header, &bytes);
         assert_eq!((contents.records.len(), contents.end), (1, starts[1]));
     }
 }

@@ -9,7 +9,10 @@ use crate::batch::Seq;
 use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
+use crate::hold::Holds;
+use crate::layout::Layout;
 use crate::replace;
+use crate::space::Watermark;
 
 const SPARE: &str = "spare-";
 
@@ -21,7 +24,20 @@ pub(crate) struct Segments {
     size: u64,
     /// Spares to keep.
     keep: usize,
+    holds: Holds,
+    watermark: Watermark,
     files: Mutex<Files>,
+}
+
+/// How many bytes its files have, and when they are given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Size of a spare.
+    pub(crate) spare: u64,
+    /// Spares to keep.
+    pub(crate) keep: usize,
+    /// When the disk is so full that no hold keeps anything.
+    pub(crate) watermark: Watermark,
 }
 
 #[derive(Default)]
@@ -39,14 +55,19 @@ struct Sealed {
 }
 
 impl Segments {
-    /// Finds the spares in `folder` and removes those of no use.
+    /// Finds the spares in the journal's folder and removes those of no use.
     pub(crate) fn open(
         disk: &Disk,
-        folder: PathBuf,
+        layout: &Layout,
         store: StoreId,
-        size: u64,
-        keep: usize,
+        sizes: Sizes,
     ) -> Result<Self, DiskError> {
+        let Sizes {
+            spare: size,
+            keep,
+            watermark,
+        } = sizes;
+        let folder = layout.journal.clone();
         let mut files = Files::default();
         for (name, _) in disk.list(&folder)? {
             let Some(number) = name
@@ -69,6 +90,8 @@ impl Segments {
             folder,
             size,
             keep,
+            holds: Holds::new(disk, &layout.root),
+            watermark,
             files: Mutex::new(files),
         })
     }
@@ -103,8 +126,13 @@ impl Segments {
         self.files().sealed.push(Sealed { path, last });
     }
 
-    /// The records up to `checkpoint` are in the tree for good: their segments become spares or go away.
+    /// The records up to `checkpoint` are in the tree for good, and the mark that says so is durable: their segments
+    /// become spares or go away, unless a hold keeps them.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
+        let kept = self.files().sealed.len() as u64 * self.size;
+        let checkpoint = self
+            .holds
+            .let_go(self.store, checkpoint, kept, self.watermark)?;
         let retired: Vec<Sealed> = self
             .files()
             .sealed

@@ -5,6 +5,7 @@ mod contract;
 mod crash;
 mod exhaustive;
 mod faults;
+mod hold;
 mod refuse;
 mod simulated;
 mod world;

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::failpoint;
+use crate::hold::Holds;
 use crate::key::{Key, Prefix};
 use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;
@@ -22,12 +23,19 @@ pub(crate) struct Tree {
     root: PathBuf,
     /// Where objects wait for their keys.
     tmp: PathBuf,
+    pub(crate) holds: Holds,
 }
 
 impl Tree {
     pub(crate) fn new(disk: Disk, root: PathBuf) -> Self {
         let tmp = Layout::new(&root).tmp;
-        Self { disk, root, tmp }
+        let holds = Holds::new(&disk, &root);
+        Self {
+            disk,
+            root,
+            tmp,
+            holds,
+        }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -43,12 +51,20 @@ impl Tree {
         self.in_folder(&path, || replace::replace(&self.disk, &path, bytes))
     }
 
-    /// Gives an object its key.
+    /// Gives an object its key. While there is a hold it also gets a name beside the journal, since a copy may look
+    /// for it in one place too late and in the other too early.
     pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
         let (from, to) = (self.staged(staged.name()), self.path(key));
         if self.disk.kind(&from)? == Kind::File {
+            let is_held = self.holds.any()?;
+            if is_held {
+                self.holds.keep_object(&from, staged.name())?;
+            }
             self.in_folder(&to, || self.disk.rename(&from, &to))?;
             failpoint::reach("object-adopted");
+            if !is_held && self.holds.any()? {
+                self.holds.keep_object(&to, staged.name())?;
+            }
             return Ok(());
         }
         if self.disk.kind(&to)? != Kind::File {

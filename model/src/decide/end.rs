@@ -50,6 +50,8 @@ impl Command for Cancel {
 pub enum Loss {
     /// Its runner is gone.
     RunnerLost,
+    /// It ran when the backup was made that this state comes from.
+    Restored,
     /// The scan's `timeout` passed.
     TimedOut,
     /// The worker session token ran out.
@@ -87,6 +89,7 @@ impl Command for EndJob {
         };
         let event = match (self.loss, &job.state) {
             (Loss::RunnerLost, _) => JobEvent::Lost(end(Reason::RunnerLost)),
+            (Loss::Restored, _) => JobEvent::Lost(end(Reason::Restored)),
             (Loss::TimedOut, _) => JobEvent::OutOfTime(end(Reason::TimedOut)),
             (Loss::SessionExpired, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
             (Loss::Retired, JobState::Scheduled) if world.is_orphan(job) => {

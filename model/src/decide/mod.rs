@@ -28,8 +28,8 @@ pub use end::{Cancel, EndJob, Loss};
 pub use refusal::Refusal;
 pub use report::ReportSteps;
 pub use runners::{
-    CreateRegistration, NewRegistration, NewRunner, NewSession, RegisterRunner, RemoveRunner,
-    RenewSession,
+    CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,
+    RemoveRunner, RenewSession,
 };
 pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};

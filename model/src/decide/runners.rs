@@ -210,6 +210,29 @@ fn is_invisible(char: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// End the sessions of a runner, which has to register again. Its record stays, so that its name is known.
+#[derive(Debug, Clone)]
+pub struct EndSessions {
+    /// The runner.
+    pub runner: RunnerId,
+}
+
+impl Command for EndSessions {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
+        let mut ended = Runner::clone(runner);
+        ended.session.expires_at = ended.session.expires_at.min(moment.now);
+        ended.previous_session = None;
+        Ok(Decision {
+            changes: vec![Change::Runner(Arc::new(ended))],
+            answer: (),
+        })
+    }
+}
+
 /// Give the holder of a runner's session token a new one, when that is due; the old one stays good for ten minutes.
 #[derive(Debug, Clone)]
 pub struct RenewSession {

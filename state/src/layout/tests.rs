@@ -58,12 +58,15 @@ const PATTERNS: [(&str, &str); 22] = [
 ];
 
 /// What the store makes for itself.
-const ENGINE: [&str; 8] = [
+const ENGINE: [&str; 11] = [
     "FORMAT",
     "LOCK",
     "journal/<first>.jnl",
     "journal/spare-<number>",
     "journal/CHECKPOINT",
+    "journal/HOLD.<id>",
+    "journal/held-object-<random>",
+    "journal/RESTORED",
     "tmp/object-<random>",
     "quarantine/",
     "index/live-<sequence>",
@@ -134,11 +137,13 @@ fn the_page_names_what_the_code_makes_and_nothing_else() {
 #[tokio::test]
 async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is_made() {
     let (folder, opened, fleet) = Folder::prepared().await;
+    let hold = crate::hold(folder.root()).unwrap();
     make_one_of_everything(&opened, fleet).await;
     let unfinished = opened.state.begin_upload().await.unwrap();
     let unfinished = unfinished.write(Bytes::from_static(b"half")).await.unwrap();
     let running: BTreeSet<String> = files(&folder);
     drop(unfinished);
+    hold.release().unwrap();
     opened.close();
     let stopped = files(&folder);
 
@@ -153,11 +158,13 @@ async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is
             "{path} is not on the page"
         );
     }
-    // Git makes the mirrors, repair tools fill the quarantine, and spares come once the journal has grown.
+    // Git makes the mirrors, repair tools fill the quarantine, spares come once the journal has grown, and a restore is
+    // over when the state is open.
     let made_by_others = [
         "sources/<source>/mirror.git/",
         "quarantine/",
         "journal/spare-<number>",
+        "journal/RESTORED",
     ];
     for pattern in page
         .iter()

@@ -4,6 +4,7 @@
 //! that is not synced when its job completes rides inside the completing commit. So a job can end on a full disk: a
 //! little of its log is kept in memory and is read once there is room, and the journal has room for the commit.
 
+mod backed_up;
 mod encode;
 mod job_log;
 mod stream;
@@ -23,7 +24,6 @@ use crate::alarm::Alarm;
 use crate::error::{Interrupted, ReadError, WriteError};
 use crate::files::blocking;
 use crate::layout::Layout;
-use crate::limits::LOG_SYNC;
 use crate::log::job_log::JobLog;
 pub use crate::log::stream::LogStream;
 use crate::publication::Publication;
@@ -194,20 +194,6 @@ impl Logs {
         LogStream::new(&self.shared.root, Layout::log(job), from)
     }
 
-    /// Syncs what was appended, at most every second, for as long as the daemon runs.
-    pub async fn keep_durable(&self) {
-        loop {
-            self.shared.dirty.notified().await;
-            tokio::time::sleep(LOG_SYNC).await;
-            let logs = self.clone();
-            match blocking(move || logs.sync()).await {
-                Ok(true) => {}
-                Ok(false) => self.shared.dirty.notify_one(),
-                Err(error) => tracing::error!(%error, "a log cannot be synced"),
-            }
-        }
-    }
-
     /// Syncs every log, and lets go of those whose jobs are over. False while the disk has no room for all of them.
     pub(crate) fn sync(&self) -> Result<bool, LogError> {
         let mut has_room = true;
@@ -299,9 +285,10 @@ impl Logs {
     }
 }
 
-/// Whether nobody uses a log and nothing of it waits for a sync. Its map is locked, so nobody can begin to.
+/// Whether nobody uses a log and nothing of it waits for a sync or a backup. Its map is locked, so nobody can begin to.
 fn is_done_with(slot: &Slot) -> bool {
-    Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(JobLog::is_durable)
+    let is_done = |log: &JobLog| log.is_durable() && !log.is_missed();
+    Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(is_done)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -330,6 +317,7 @@ impl State {
         // Where there is no log, none is made only to be empty.
         if records > 0 || logs.records(job).await? > 0 {
             let now = self.now();
+            self.journal_log(job).await?;
             (complete.log_records, tail) = blocking(move || logs.seal(job, records, now)).await?;
         }
         let records = complete.log_records;

@@ -155,12 +155,17 @@ impl Folder {
 
     /// What a crash at this moment leaves behind: a copy of everything, made while the state is in use.
     pub(crate) fn crashed(&self) -> Self {
+        let twin = self.empty_twin();
+        copy(&self.root, &twin.root);
+        twin
+    }
+
+    /// A folder beside this one that is not there yet, at the same time of day.
+    pub(crate) fn empty_twin(&self) -> Self {
         let kept = tempfile::tempdir().unwrap();
-        let root = kept.path().join("state");
-        copy(&self.root, &root);
         let now = AtomicI64::new(self.clock.0.load(Ordering::SeqCst));
         Self {
-            root,
+            root: kept.path().join("state"),
             _kept: kept,
             clock: Arc::new(TestClock(now)),
             openings: self.openings,

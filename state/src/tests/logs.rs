@@ -258,8 +258,8 @@ async fn what_was_appended_becomes_durable_within_a_moment() {
     let (_folder, opened, _, job) = a_running_job().await;
     let logs = opened.state.logs().clone();
     let syncing = tokio::spawn({
-        let logs = logs.clone();
-        async move { logs.keep_durable().await }
+        let state = opened.state.clone();
+        async move { state.keep_logs_durable().await }
     });
     logs.append(job, 0, lines(0..2)).await.unwrap();
     let mut receipt = logs.receipt(job).await.unwrap();
@@ -305,8 +305,8 @@ async fn a_log_that_cannot_be_synced_ends_the_process() {
     std::os::unix::fs::symlink("/dev/null", path).unwrap();
     let logs = opened.state.logs();
     let syncing = tokio::spawn({
-        let logs = logs.clone();
-        async move { logs.keep_durable().await }
+        let state = opened.state.clone();
+        async move { state.keep_logs_durable().await }
     });
     logs.append(job, 0, lines(0..2)).await.unwrap();
     let failed = opened.state.failed().await;

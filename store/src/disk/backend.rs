@@ -14,6 +14,9 @@ pub(crate) trait FileSystem: Send + Sync {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Gives a file a second name; one that exists is an error of kind `AlreadyExists`.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
     /// Removes an empty folder.

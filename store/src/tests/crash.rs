@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::world::{
-    World, copy, delete, expected, expected_live, files, key, live, put, replace_journal, segments,
-    temporary_folder, tiny,
+    World, append, copy, delete, expected, expected_live, files, key, live, put, replace_journal,
+    segments, temporary_folder, tiny,
 };
 use crate::disk::{Action, Disk};
 use crate::file::{FileReader, Options};
@@ -195,6 +195,27 @@ async fn a_checkpoint_comes_with_time_too() {
         );
         std::thread::yield_now();
     }
+}
+
+#[tokio::test]
+async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
+    let folder = temporary_folder();
+    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
+    let mut world = World::open(&root).await.unwrap();
+    world.commit([append("l", 0, "first\n")]).await.unwrap();
+    world.engine.close().unwrap();
+    let mut world = World::open_on(Disk::new(), &root, unhurried())
+        .await
+        .unwrap();
+    copy(&root, &cut);
+    world.commit([append("l", 6, "second\n")]).await.unwrap();
+    world.commit([append("l", 13, "third\n")]).await.unwrap();
+    replace_journal(&root, &cut);
+    fs::write(cut.join("l"), "fir").unwrap();
+    let world = World::open(&cut).await.unwrap();
+    assert_eq!(world.last, Seq(3));
+    world.engine.close().unwrap();
+    assert_eq!(files(&cut)["l"], "fir", "no hole is made");
 }
 
 #[tokio::test]

@@ -163,6 +163,11 @@ impl FileSystem for Simulated {
         Ok(())
     }
 
+    fn link(&self, _: &Path, _: &Path) -> io::Result<()> {
+        // Only a hold asks for it, and no short life has one.
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         let mut state = lock(&self.0);
         let visible = state.visible();

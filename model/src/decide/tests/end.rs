@@ -6,8 +6,9 @@ use crate::decide::{Cancel, DropSource, EndJob, Loss, Refusal, Retire};
 use crate::testing::{House, NIGHTLY, ended, key, source};
 use crate::{Actor, JobId, Reason, TokenId};
 
-const LOSSES: [Loss; 4] = [
+const LOSSES: [Loss; 5] = [
     Loss::RunnerLost,
+    Loss::Restored,
     Loss::TimedOut,
     Loss::SessionExpired,
     Loss::Retired,
@@ -39,6 +40,7 @@ fn scheduled(house: &mut House) -> JobId {
 fn a_loss_ends_what_runs() {
     let expected = [
         "failed: runner_lost",
+        "failed: restored",
         "cancelled: timed_out",
         "cancelled: session_expired",
         "-",
@@ -54,7 +56,7 @@ fn a_loss_ends_what_runs() {
 fn what_waits_cannot_be_lost_or_out_of_time() {
     for (loss, expected) in LOSSES
         .into_iter()
-        .zip(["refused", "refused", "refused", "-"])
+        .zip(["refused", "refused", "refused", "refused", "-"])
     {
         let mut house = House::new();
         let job = scheduled(&mut house);

@@ -1,0 +1,150 @@
+//! `everscand backup` and `everscand restore`: copies of a state folder, and their way back. A daemon need not stop for
+//! a backup, nor know of it; where none runs it is made the same way.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use state::{Copied, CopyError, Options, State};
+
+use crate::arguments::{BackupOptions, OutputForm, RestoreOptions};
+use crate::error::Error;
+use crate::logging;
+use crate::run::StopSignals;
+use crate::system::{SystemClock, SystemEntropy};
+
+/// What a finished copy says of itself.
+#[derive(Serialize)]
+struct Report {
+    files: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
+}
+
+/// What a hold that was taken says of itself.
+#[derive(Serialize)]
+struct HoldReport<'a> {
+    hold: &'a str,
+    sequence: u64,
+}
+
+/// Copies a state folder, or lets others copy it.
+pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
+    logging::to_stderr()?;
+    let BackupOptions {
+        dir,
+        state_dir,
+        hold,
+        release,
+        output,
+    } = options;
+    if hold {
+        let hold = state::hold(&state_dir)?;
+        let (id, sequence) = (hold.id(), hold.last().0);
+        return match output {
+            OutputForm::Text => print(id),
+            OutputForm::Json => print_json(&HoldReport { hold: id, sequence }),
+        };
+    }
+    if let Some(id) = release {
+        return if state::release(&state_dir, &id)? {
+            Ok(())
+        } else {
+            Err(Error::HoldEnded { id })
+        };
+    }
+    let to = dir.unwrap_or_default();
+    let place = to.display().to_string();
+    let copied = interruptible(move |is_stopped| state::back_up(&state_dir, &to, is_stopped))?;
+    let report = Report {
+        files: copied.files,
+        bytes: copied.bytes,
+        sequence: Some(copied.sequence.0),
+    };
+    match output {
+        OutputForm::Json => print_json(&report),
+        OutputForm::Text => print(&format!(
+            "{} files with {} bytes are in {place}, with every change up to {}. The key that seals secrets is not among \
+             them.",
+            report.files, report.bytes, copied.sequence,
+        )),
+    }
+}
+
+/// Puts a backup back and brings it up to date.
+pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
+    logging::to_stderr()?;
+    let RestoreOptions {
+        dir,
+        state_dir,
+        allow_network_state,
+        output,
+    } = options;
+    let root = state_dir.clone();
+    let copied = interruptible(move |is_stopped| state::restore(&dir, &root, is_stopped))?;
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::Runtime)?;
+    let opened = runtime.block_on(State::open(Options {
+        root: state_dir.clone(),
+        allow_network: allow_network_state,
+        clock: Arc::new(SystemClock),
+        entropy: Box::new(SystemEntropy),
+    }));
+    let (state, closing) = opened?;
+    drop(state);
+    closing.join();
+    let report = Report {
+        files: copied.files,
+        bytes: copied.bytes,
+        sequence: None,
+    };
+    match output {
+        OutputForm::Json => print_json(&report),
+        OutputForm::Text => print(&format!(
+            "{} files with {} bytes are restored to {}. Runners have to register again. The key that seals secrets was \
+             not in the backup: give the daemon the file it had.",
+            report.files,
+            report.bytes,
+            state_dir.display()
+        )),
+    }
+}
+
+/// Runs a copy that Ctrl-C and SIGTERM end before its time.
+fn interruptible(
+    copy: impl FnOnce(&dyn Fn() -> bool) -> Result<Copied, CopyError> + Send + 'static,
+) -> Result<Copied, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::Runtime)?;
+    runtime.block_on(async {
+        let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let mut copying =
+            tokio::task::spawn_blocking(move || copy(&|| stopped.load(Ordering::Relaxed)));
+        let (signal, done) = tokio::select! {
+            done = &mut copying => (None, done),
+            signal = signals.next() => {
+                stop.store(true, Ordering::Relaxed);
+                (Some(signal), copying.await)
+            }
+        };
+        match (signal, done) {
+            (Some(signal), Ok(Err(CopyError::Stopped))) => Err(Error::CopyStopped(signal)),
+            (_, Ok(copied)) => Ok(copied?),
+            (_, Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
+        }
+    })
+}
+
+fn print_json(report: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string(report).map_err(|error| Error::Output(error.into()))?;
+    print(&text)
+}
+
+fn print(line: &str) -> Result<(), Error> {
+    writeln!(std::io::stdout(), "{line}").map_err(Error::Output)
+}

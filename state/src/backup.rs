@@ -1,0 +1,67 @@
+//! Backups of the state folder, beside the daemon or without it, and their way back.
+
+use std::path::Path;
+
+use store::copy::{Copied, CopyError, Copying};
+use store::hold::Hold;
+
+/// Copies the state folder `root` to the empty folder `to`. The mirrors of repositories stay behind: the next look
+/// fetches them again.
+pub fn back_up(root: &Path, to: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Copied, CopyError> {
+    store::copy::back_up(root, to, copying(is_stopped))
+}
+
+/// Puts a backup into the empty folder `root`. It is brought up to date by the next opening of the state, which also
+/// ends what ran when the backup was made.
+pub fn restore(
+    from: &Path,
+    root: &Path,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Copied, CopyError> {
+    store::copy::restore(from, root, copying(is_stopped))
+}
+
+/// Lets the folder be copied by other programs until the hold is released.
+pub fn hold(root: &Path) -> Result<Hold, CopyError> {
+    Ok(Hold::take(root)?)
+}
+
+/// Ends a hold by its id; false when it had ended before, and what was copied is not whole.
+pub fn release(root: &Path, id: &str) -> Result<bool, CopyError> {
+    Ok(Hold::of(root, id).release()?)
+}
+
+fn copying(is_stopped: &dyn Fn() -> bool) -> Copying<'_> {
+    Copying {
+        leave_out: &is_mirror,
+        is_stopped,
+    }
+}
+
+/// Whether a path below the state folder is a mirror, or what a rebuild of one left.
+fn is_mirror(below: &Path) -> bool {
+    let mut segments = below.iter().filter_map(|segment| segment.to_str());
+    let (first, mirror) = (segments.next(), segments.nth(1));
+    first == Some("sources") && mirror.is_some_and(|name| name.starts_with("mirror.git"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::mirror_folder;
+
+    #[test]
+    fn mirrors_are_told_from_everything_else() {
+        let root = Path::new("/state");
+        let mirror = mirror_folder(root, &"recon".parse().unwrap());
+        assert!(is_mirror(mirror.strip_prefix(root).unwrap()));
+        assert!(is_mirror(Path::new("sources/recon/mirror.git.old")));
+        for other in [
+            "sources/mirror.git",
+            "sources/recon/tips",
+            "jobs/x/mirror.git",
+        ] {
+            assert!(!is_mirror(Path::new(other)), "{other}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Keeping logs durable, and whole in a backup that is made meanwhile. Logs grow beside the journal, and a copy may have
+//! an older end of one than the journal's copy counts on. While there is a hold on the state, what is appended goes
+//! through the journal as well: within the second of its sync, and before a completion that counts on it.
+
+use model::JobId;
+use model::decide::{Command, Decision, Refusal, Urgency};
+use model::{Moment, World};
+
+use crate::error::{SubmitError, WriteError};
+use crate::files::blocking;
+use crate::limits::LOG_SYNC;
+use crate::log::LogError;
+use crate::log::job_log::JobLog;
+use crate::state::State;
+
+impl State {
+    /// Syncs what is appended to logs, at most every second, for as long as the daemon runs.
+    pub async fn keep_logs_durable(&self) {
+        loop {
+            self.logs().shared.dirty.notified().await;
+            tokio::time::sleep(LOG_SYNC).await;
+            for job in self.logs().missed() {
+                if let Err(error) = self.journal_log(job).await {
+                    tracing::error!(%job, %error, "a backup may miss the end of a log");
+                }
+            }
+            let logs = self.logs().clone();
+            match blocking(move || logs.sync()).await {
+                Ok(true) => {}
+                Ok(false) => self.logs().shared.dirty.notify_one(),
+                Err(error) => tracing::error!(%error, "a log cannot be synced"),
+            }
+        }
+    }
+
+    /// Puts what a backup may miss of a log into the journal.
+    pub(super) async fn journal_log(&self, job: JobId) -> Result<(), LogError> {
+        loop {
+            let logs = self.logs().clone();
+            let next = blocking(move || logs.of_open(job, |log| log.to_journal())).await?;
+            let Some(piece) = next else {
+                return Ok(());
+            };
+            let append = piece.clone();
+            let carried = self.submit_with(Carry, move |_, batch| batch.appends.push(append));
+            match carried.await {
+                Ok(()) => {}
+                Err(SubmitError::DiskFull) => return Err(WriteError::DiskFull.into()),
+                // Somebody cut or removed the file, and the completion says so, or the daemon stops.
+                Err(error) => {
+                    tracing::warn!(%job, %error, "a log does not go through the journal");
+                    return Ok(());
+                }
+            }
+            let logs = self.logs().clone();
+            blocking(move || {
+                logs.of_open(job, |log| {
+                    log.journalled(&piece);
+                    Ok::<_, LogError>(None::<()>)
+                })
+            })
+            .await?;
+        }
+    }
+}
+
+impl super::Logs {
+    /// The jobs of whose logs a backup may miss a part.
+    fn missed(&self) -> Vec<JobId> {
+        let open = super::lock(&self.shared.open);
+        let slots = open.iter().map(|(job, slot)| (*job, slot.clone()));
+        let slots: Vec<_> = slots.collect();
+        drop(open);
+        let is_missed = |(_, slot): &(JobId, super::Slot)| {
+            super::lock(slot).as_ref().is_some_and(JobLog::is_missed)
+        };
+        slots
+            .into_iter()
+            .filter(is_missed)
+            .map(|(job, _)| job)
+            .collect()
+    }
+
+    /// Looks at a log, when it is open. Blocks.
+    fn of_open<T>(
+        &self,
+        job: JobId,
+        work: impl FnOnce(&mut JobLog) -> Result<Option<T>, LogError>,
+    ) -> Result<Option<T>, LogError> {
+        let slot = super::lock(&self.shared.open).get(&job).cloned();
+        let Some(slot) = slot else {
+            return Ok(None);
+        };
+        let mut slot = super::lock(&slot);
+        slot.as_mut().map_or(Ok(None), work)
+    }
+}
+
+/// Changes nothing and carries what is packed with it.
+struct Carry;
+
+impl Command for Carry {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        Ok(Decision::unchanged(()))
+    }
+}

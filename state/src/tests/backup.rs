@@ -1,0 +1,142 @@
+//! Backups made beside the daemon, and what a restored state begins with.
+
+use std::path::Path;
+
+use model::decide::Refusal;
+use model::{JobState, Reason};
+
+use super::fixture::{Folder, completion, line};
+use crate::layout::Layout;
+use crate::{CopyError, back_up, hold, release, restore};
+
+fn never() -> bool {
+    false
+}
+
+/// A folder that a backup of `folder` was restored to.
+fn restored(folder: &Folder) -> Folder {
+    let kept = folder.root().with_file_name("backup");
+    back_up(folder.root(), &kept, &never).unwrap();
+    let restored = folder.empty_twin();
+    restore(&kept, restored.root(), &never).unwrap();
+    std::fs::remove_dir_all(kept).unwrap();
+    restored
+}
+
+#[tokio::test]
+async fn a_restored_state_has_everything_and_nothing_goes_on_in_it() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let done = opened.running_job(fleet, "build").await;
+    opened.store_artifact(done, "report", "zip").await;
+    let logs = opened.state.logs();
+    logs.append(done, 0, vec![line("one"), line("two")])
+        .await
+        .unwrap();
+    let done = opened.state.complete(completion(done, 2)).await.unwrap();
+    let running = opened.running_job(fleet, "build").await;
+    let waiting = opened.new_job(fleet, "build").await;
+    let mirror = folder.root().join("sources/recon/mirror.git");
+    std::fs::create_dir_all(&mirror).unwrap();
+    std::fs::write(mirror.join("HEAD"), "ref").unwrap();
+
+    let mut restored = restored(&folder);
+    assert!(!restored.root().join("sources/recon/mirror.git").exists());
+    for _ in 0..2 {
+        let opened = restored.open().await;
+        let found = opened.state.job(done.id).await.unwrap().unwrap();
+        assert_eq!(found, done);
+        let zip = opened.state.open_artifact(done.id, "report").await.unwrap();
+        assert_eq!(zip.unwrap().read(0, 3).await.unwrap().1, "zip");
+        assert_eq!(opened.state.logs().records(done.id).await.unwrap(), 2);
+        let lost = opened.state.job(running).await.unwrap().unwrap();
+        assert_eq!(lost.state.end().unwrap().reason, Reason::Restored);
+        let held = opened.state.job(waiting).await.unwrap().unwrap();
+        assert_eq!(held.state, JobState::Scheduled);
+        let now = opened.state.now();
+        assert!(opened.state.read(|world| {
+            let mut runners = world.runners();
+            runners.all(|runner| runner.session.expires_at <= now)
+        }));
+        opened.close();
+    }
+    // It is told once: what begins afterwards goes on.
+    let opened = restored.open().await;
+    opened.claim(fleet, waiting).await;
+    opened.close();
+    let opened = restored.open().await;
+    let job = opened.state.job(waiting).await.unwrap().unwrap();
+    assert!(matches!(job.state, JobState::Running { .. }));
+    let gone = opened.state.complete(completion(running, 0)).await;
+    assert!(matches!(
+        gone,
+        Err(crate::CompleteError::Submit(crate::SubmitError::Refused(
+            Refusal::JobOver { .. }
+        )))
+    ));
+}
+
+#[tokio::test]
+async fn a_log_that_grows_while_it_is_copied_is_whole_in_the_copy() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    let text = "x".repeat(100_000);
+    let lines = |count: usize| vec![line(text.as_str()); count];
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(3)).await.unwrap();
+    let held = hold(folder.root()).unwrap();
+    // A copy that comes to the log first and to everything else last.
+    let copied = folder.empty_twin();
+    let log = copied.root().join(Layout::log(job).as_str());
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::copy(folder.root().join(Layout::log(job).as_str()), &log).unwrap();
+    // More than one piece of it goes through the journal.
+    logs.append(job, 3, lines(12)).await.unwrap();
+    let done = opened.state.complete(completion(job, 15)).await.unwrap();
+    copy_new(folder.root(), copied.root());
+    assert!(release(folder.root(), held.id()).unwrap());
+    assert!(!release(folder.root(), held.id()).unwrap());
+
+    let mut copied = copied;
+    let opened = copied.open().await;
+    assert_eq!(opened.state.job(job).await.unwrap().unwrap(), done);
+    assert_eq!(opened.state.logs().records(job).await.unwrap(), 15);
+    let whole = std::fs::read(folder.root().join(Layout::log(job).as_str())).unwrap();
+    assert_eq!(std::fs::read(&log).unwrap(), whole);
+}
+
+/// Copies what is not there yet, the journal last.
+fn copy_new(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    let entries = std::fs::read_dir(from).into_iter().flatten();
+    let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    entries.sort_by_key(|path| path.ends_with("journal"));
+    for entry in entries {
+        let target = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy_new(&entry, &target);
+        } else if !target.exists() {
+            // What goes away meanwhile is left out.
+            drop(std::fs::copy(entry, target));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup() {
+    let (folder, opened, _) = Folder::prepared().await;
+    opened.close();
+    let (root, twin) = (folder.root(), folder.empty_twin());
+    let full = back_up(root, root, &never);
+    assert!(matches!(full, Err(CopyError::NotEmpty { .. })));
+    let nothing = restore(twin.root(), &twin.root().join("x"), &never);
+    assert!(matches!(nothing, Err(CopyError::NotABackup { .. })));
+    let stopped = back_up(root, twin.root(), &|| true);
+    assert!(matches!(stopped, Err(CopyError::Stopped)));
+    let unfinished = restore(twin.root(), &twin.root().join("x"), &never);
+    assert!(matches!(unfinished, Err(CopyError::NotABackup { .. })));
+    let left = std::fs::read_dir(root.join("journal")).unwrap();
+    assert!(left.into_iter().all(|entry| {
+        let name = entry.unwrap().file_name();
+        !name.to_string_lossy().starts_with("HOLD")
+    }));
+}

@@ -1,0 +1,358 @@
+//! Copies made beside the writer while a hold lasts, in the worst order, and how holds end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::world::{
+    Op, World, adopt, append, copy, delete, files, live, put, replace_journal, segments, staged,
+    temporary_folder, tiny, waiting_objects,
+};
+use crate::append_file::AppendFile;
+use crate::batch::{Epoch, Seq};
+use crate::control;
+use crate::disk::Disk;
+use crate::file::Options;
+use crate::hold::{Hold, Holds, forget_restored};
+use crate::limits::{COPY_EPOCHS, HOLD_JOURNAL_BYTES};
+use crate::{Engine, Key, OpenError, Watermark};
+
+type Files = BTreeMap<String, String>;
+
+/// Checkpoints and segments that end every few commits.
+fn restless() -> Options {
+    Options {
+        checkpoint_bytes: 2_000,
+        first_segment_bytes: 8 * 1024,
+        segment_bytes: 8 * 1024,
+        ..tiny()
+    }
+}
+
+/// A store that is written to, and what its files had to be after each commit.
+struct Busy {
+    folder: TempDir,
+    world: World,
+    log: AppendFile,
+    model: Files,
+    past: BTreeMap<Seq, Files>,
+    steps: u64,
+}
+
+impl Busy {
+    async fn new() -> Self {
+        let folder = temporary_folder();
+        let root = folder.path().join("state");
+        let world = World::open_on(Disk::new(), &root, restless()).await;
+        Self {
+            log: AppendFile::open(&root, &Key::new("side.log").unwrap()).unwrap(),
+            world: world.unwrap(),
+            model: Files::new(),
+            past: BTreeMap::from([(Seq(0), Files::new())]),
+            steps: 0,
+            folder,
+        }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    async fn commit(&mut self, operations: Vec<Op>, change: impl FnOnce(&mut Files)) {
+        let seq = self.world.commit(operations).await.unwrap();
+        change(&mut self.model);
+        self.past.insert(seq, self.model.clone());
+    }
+
+    /// A line beside the journal, then a commit of every kind of change that counts on it.
+    async fn step(&mut self) {
+        let n = self.steps;
+        let line = format!("{n:07}\n");
+        self.log.append(line.as_bytes()).unwrap();
+        while let Some(piece) = self.log.to_journal(1_000).unwrap() {
+            let text = std::str::from_utf8(&piece.bytes).unwrap();
+            let append = append("side.log", piece.at, text);
+            self.commit(vec![append], |_| ()).await;
+            self.log.journalled(&piece);
+        }
+        let object = staged(&self.world.engine.objects(), &format!("object {n}"));
+        let (zip, old) = (format!("job/{n}/a.zip"), n.wrapping_sub(3));
+        let gone = format!("job/{old}/a.zip");
+        let operations = vec![
+            adopt(&zip, object),
+            delete(&gone),
+            live("head.json", n),
+            put("lines", &format!("{}", n + 1)),
+            append("history.jsonl", n * 8, &line),
+        ];
+        self.commit(operations, |files| {
+            files.insert(zip, format!("object {n}"));
+            files.remove(&gone);
+            files.insert("head.json".into(), format!(r#"{{"live":true,"n":{n}}}"#));
+            files.insert("lines".into(), format!("{}", n + 1));
+            files
+                .entry("history.jsonl".into())
+                .or_default()
+                .push_str(&line);
+        })
+        .await;
+        self.steps += 1;
+    }
+
+    async fn steps(&mut self, count: u64) {
+        for _ in 0..count {
+            self.step().await;
+        }
+    }
+
+    /// Opens a copy, which must be the store as it was at some moment since `least`.
+    async fn assert_whole(&self, copied: &Path, least: Seq) {
+        let opened = World::open(copied).await.unwrap();
+        let (last, epoch) = (opened.last, opened.epoch);
+        assert!(opened.engine.is_restored());
+        assert!(last >= least, "it ends with {last}, and {least} was there");
+        opened.engine.close().unwrap();
+        assert!(epoch > Epoch(COPY_EPOCHS), "{epoch}");
+        let mut found = files(copied);
+        let log = found.remove("side.log").unwrap_or_default();
+        assert_eq!(found, self.past[&last], "at {last}");
+        let lines: usize = found.get("lines").map_or(0, |lines| lines.parse().unwrap());
+        let all: String = (0..self.steps).map(|n| format!("{n:07}\n")).collect();
+        assert!(
+            all.starts_with(&log) && log.len() >= lines * 8,
+            "{} bytes for {lines} lines",
+            log.len()
+        );
+        let ours = |name: &str| name.starts_with("HOLD.") || name.starts_with("held-");
+        assert!(!names(copied, "journal").iter().any(|name| ours(name)));
+        assert_eq!(waiting_objects(copied), Vec::<String>::new());
+    }
+}
+
+fn names(root: &Path, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(root.join(folder)).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_copy_in_any_order_is_whole_when_the_journal_comes_last() {
+    let parts = [
+        "tmp",
+        "job",
+        "lines",
+        "head.json",
+        "history.jsonl",
+        "side.log",
+        "index",
+    ];
+    for first in 0..parts.len() {
+        let mut busy = Busy::new().await;
+        busy.steps(9).await;
+        let hold = Hold::take(&busy.root()).unwrap();
+        let last = hold.last();
+        assert_eq!(last, busy.world.last);
+        let copied = busy.folder("copy");
+        fs::create_dir_all(copied.join("index")).unwrap();
+        fs::copy(busy.root().join("FORMAT"), copied.join("FORMAT")).unwrap();
+        for part in parts.iter().cycle().skip(first).take(parts.len()) {
+            let from = busy.root().join(part);
+            if from.is_dir() {
+                copy(&from, &copied.join(part));
+            } else {
+                // A file may follow its commit only after this.
+                drop(fs::copy(from, copied.join(part)));
+            }
+            // Several segments and checkpoints pass between two files.
+            busy.steps(12).await;
+        }
+        copy(&busy.root().join("journal"), &copied.join("journal"));
+        assert!(hold.lasts().unwrap());
+        busy.steps(3).await;
+        assert!(hold.release().unwrap());
+        busy.assert_whole(&copied, last).await;
+        busy.assert_let_go();
+    }
+}
+
+impl Busy {
+    /// What the hold kept is given up.
+    fn assert_let_go(self) {
+        let root = self.root();
+        self.world.engine.close().unwrap();
+        assert_eq!(segments(&root), Vec::<PathBuf>::new());
+        let journal = names(&root, "journal");
+        assert!(!journal.iter().any(|name| name.starts_with("held-")));
+    }
+}
+
+#[tokio::test]
+async fn copies_made_while_it_is_written_are_whole() {
+    let mut busy = Busy::new().await;
+    busy.steps(5).await;
+    for round in 0..6 {
+        let hold = Hold::take(&busy.root()).unwrap();
+        let (root, copied) = (busy.root(), busy.folder(&format!("copy-{round}")));
+        let (from, to) = (root.clone(), copied.clone());
+        let copying = std::thread::spawn(move || {
+            copy(&from, &to);
+            replace_journal(&from, &to);
+        });
+        while !copying.is_finished() {
+            busy.step().await;
+        }
+        copying.join().unwrap();
+        let last = hold.last();
+        assert!(hold.release().unwrap());
+        busy.assert_whole(&copied, last).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hold_outlives_a_restart_and_the_store_is_itself_meanwhile() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let (root, copied) = (busy.root(), busy.folder("copy"));
+    copy(&root.join("job"), &copied.join("job"));
+    busy.steps(20).await;
+    let epoch = busy.world.epoch;
+    // Opens again what is open, which closes it first.
+    let (engine, records) = (&mut busy.world.engine, &mut busy.world.records);
+    (busy.world.epoch, _) = engine
+        .open(&mut |key, bytes| records.push((key, bytes)))
+        .await
+        .unwrap();
+    assert_eq!(busy.world.epoch, epoch.next());
+    assert!(!busy.world.engine.is_restored());
+    busy.steps(20).await;
+    copy(&root, &copied);
+    replace_journal(&root, &copied);
+    let last = hold.last();
+    assert!(hold.release().unwrap());
+    busy.assert_whole(&copied, last).await;
+    busy.assert_let_go();
+}
+
+#[tokio::test]
+async fn a_copy_is_told_until_somebody_heard_it() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let copied = busy.folder("copy");
+    copy(&busy.root(), &copied);
+    hold.release().unwrap();
+    for _ in 0..2 {
+        assert!(World::open(&copied).await.unwrap().engine.is_restored());
+    }
+    forget_restored(&copied).unwrap();
+    forget_restored(&copied).unwrap();
+    assert!(!World::open(&copied).await.unwrap().engine.is_restored());
+}
+
+#[tokio::test]
+async fn a_copy_whose_hold_was_ended_too_early_is_refused() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let (root, copied) = (busy.root(), busy.folder("copy"));
+    copy(&root, &copied);
+    assert!(hold.release().unwrap());
+    // The segments go while the journal is still being copied.
+    busy.steps(200).await;
+    for name in names(&copied, "journal") {
+        if name.ends_with(".jnl") {
+            fs::remove_file(copied.join("journal").join(name)).unwrap();
+        }
+    }
+    copy(&root.join("journal"), &copied.join("journal"));
+    let before = files(&copied);
+    match World::open(&copied).await.err() {
+        Some(OpenError::Damaged { what, .. }) => assert!(what.contains("is a copy"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(files(&copied), before);
+}
+
+#[tokio::test]
+async fn the_hold_of_another_store_is_none() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let other = Busy::new().await;
+    let hold = Hold::take(&other.root()).unwrap();
+    let name = format!("journal/HOLD.{}", hold.id());
+    let root = busy.root();
+    busy.world.engine.close().unwrap();
+    fs::copy(other.root().join(&name), root.join(&name)).unwrap();
+    let world = World::open(&root).await.unwrap();
+    assert!(!world.engine.is_restored());
+    assert!(!root.join(&name).exists());
+}
+
+/// Which record's segments may go, when the files are complete up to record 100.
+fn let_go(root: &Path, kept_bytes: u64, watermark: Watermark) -> Seq {
+    let disk = Disk::new();
+    let store = control::read_format(&disk, &root.join("FORMAT")).unwrap();
+    let holds = Holds::new(&disk, root);
+    holds
+        .let_go(store.unwrap(), Seq(100), kept_bytes, watermark)
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_hold_ends_with_its_time_with_too_much_journal_and_on_a_full_disk() {
+    let roomy = Watermark {
+        percent: 0,
+        bytes: 0,
+        files: 0,
+    };
+    let full = Watermark {
+        percent: 200,
+        bytes: u64::MAX,
+        files: 0,
+    };
+    let mut busy = Busy::new().await;
+    busy.steps(2).await;
+    let root = busy.root();
+    busy.world.engine.close().unwrap();
+    let take = || Hold::take(&root).unwrap();
+    assert_eq!(let_go(&root, u64::MAX, full), Seq(100), "there is no hold");
+
+    let hold = take();
+    let kept = let_go(&root, HOLD_JOURNAL_BYTES, roomy);
+    assert!(kept < Seq(100) && hold.lasts().unwrap());
+    for (kept_bytes, watermark) in [(HOLD_JOURNAL_BYTES + 1, roomy), (0, full)] {
+        let hold = take();
+        assert_eq!(let_go(&root, kept_bytes, watermark), Seq(100));
+        assert!(!hold.lasts().unwrap());
+        assert!(!hold.release().unwrap());
+    }
+
+    let (old, young) = (take(), take());
+    let path = root.join("journal").join(format!("HOLD.{}", old.id()));
+    let mut file: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    file["expires"] = 1.into();
+    fs::write(&path, file.to_string()).unwrap();
+    assert_eq!(let_go(&root, 0, roomy), kept);
+    assert!(!old.lasts().unwrap() && young.lasts().unwrap());
+}
+
+#[tokio::test]
+async fn what_is_no_store_cannot_be_held() {
+    let folder = temporary_folder();
+    assert!(matches!(
+        Hold::take(folder.path()),
+        Err(OpenError::NotAState { .. })
+    ));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(!Hold::of(folder.path(), "../../x").release().unwrap());
+}

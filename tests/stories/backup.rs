@@ -1,0 +1,319 @@
+//! Backups made while jobs come and end, by our own program and by those that everybody has, and what is restored from
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::support::World;
+
+/// Jobs with a log, an artifact and, when asked for, inputs too large for their record.
+const BUSY: &str = "\
+scans:
+  work:
+    on:
+      dispatch:
+        inputs:
+          one: {type: string, default: small}
+          two: {type: string, default: small}
+    env:
+      ONE: ${{ inputs.one }}
+    steps:
+      - run: |
+          for n in 1 2 3 4 5; do echo \"$n ${#ONE} ${SERVICE_JOB_ID:-job}\"; done
+          head -c 20000 /dev/urandom > out
+    artifacts:
+      - name: result
+        paths: [out]
+";
+
+/// Copies the state folder of a world to another one.
+type BackUp = fn(&World, &Path);
+
+/// A backup and what it must have.
+struct Taken {
+    name: &'static str,
+    folder: PathBuf,
+    /// Every job that was acknowledged before it began.
+    acknowledged: BTreeSet<String>,
+    /// Of these, the files of those that had ended by then.
+    ended: BTreeSet<PathBuf>,
+}
+
+#[test]
+fn backups_made_under_load_are_whole() {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("busy.yaml", Some(BUSY))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(4);
+    let (dispatched, done) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
+    let mut taken = Vec::new();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| keep_dispatching(&world, &dispatched, &done));
+        }
+        let methods: [(&str, BackUp); 6] = [
+            ("first", by_our_own),
+            ("second", by_our_own),
+            ("third", by_our_own),
+            ("cp", by_cp),
+            ("tar", by_tar),
+            ("rsync", by_rsync),
+        ];
+        for (name, back_up) in methods {
+            if let Some(reason) = missing(name) {
+                skip(&reason);
+                continue;
+            }
+            // Something happens between two backups.
+            let before = dispatched.lock().unwrap().len();
+            crate::support::eventually("more jobs", || {
+                dispatched.lock().unwrap().len() > before + 2
+            });
+            let folder = world.path(name);
+            let acknowledged = dispatched.lock().unwrap().clone();
+            let ended = ended_jobs(&world.path("state"));
+            back_up(&world, &folder);
+            taken.push(Taken {
+                name,
+                folder,
+                acknowledged,
+                ended,
+            });
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    for job in dispatched.into_inner().unwrap() {
+        world.finished(&job);
+    }
+    world.stop_runner();
+    world.stop_daemon();
+    assert!(taken.len() >= 3);
+    let mut seen = (0, 0);
+    for backup in &taken {
+        let (jobs, ended) = assert_whole(&world, backup);
+        seen = (seen.0 + jobs, seen.1 + ended);
+    }
+    assert!(
+        seen.1 > 0 && seen.0 > seen.1,
+        "{} jobs, {} of them ended",
+        seen.0,
+        seen.1
+    );
+}
+
+fn keep_dispatching(world: &World, dispatched: &Mutex<BTreeSet<String>>, done: &AtomicBool) {
+    let large = "x".repeat(40_000);
+    let inputs = [format!("one={large}"), format!("two={large}")];
+    for n in 0.. {
+        if done.load(Ordering::Relaxed) {
+            return;
+        }
+        let inputs: Vec<&str> = match n % 3 {
+            0 => inputs.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let job = world.dispatch("busy", "work", &inputs);
+        dispatched.lock().unwrap().insert(job);
+    }
+}
+
+fn by_our_own(world: &World, to: &Path) {
+    let (state, to) = (world.path("state"), to.display().to_string());
+    let arguments = ["backup", &to, "--output", "json", "--state-dir"];
+    let output = world
+        .command("everscand")
+        .args(arguments)
+        .arg(state)
+        .output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["files"].as_u64().unwrap() > 5, "{report}");
+    assert!(report["sequence"].as_u64().unwrap() > 5, "{report}");
+}
+
+fn by_cp(world: &World, to: &Path) {
+    under_a_hold(world, || {
+        // Files that go meanwhile are told as errors.
+        run(
+            world,
+            "cp",
+            &["-a", "state", &to.display().to_string()],
+            &[0, 1],
+        );
+        fs::remove_dir_all(to.join("journal")).unwrap();
+        let to = to.display().to_string();
+        run(world, "cp", &["-a", "state/journal", &to], &[0]);
+    });
+}
+
+fn by_tar(world: &World, to: &Path) {
+    let archive = format!("{}.tar", to.display());
+    under_a_hold(world, || {
+        let all = ["-C", "state", "-cf", &archive, "--exclude=./journal", "."];
+        run(world, "tar", &all, &[0, 1]);
+        run(
+            world,
+            "tar",
+            &["-C", "state", "-rf", &archive, "./journal"],
+            &[0, 1],
+        );
+    });
+    fs::create_dir(to).unwrap();
+    let to = to.display().to_string();
+    run(world, "tar", &["-C", &to, "-xf", &archive], &[0]);
+}
+
+fn by_rsync(world: &World, to: &Path) {
+    let to = format!("{}/", to.display());
+    under_a_hold(world, || {
+        // 24: some files vanished.
+        let all = ["-a", "--exclude=/journal/", "state/", &to];
+        run(world, "rsync", &all, &[0, 24]);
+        run(world, "rsync", &["-a", "state/journal", &to], &[0, 24]);
+    });
+}
+
+fn under_a_hold(world: &World, copy: impl FnOnce()) {
+    let state = world.path("state").display().to_string();
+    let taken = world.output("everscand", &["backup", "--hold", "--state-dir", &state]);
+    assert!(taken.status.success());
+    let id = String::from_utf8(taken.stdout).unwrap();
+    copy();
+    let release = ["backup", "--release", id.trim(), "--state-dir", &state];
+    assert!(world.output("everscand", &release).status.success());
+    assert_eq!(world.output("everscand", &release).status.code(), Some(1));
+}
+
+fn run(world: &World, program: &str, arguments: &[&str], codes: &[i32]) {
+    let output = world.output(program, arguments);
+    assert!(
+        output
+            .status
+            .code()
+            .is_some_and(|code| codes.contains(&code)),
+        "{program}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Why a way to copy cannot be tried here.
+fn missing(name: &str) -> Option<String> {
+    if !matches!(name, "cp" | "tar" | "rsync") {
+        return None;
+    }
+    let asked = std::process::Command::new(name).arg("--version").output();
+    let error = asked.err()?;
+    Some(format!("there is no {name} here: {error}"))
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
+fn skip(reason: &str) {
+    eprintln!("SKIP: {reason}");
+}
+
+/// The folders of jobs below a state folder whose record says that they are over, by their path in it.
+fn ended_jobs(state: &Path) -> BTreeSet<PathBuf> {
+    let records = files(&state.join("jobs"));
+    let is_over = |text: &[u8]| {
+        let record: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
+        record["live"] == false
+    };
+    records
+        .into_iter()
+        .filter(|(path, text)| path.ends_with("job.json") && is_over(text))
+        .filter_map(|(path, _)| path.parent().map(Path::to_owned))
+        .collect()
+}
+
+/// Every file below a folder, by its path in it.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(next) = waiting.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if let Ok(bytes) = fs::read(&path) {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), bytes);
+            }
+        }
+    }
+    found
+}
+
+/// Restores a backup and compares its jobs with what became of them; answers how many there are and how many had ended
+/// in it.
+fn assert_whole(world: &World, backup: &Taken) -> (usize, usize) {
+    let Taken {
+        name,
+        folder,
+        acknowledged,
+        ended,
+    } = backup;
+    let state = world.path(&format!("{name}-restored"));
+    let (from, to) = (folder.display().to_string(), state.display().to_string());
+    let restored = world.output("everscand", &["restore", &from, "--state-dir", &to]);
+    let said = String::from_utf8_lossy(&restored.stderr).into_owned();
+    assert!(restored.status.success(), "{name}: {said}");
+    assert!(!said.contains("ERROR"), "{name}: {said}");
+    let refused = world.output("everscand", &["restore", &from, "--state-dir", &to]);
+    assert_eq!(refused.status.code(), Some(2));
+
+    let (original, copy) = (files(&world.path("state/jobs")), files(&state.join("jobs")));
+    let jobs: BTreeSet<&Path> = copy.keys().filter_map(|path| job_folder(path)).collect();
+    for job in acknowledged {
+        assert!(
+            jobs.iter().any(|folder| folder.ends_with(job)),
+            "{name}: {job} is missing"
+        );
+    }
+    for folder in ended {
+        assert!(jobs.contains(folder.as_path()), "{name}: {folder:?}");
+    }
+    let mut over = 0;
+    for job in &jobs {
+        let of = |files: &BTreeMap<PathBuf, Vec<u8>>| -> BTreeMap<PathBuf, Vec<u8>> {
+            let all = files.iter().filter(|(path, _)| path.starts_with(job));
+            all.map(|(path, bytes)| (path.clone(), bytes.clone()))
+                .collect()
+        };
+        let (mut was, mut is) = (of(&original), of(&copy));
+        let record: serde_json::Value = serde_json::from_slice(&is[&job.join("job.json")]).unwrap();
+        let succeeded = record["body"]["state"]["name"] == "succeeded";
+        over += usize::from(succeeded);
+        assert!(succeeded || !ended.contains(*job), "{name}: {record}");
+        if !succeeded {
+            // It waits, or ran and was ended by the restore: what there is of it is a beginning of what it became.
+            for file in ["job.json", "log.jsonl"] {
+                let (was, is) = (was.remove(&job.join(file)), is.remove(&job.join(file)));
+                let (was, is) = (was.unwrap_or_default(), is.unwrap_or_default());
+                assert!(
+                    file == "job.json" || was.starts_with(&is),
+                    "{name}: {job:?}"
+                );
+            }
+            was.retain(|path, _| is.contains_key(path));
+        }
+        assert!(
+            was == is,
+            "{name}: {job:?} has {:?}, and had {:?}",
+            is.keys().collect::<Vec<_>>(),
+            was.keys().collect::<Vec<_>>()
+        );
+    }
+    (jobs.len(), over)
+}
+
+/// The folder of the job that a file below `jobs/` belongs to.
+fn job_folder(path: &Path) -> Option<&Path> {
+    path.ancestors()
+        .find(|folder| folder.components().count() == 4)
+}

@@ -20,6 +20,7 @@ mod lifeline;
 mod limits;
 mod logging;
 mod programs;
+mod retention;
 mod run;
 mod secret_key;
 mod system;

@@ -263,6 +263,7 @@ impl State {
         &self.shared.root
     }
 
+    /// Small files of the store.
     pub(crate) fn reader(&self) -> &StoreReader {
         &self.shared.reader
     }

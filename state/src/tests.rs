@@ -10,4 +10,5 @@ mod lists;
 mod logs;
 mod objects;
 mod record;
+pub(crate) mod removal;
 mod triggers;

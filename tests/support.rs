@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) daemon_variables: Vec<(String, String)>,
     /// The program that runs the daemon, with its arguments; none unless given.
     pub(crate) daemon_through: Vec<String>,
+    /// What the daemon's configuration file says.
+    pub(crate) daemon_config: Option<String>,
 }
 
 impl World {
@@ -54,6 +56,7 @@ impl World {
             daemon_key: None,
             daemon_variables: Vec::new(),
             daemon_through: Vec::new(),
+            daemon_config: None,
         }
     }
 
@@ -197,6 +200,12 @@ impl World {
         if let Some(key) = &self.daemon_key {
             arguments.push("--secret-key-file".to_owned());
             arguments.push(self.path(key).display().to_string());
+        }
+        if let Some(text) = &self.daemon_config {
+            let path = self.path("everscand.yaml");
+            std::fs::write(&path, text).unwrap();
+            arguments.push("--config".to_owned());
+            arguments.push(path.display().to_string());
         }
         arguments
     }

@@ -166,6 +166,12 @@ pub(crate) fn artifact(artifact: &Artifact) -> wire::Artifact {
         content_digest: artifact.content_digest.clone(),
         created_at: artifact.created_at,
         expires_at: artifact.expires_at,
+        removed: artifact.removed.as_ref().map(|removed| wire::Removed {
+            at: removed.at,
+            code: removed.reason.code().to_owned(),
+            message: removed.reason.to_string(),
+            actor: removed.actor.to_string(),
+        }),
     }
 }
 

@@ -6,7 +6,9 @@ use http::StatusCode;
 use http::header::HeaderName;
 use model::decide::Refusal;
 use model::error_chain;
-use reconciler::{DispatchError, RunnerError, SecretError, SourceError, WhyError, WorkerError};
+use reconciler::{
+    DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError, WorkerError,
+};
 use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
 
@@ -183,6 +185,12 @@ impl From<Refusal> for Failure {
                 .hint("use a fresh key for a new request"),
             Refusal::JobOver { .. } => Self::new(ErrorCode::JobOver, text),
             Refusal::IllegalTransition { .. } => Self::new(ErrorCode::IllegalTransition, text),
+            Refusal::JobNotOver { .. } => {
+                Self::new(ErrorCode::IllegalTransition, text).hint("`everscan job cancel` ends it")
+            }
+            Refusal::JobNotSilent { .. } => {
+                Self::new(ErrorCode::IllegalTransition, text).hint("try again after that")
+            }
             Refusal::NotYourJob { .. } => Self::new(ErrorCode::OfferLapsed, text),
             Refusal::BadReport { .. } | Refusal::UndeclaredArtifact { .. } => {
                 Self::new(ErrorCode::InvalidRequest, text)
@@ -308,6 +316,16 @@ impl From<WorkerError> for Failure {
             WorkerError::Log(error) => error.into(),
             WorkerError::Read(error) => error.into(),
             WorkerError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<RemovalError> for Failure {
+    fn from(error: RemovalError) -> Self {
+        match error {
+            RemovalError::NoSuchJob { job } => Self::not_found("job", &job.to_string()),
+            RemovalError::Submit(error) => error.into(),
+            RemovalError::Read(error) => error.into(),
         }
     }
 }

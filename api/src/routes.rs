@@ -67,14 +67,17 @@ routes! {
     DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}" Access::User(Scope::SecretWrite), 0;
     ListWorkflows GET "/v0/workflows" Access::User(Scope::WorkflowRead), 0;
     ShowWorkflow GET "/v0/workflows/{workflow}" Access::User(Scope::WorkflowRead), 0;
+    PruneWorkflow POST "/v0/workflows/{workflow}/prune" Access::User(Scope::WorkflowWrite), SMALL_BODY;
     Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch" Access::User(Scope::Dispatch), DISPATCH_BODY;
     Why GET "/v0/workflows/{workflow}/scans/{scan}/why" Access::User(Scope::WorkflowRead), 0;
     ListJobs GET "/v0/jobs" Access::User(Scope::JobRead), 0;
     ShowJob GET "/v0/jobs/{job}" Access::User(Scope::JobRead), 0;
+    DeleteJob DELETE "/v0/jobs/{job}" Access::User(Scope::JobWrite), 0;
     CancelJob POST "/v0/jobs/{job}/cancel" Access::User(Scope::JobWrite), SMALL_BODY;
     ReadLog GET "/v0/jobs/{job}/logs" Access::User(Scope::JobRead), 0;
     ListArtifacts GET "/v0/jobs/{job}/artifacts" Access::User(Scope::JobRead), 0;
     DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}" Access::User(Scope::JobRead), 0;
+    DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}" Access::User(Scope::JobWrite), 0;
     ListTokens GET "/v0/tokens" Access::User(Scope::TokenWrite), 0;
     CreateToken POST "/v0/tokens" Access::User(Scope::TokenWrite), SMALL_BODY;
     ListRunners GET "/v0/runners" Access::User(Scope::RunnerRead), 0;

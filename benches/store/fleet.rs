@@ -116,6 +116,7 @@ impl Fleet {
                 finished_at: Some(at),
             }],
             log_records,
+            log_bytes: 0,
             failure: None,
         };
         self.state.complete(complete).await.unwrap();

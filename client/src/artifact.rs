@@ -1,6 +1,7 @@
 //! Artifacts as users fetch them.
 
 use bytes::Bytes;
+use http::Method;
 use http::header::ETAG;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -24,10 +25,21 @@ impl Client {
         self.all(&job_route(job).then("artifacts")).await
     }
 
+    /// Removes an artifact of a job that is over, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. What the job
+    /// says of it stays.
+    ///
+    /// # Errors
+    /// See [`Error`]; a job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
+    pub async fn delete_artifact(&self, job: Uuid, artifact: &str) -> Result<(), Error> {
+        let route = job_route(job).then("artifacts").name(artifact)?;
+        self.call(Method::DELETE, &route).done().await
+    }
+
     /// Begins to fetch an artifact's zip by id or name: `GET /jobs/{id}/artifacts/{artifact}`.
     ///
     /// # Errors
-    /// See [`Error`]; an expired artifact is refused with [`wire::ErrorCode::Gone`].
+    /// See [`Error`]; one that has expired or was removed is refused with
+    /// [`wire::ErrorCode::Gone`].
     pub async fn download_artifact(&self, job: Uuid, artifact: &str) -> Result<Download, Error> {
         let route = job_route(job).then("artifacts").name(artifact)?;
         let answer = self.get(&route).open().await?;

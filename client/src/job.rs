@@ -75,6 +75,14 @@ impl Client {
             .await
     }
 
+    /// Removes a job that is over, with its log and artifacts: `DELETE /jobs/{id}`.
+    ///
+    /// # Errors
+    /// See [`Error`]; a job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
+    pub async fn delete_job(&self, id: Uuid) -> Result<(), Error> {
+        self.call(Method::DELETE, &job_route(id)).done().await
+    }
+
     /// Ends a job: `POST /jobs/{id}/cancel`. The answer is the cancelled job.
     ///
     /// # Errors

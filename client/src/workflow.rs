@@ -1,7 +1,7 @@
 //! Workflows, and starting their scans. `workflow` is always the id, the name, or `source/name`.
 
 use http::Method;
-use wire::{DispatchRequest, DispatchResponse, Job, Why, Workflow};
+use wire::{DispatchRequest, DispatchResponse, Job, PruneRequest, Pruned, Why, Workflow};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -45,6 +45,19 @@ impl Client {
             .with("limit", limit)
             .with_some("at", at);
         self.get(&route).answer().await
+    }
+
+    /// Removes the finished jobs of a workflow that a policy does not keep, or tells which:
+    /// `POST /workflows/{workflow}/prune`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn prune(&self, workflow: &str, request: &PruneRequest) -> Result<Pruned, Error> {
+        let route = Route::v0("workflows").name(workflow)?.then("prune");
+        self.call(Method::POST, &route)
+            .json(request)?
+            .answer()
+            .await
     }
 
     /// Makes a job of a scan: `POST /workflows/{workflow}/scans/{scan}/dispatch`. Calls with the same idempotency key

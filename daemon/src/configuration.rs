@@ -6,12 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use model::{SealingKey, SourceName};
-use reconciler::{Location, LocationError, Reference, SourceConfig};
+use reconciler::{Location, LocationError, Reference, RetentionSettings, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::arguments::RunOptions;
 use crate::limits::SHORTEST_INTERVAL;
+use crate::retention::FileRetention;
 use crate::secret_key::{self, KeyFileError};
 
 /// Where the daemon listens when nothing is said: this machine only.
@@ -28,6 +29,7 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_key: Option<SealingKey>,
+    pub(crate) retention: RetentionSettings,
 }
 
 /// The configuration file.
@@ -44,6 +46,8 @@ struct File {
     secret_key_file: Option<PathBuf>,
     #[serde(default)]
     sources: Vec<FileSource>,
+    #[serde(default)]
+    retention: FileRetention,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,6 +83,8 @@ pub(crate) enum ConfigurationError {
     SourceFlag { text: String },
     #[error("source `{name}`: {problem}")]
     Source { name: String, problem: String },
+    #[error("retention: {problem}")]
+    Retention { problem: String },
     #[error("two sources are named `{name}`")]
     TwoSources { name: SourceName },
     #[error(transparent)]
@@ -130,6 +136,10 @@ impl Settings {
             });
         }
         let state = state.ok_or(ConfigurationError::NoState)?;
+        let retention = file
+            .retention
+            .check()
+            .map_err(|problem| ConfigurationError::Retention { problem })?;
         let key_file = options
             .secret_key_file
             .or_else(|| file.secret_key_file.map(|path| base.join(path)));
@@ -142,6 +152,7 @@ impl Settings {
             secret_key,
             listen: options.listen.or(listen).unwrap_or(LISTEN),
             sources,
+            retention,
         })
     }
 }
@@ -290,6 +301,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_workflow_keeps_takes_the_place_of_the_defaults() {
+        let text = "state: s\nretention:\n  jobs: 100\n  age: 30d\n  workflows:\n    a/deep/b: {bytes: 2KiB}\n    a/c: {}\n";
+        let retention = resolve(text, &[]).unwrap().retention;
+        let id = |name| model::WorkflowId::derive(&"a".parse().unwrap(), name);
+        let other = retention.of(id("other"));
+        assert_eq!((other.jobs, other.bytes), (Some(100), None));
+        assert_eq!(other.age.map(|age| age.num_days()), Some(30));
+        let named = retention.of(id("deep/b"));
+        assert_eq!(
+            (named.jobs, named.age, named.bytes),
+            (None, None, Some(2_048))
+        );
+        assert!(retention.of(id("c")).keeps_everything());
+        let none = resolve("state: s\n", &[]).unwrap().retention;
+        assert!(none.of(id("c")).keeps_everything());
+    }
+
+    #[test]
     fn a_folder_is_a_path_of_names() {
         for (text, expected) in [
             ("workflows", "workflows"),
@@ -349,6 +378,19 @@ mod tests {
                 "as in 127.0.0.1:7411",
             ),
             ("state: [\n", &[], "line 1, column 8"),
+            ("state: s\nretention: {job: 3}\n", &[], "job"),
+            ("state: s\nretention: {age: soon}\n", &[], "retention: age"),
+            ("state: s\nretention: {bytes: 1 GB}\n", &[], "10GiB"),
+            (
+                "state: s\nretention: {workflows: {nightly: {jobs: 1}}}\n",
+                &[],
+                "SOURCE/NAME",
+            ),
+            (
+                "state: s\nretention: {workflows: {a/b: {bytes: -1}}}\n",
+                &[],
+                "`bytes` must be a size",
+            ),
         ] {
             let error = resolve(text, sources).unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

@@ -21,6 +21,7 @@ mod lifeline;
 mod limits;
 mod logging;
 mod programs;
+mod retention;
 mod run;
 mod secret_key;
 mod system;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::SealingKey;
-use reconciler::{Handle, Reconciler, SourceConfig, Start};
+use reconciler::{Handle, Reconciler, RetentionSettings, SourceConfig, Start};
 use state::{Closing, Options, State};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -29,6 +29,8 @@ pub(crate) struct Site {
     pub(crate) sources: Vec<SourceConfig>,
     /// What seals secrets.
     pub(crate) secret_key: Option<SealingKey>,
+    /// How much of the past is kept.
+    pub(crate) retention: RetentionSettings,
 }
 
 /// A daemon that serves.
@@ -48,6 +50,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         allow_network_state: settings.allow_network_state,
         sources: settings.sources,
         secret_key: settings.secret_key,
+        retention: settings.retention,
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
@@ -97,6 +100,7 @@ where
         allow_network_state,
         sources,
         secret_key,
+        retention,
     } = site;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
     let address = listener.local_addr().map_err(Error::Runtime)?;
@@ -115,6 +119,7 @@ where
         clock,
         entropy: Box::new(SystemEntropy),
         secret_key,
+        retention,
     })
     .await?;
     let handle = reconciler.handle();

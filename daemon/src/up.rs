@@ -17,7 +17,7 @@ use ::runner::{ConfigurationError, SessionError};
 use chrono::Local;
 use model::decide::CreateToken;
 use model::{Scope, Scopes, SealingKey};
-use reconciler::{Location, SourceConfig};
+use reconciler::{Location, RetentionSettings, SourceConfig};
 use thiserror::Error;
 
 use crate::arguments::UpOptions;
@@ -86,6 +86,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         allow_network_state: options.allow_network_state,
         sources: vec![source(&workflows)],
         secret_key: Some(secret_key(&home)?),
+        retention: RetentionSettings::default(),
     };
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)

@@ -29,6 +29,14 @@ pub struct HistoryLine {
     /// Artifact name to content digest and size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, (String, u64)>,
+    /// What the job takes on disk beside its record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+}
+
+/// Whether a number need not stand in a line.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl HistoryLine {
@@ -78,6 +86,7 @@ impl HistoryLine {
                     )
                 })
                 .collect(),
+            bytes: job.bytes(),
         })
     }
 }

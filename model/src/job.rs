@@ -9,6 +9,7 @@ use workflow::{Context, InputValue, Scan, ScanName};
 use crate::decide::Refusal;
 use crate::life_cycle::JobEvent;
 use crate::limits::INLINE_PAYLOAD_BYTES;
+use crate::retention::Removed;
 use crate::revision::RevisionRef;
 use crate::world::ScanKey;
 use crate::{
@@ -111,6 +112,8 @@ pub enum Inputs {
     Object {
         /// SHA-256 of the file, hexadecimal.
         sha256: String,
+        /// Length of the file.
+        bytes: u64,
     },
     /// The defaults of the scan in the job's revision, which has them already.
     Defaults,
@@ -202,6 +205,17 @@ impl JobState {
         }
     }
 
+    /// The same, to be changed.
+    pub(crate) fn run_mut(&mut self) -> Option<&mut Run> {
+        match self {
+            Self::Scheduled | Self::Skipped { .. } => None,
+            Self::Running { run } | Self::Succeeded { run, .. } | Self::Failed { run, .. } => {
+                Some(run)
+            }
+            Self::Cancelled { run, .. } => run.as_deref_mut(),
+        }
+    }
+
     /// How the job ended, once it has.
     pub const fn end(&self) -> Option<&End> {
         match self {
@@ -257,6 +271,9 @@ pub struct Run {
     pub artifacts: Vec<Artifact>,
     /// Number of log records at the end; 0 while running.
     pub log_records: u64,
+    /// Length of the log at the end, in bytes; 0 while running.
+    #[serde(default)]
+    pub log_bytes: u64,
 }
 
 /// Names a runner with what people call it.
@@ -337,7 +354,10 @@ pub struct Artifact {
     pub content_digest: String,
     /// When it was stored.
     pub created_at: Timestamp,
-    /// After this it may be removed.
+    /// After this nobody gets it any more, and its file may be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// That its file is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Removed>,
 }

@@ -25,6 +25,7 @@ pub mod plan;
 mod project;
 mod reason;
 mod recent;
+pub mod retention;
 mod revision;
 mod runner;
 mod scan_head;

@@ -34,6 +34,17 @@ pub const RUNNER_RENEWAL_RETRY: TimeDelta = TimeDelta::minutes(1);
 /// A worker token stays valid for logs and completion this long after its job was ended by somebody else.
 pub const WORKER_LAST_WORDS: TimeDelta = TimeDelta::minutes(2);
 
+/// Deletions of jobs by people that a scan's retention record names: enough to see who cleans up, and the record is
+/// written with every removal.
+pub const REMEMBERED_DELETIONS: usize = 10;
+
+/// Artifacts that one commit removes: with the record of their job and of their scan they fit into its 100 operations.
+pub const ARTIFACTS_REMOVED: usize = 90;
+
+/// Operations that the removal of jobs may add to one commit, which holds 100; the rest is for pages of the history and
+/// the record of the scan.
+pub const REMOVAL_OPERATIONS: usize = 90;
+
 /// A registration token's life (design section 7).
 pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
 

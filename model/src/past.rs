@@ -108,13 +108,11 @@ impl<'a> Past<'a> {
             scan: scan.clone(),
         };
         let head = self.head(&key);
-        let totals = head.totals;
-        let finished = totals.succeeded + totals.failed + totals.cancelled;
         ScanHistory {
-            size: finished + self.unfinished_count(&key, evaluated) as u64,
+            size: self.world.retained(&head).seen() + self.unfinished_count(&key, evaluated) as u64,
             jobs: reach.map_or_else(Vec::new, |reach| self.jobs(&key, evaluated, reach)),
             available: is_available(&self.head(holder), &head),
-            successes: totals.succeeded,
+            successes: head.totals.succeeded,
             newest_successes: head
                 .successes
                 .iter()

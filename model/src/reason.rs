@@ -84,6 +84,12 @@ pub enum Reason {
     Retired,
     /// The daemon's configuration no longer names the source.
     SourceDropped,
+    /// The artifact's `expires_in` has passed.
+    Expired,
+    /// Somebody deleted it.
+    DeletedByUser,
+    /// Retention makes room.
+    Pruned,
     /// No runner is registered.
     NoRunner,
     /// None of the registered runners was heard lately.
@@ -177,6 +183,9 @@ impl Reason {
             Self::SessionExpired => "session_expired",
             Self::Retired => "retired",
             Self::SourceDropped => "source_dropped",
+            Self::Expired => "expired",
+            Self::DeletedByUser => "deleted_by_user",
+            Self::Pruned => "pruned",
             Self::NoRunner => "no_runner",
             Self::NoRunnerConnected { .. } => "no_runner_connected",
             Self::NoRunnerFits { .. } => "no_runner_fits",
@@ -237,6 +246,9 @@ impl fmt::Display for Reason {
             Self::SessionExpired => f.write_str("the worker session ended"),
             Self::Retired => f.write_str("its file or scan is gone from the source"),
             Self::SourceDropped => f.write_str("its source is no longer configured"),
+            Self::Expired => f.write_str("its time was over"),
+            Self::DeletedByUser => f.write_str("deleted by a user"),
+            Self::Pruned => f.write_str("removed to make room"),
             Self::NoRunner => f.write_str("no runner is registered"),
             Self::NoRunnerConnected { registered: 1 } => {
                 f.write_str("the only registered runner is not connected")
@@ -370,7 +382,10 @@ mod tests {
                 Some(Reason::ExpressionFailed { .. }) => Reason::SlotsMissed,
                 Some(Reason::SlotsMissed) => Reason::Overlap { job: JobId::FIRST },
                 Some(Reason::Overlap { .. }) => Reason::Replaced { by: JobId::FIRST },
-                Some(Reason::Replaced { .. }) => return None,
+                Some(Reason::Replaced { .. }) => Reason::Expired,
+                Some(Reason::Expired) => Reason::DeletedByUser,
+                Some(Reason::DeletedByUser) => Reason::Pruned,
+                Some(Reason::Pruned) => return None,
             })
         };
         std::iter::successors(successor(None), move |reason| successor(Some(reason)))

@@ -36,6 +36,12 @@ impl Recent {
         }
     }
 
+    /// Forgets a job that was removed. False when an older one may have come within reach, which is not known here.
+    pub(crate) fn remove(&mut self, job: JobId) -> bool {
+        let was_whole = self.lines.len() < HISTORY_JOBS;
+        self.lines.remove(&job).is_none() || was_whole
+    }
+
     /// The jobs, newest first.
     pub fn lines(&self) -> impl Iterator<Item = &HistoryLine> {
         self.lines.values().rev()

@@ -53,12 +53,7 @@ impl ScanHead {
             scan,
             latest_job: JobId::FIRST,
             latest_claim: None,
-            totals: Totals {
-                succeeded: 0,
-                failed: 0,
-                cancelled: 0,
-                skipped: 0,
-            },
+            totals: Totals::NONE,
             successes: Vec::new(),
             history: Tail { page: 0, bytes: 0 },
             cron_cursor: None,
@@ -177,16 +172,60 @@ pub struct Totals {
     pub cancelled: u64,
     /// Jobs that were skipped.
     pub skipped: u64,
+    /// What all of them took on disk beside their records when they ended.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 impl Totals {
+    /// Of a scan without jobs.
+    pub const NONE: Self = Self {
+        succeeded: 0,
+        failed: 0,
+        cancelled: 0,
+        skipped: 0,
+        bytes: 0,
+    };
+
+    /// How many jobs there are.
+    pub const fn jobs(&self) -> u64 {
+        self.succeeded + self.failed + self.cancelled + self.skipped
+    }
+
+    /// How many of them expressions see: those that were not skipped.
+    pub const fn seen(&self) -> u64 {
+        self.succeeded + self.failed + self.cancelled
+    }
+
+    /// Counts what `more` counts, too.
+    pub const fn add(&mut self, more: &Self) {
+        self.succeeded += more.succeeded;
+        self.failed += more.failed;
+        self.cancelled += more.cancelled;
+        self.skipped += more.skipped;
+        self.bytes += more.bytes;
+    }
+
+    /// What is left of this without `removed`.
+    #[must_use]
+    pub const fn without(&self, removed: &Self) -> Self {
+        Self {
+            succeeded: self.succeeded.saturating_sub(removed.succeeded),
+            failed: self.failed.saturating_sub(removed.failed),
+            cancelled: self.cancelled.saturating_sub(removed.cancelled),
+            skipped: self.skipped.saturating_sub(removed.skipped),
+            bytes: self.bytes.saturating_sub(removed.bytes),
+        }
+    }
+
     /// How many jobs ended in the state of this name; none in one that is no end.
     pub fn of(mut self, state: &str) -> u64 {
         self.counter(state).map_or(0, |counter| *counter)
     }
 
-    /// Counts a job that ended in the state of this name.
-    pub fn count(&mut self, state: &str) {
+    /// Counts a job that ended in the state of this name, with what it takes beside its record.
+    pub fn count(&mut self, state: &str, bytes: u64) {
+        self.bytes += bytes;
         if let Some(counter) = self.counter(state) {
             *counter += 1;
         }

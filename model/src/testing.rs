@@ -224,6 +224,7 @@ pub(crate) fn line(number: u128, state: &str) -> HistoryLine {
         started_at: None,
         finished_at: at,
         artifacts: BTreeMap::new(),
+        bytes: 0,
     }
 }
 
@@ -254,6 +255,7 @@ pub(crate) fn complete(job: JobId, token: TokenHash) -> Complete {
         token,
         steps: succeeded(2),
         log_records: 3,
+        log_bytes: 300,
         failure: None,
     }
 }
@@ -294,6 +296,7 @@ pub(crate) fn snapshot(world: &World) -> Value {
             .map(|workflow| json!([*workflow.record, workflow.revision.record]))
             .collect::<Vec<_>>(),
         "heads": heads.iter().map(|head| json!(***head)).collect::<Vec<_>>(),
+        "retention": heads.iter().map(|head| world.retention(&head.key()).map(|retention| json!(**retention))).collect::<Vec<_>>(),
         "jobs": world
             .jobs()
             .map(|job| json!([**job, world.revision(job.revision.id).map(|revision| &revision.record)]))

@@ -23,9 +23,10 @@ use crate::job::{Job, JobState, Trigger};
 use crate::ledger::Repeats;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
+use crate::retention::{Expiry, Retention};
 use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
-use crate::scan_head::{Digests, ScanHead};
+use crate::scan_head::{Digests, ScanHead, Totals};
 use crate::source::{Source, TipRecord};
 use crate::token::{Secret, Token, TokenHash};
 use crate::{
@@ -54,6 +55,18 @@ pub enum Change {
     Job(Arc<Job>),
     /// A finished job's line goes to its scan's history.
     History(HistoryEntry),
+    /// A finished job is gone, with its log and its artifacts.
+    JobRemoved(Arc<Job>),
+    /// The file of an artifact of that name of a job is gone.
+    ArtifactRemoved(JobId, String),
+    /// Artifacts of a finished job run out. Settled at once.
+    Expiry(Expiry),
+    /// They did, or will at another time.
+    ExpiryRemoved(Expiry),
+    /// What is remembered of the jobs removed from a scan is as given.
+    Retention(Arc<Retention>),
+    /// Nothing of a page of a scan's history is there any more.
+    HistoryPageRemoved(ScanKey, u64),
     /// A record goes to a scan's ledger.
     Ledger(LedgerEntry),
     /// A page of a scan's ledger is too old to be kept.
@@ -126,6 +139,7 @@ pub struct World {
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
     heads: HashMap<ScanKey, Arc<ScanHead>>,
+    retention: HashMap<ScanKey, Arc<Retention>>,
     recent: HashMap<ScanKey, Arc<Recent>>,
     triggers: Triggers,
     jobs: Jobs,
@@ -219,9 +233,25 @@ impl World {
             Change::Recent(scan, recent) => {
                 self.recent.insert(scan.clone(), recent.clone());
             }
+            Change::JobRemoved(job) => {
+                let scan = job.scan_key();
+                if let Some(recent) = self.recent.get_mut(&scan)
+                    && !Arc::make_mut(recent).remove(job.id)
+                {
+                    // It is read anew when it is needed.
+                    self.recent.remove(&scan);
+                }
+            }
+            Change::Retention(retention) => {
+                self.retention.insert(retention.key(), retention.clone());
+            }
             Change::Tip(_)
             | Change::Digests(_)
             | Change::Repeats(..)
+            | Change::ArtifactRemoved(..)
+            | Change::Expiry(_)
+            | Change::ExpiryRemoved(_)
+            | Change::HistoryPageRemoved(..)
             | Change::Ledger(_)
             | Change::LedgerPageRemoved(..)
             | Change::InitialAdminToken(_) => {}
@@ -385,6 +415,19 @@ impl World {
     /// Every scan head.
     pub fn heads(&self) -> impl Iterator<Item = &Arc<ScanHead>> {
         self.heads.values()
+    }
+
+    /// What is remembered of the jobs removed from a scan, once one was.
+    pub fn retention(&self, scan: &ScanKey) -> Option<&Arc<Retention>> {
+        self.retention.get(scan)
+    }
+
+    /// The finished jobs of a scan that are still there.
+    pub fn retained(&self, head: &ScanHead) -> Totals {
+        match self.retention(&head.key()) {
+            Some(retention) => head.totals.without(&retention.removed),
+            None => head.totals,
+        }
     }
 
     /// The newest finished jobs of a scan, once they have been read.

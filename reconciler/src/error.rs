@@ -97,6 +97,23 @@ impl From<CompleteError> for WorkerError {
     }
 }
 
+/// Why something was not removed.
+#[derive(Debug, Error)]
+pub enum RemovalError {
+    /// There is no such job, any more or at all.
+    #[error("there is no job `{job}`")]
+    NoSuchJob {
+        /// The job.
+        job: JobId,
+    },
+    /// The decision.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// Reading what is to be removed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
 /// Why a secret was not set.
 #[derive(Debug, Error)]
 pub enum SecretError {

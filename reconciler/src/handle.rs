@@ -20,6 +20,7 @@ use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
 use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
+use crate::retention::RetentionSettings;
 use crate::source::SourceHandle;
 
 /// Every command enters here. Cheap to clone.
@@ -35,6 +36,8 @@ struct Shared {
     board: Mutex<Board>,
     board_woken: Notify,
     presence: Mutex<Presence>,
+    removals: Arc<tokio::sync::Mutex<()>>,
+    retention: RetentionSettings,
     sources: HashMap<SourceName, SourceHandle>,
     secret_key: Option<SealingKey>,
     stopping: watch::Sender<bool>,
@@ -101,7 +104,12 @@ impl Handle {
 
     /// Cancels a job that is not over.
     pub async fn cancel(&self, job: JobId, actor: Actor) -> Result<Arc<Job>, SubmitError> {
-        let job = self.state().submit(Cancel { job, actor }).await?;
+        let cancel = Cancel {
+            job,
+            actor,
+            log_bytes: self.log_bytes(job).await,
+        };
+        let job = self.state().submit(cancel).await?;
         self.state().logs().close(job.id);
         Ok(job)
     }
@@ -161,6 +169,7 @@ impl Handle {
         entropy: Box<dyn Entropy>,
         sources: &[SourceHandle],
         secret_key: Option<SealingKey>,
+        retention: RetentionSettings,
     ) -> Self {
         let sources = sources
             .iter()
@@ -174,11 +183,23 @@ impl Handle {
                 board: Mutex::default(),
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
+                removals: Arc::default(),
+                retention,
                 sources,
                 secret_key,
                 stopping: watch::Sender::new(false),
             }),
         }
+    }
+
+    /// The lock under which finished jobs and their artifacts are removed.
+    pub(crate) fn removal_lock(&self) -> Arc<tokio::sync::Mutex<()>> {
+        self.shared.removals.clone()
+    }
+
+    /// How much of the past is kept.
+    pub(crate) fn retention(&self) -> &RetentionSettings {
+        &self.shared.retention
     }
 
     /// What seals secrets, when the daemon was given it.
@@ -192,7 +213,13 @@ impl Handle {
 
     /// Ends a job; one that has ended meanwhile is left as it is.
     pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
-        match self.state().submit(EndJob { job, loss }).await {
+        let log_bytes = self.log_bytes(job).await;
+        let end = EndJob {
+            job,
+            loss,
+            log_bytes,
+        };
+        match self.state().submit(end).await {
             Ok(job) => {
                 if job.state.is_terminal() {
                     self.state().logs().close(job.id);
@@ -202,6 +229,18 @@ impl Handle {
             Err(SubmitError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// How long a job's log is. A job must be able to end also when that cannot be told.
+    async fn log_bytes(&self, job: JobId) -> u64 {
+        self.state()
+            .logs()
+            .bytes(job)
+            .await
+            .unwrap_or_else(|error| {
+                tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
+                0
+            })
     }
 
     /// Notes that a runner was heard.

@@ -14,11 +14,14 @@
 mod board;
 mod deadlines;
 mod error;
+mod expiry;
 mod git;
 mod handle;
 mod limits;
 mod presence;
 mod projects;
+mod removal;
+mod retention;
 mod runners;
 mod source;
 mod supervise;
@@ -26,14 +29,16 @@ mod tasks;
 #[cfg(test)]
 mod testing;
 mod triggers;
+mod uninterrupted;
 mod watch;
 mod worker;
 
 pub use board::Message;
-pub use error::{DispatchError, RunnerError, SecretError, SourceError, WorkerError};
+pub use error::{DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
 pub use presence::Instance;
+pub use retention::{Retained, RetentionSettings, ScanRetained};
 pub use runners::RunnerSession;
 pub use source::SourceConfig;
 pub use tasks::{Reconciler, Start};

@@ -37,6 +37,19 @@ pub(crate) const AT_ONCE: usize = 128;
 /// look settles it.
 pub(crate) const DISPATCH_TRIES: usize = 5;
 
+/// What has run out is looked at again at least this often: hours are counted by the wall clock, which may be set.
+pub(crate) const EXPIRY_LOOK: Duration = Duration::from_secs(3_600);
+
+/// Pause between two looks at what retention removes: jobs that end in the meantime share one.
+pub(crate) const RETENTION_REST: Duration = Duration::from_secs(1);
+
+/// Finished jobs of a scan that are read at once, oldest first: several commits' worth.
+pub(crate) const JOBS_AHEAD: usize = 100;
+
+/// Jobs that one request removes, or looks at without removing them; then it says that there are more. A commit takes
+/// about thirty.
+pub(crate) const PRUNED_AT_ONCE: usize = 10_000;
+
 /// Pause before a watch that was refused or lost is set up again: the interval has taken over, so there is no hurry.
 pub(crate) const WATCH_RETRY: Duration = Duration::from_secs(60);
 

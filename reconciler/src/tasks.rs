@@ -16,6 +16,7 @@ use crate::deadlines::due;
 use crate::git::{Calls, LAST_CALLS};
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK};
+use crate::retention::RetentionSettings;
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 
@@ -31,6 +32,8 @@ pub struct Start {
     pub entropy: Box<dyn Entropy>,
     /// What seals secrets. Without it none can be set or read.
     pub secret_key: Option<SealingKey>,
+    /// How much of the past is kept.
+    pub retention: RetentionSettings,
 }
 
 /// The running tasks.
@@ -50,6 +53,7 @@ impl Reconciler {
             clock,
             entropy,
             secret_key,
+            retention,
         } = start;
         unless_full(state.make_first_token().await)?;
         unless_full(source::configure(&state, &sources).await)?;
@@ -58,7 +62,7 @@ impl Reconciler {
             .into_iter()
             .map(|config| SourceHandle::new(config, state.root(), git.clone()))
             .collect();
-        let handle = Handle::new(state, clock, entropy, &sources, secret_key);
+        let handle = Handle::new(state, clock, entropy, &sources, secret_key, retention);
         handle.tell_of_sealed_secrets();
         let mut tasks = JoinSet::new();
         for source in sources {
@@ -78,6 +82,14 @@ impl Reconciler {
         let of_triggers = handle.clone();
         tasks.spawn(supervise("triggers".to_owned(), move || {
             of_triggers.clone().pull_triggers()
+        }));
+        let of_expiry = handle.clone();
+        tasks.spawn(supervise("expiry".to_owned(), move || {
+            of_expiry.clone().let_expire()
+        }));
+        let of_retention = handle.clone();
+        tasks.spawn(supervise("retention".to_owned(), move || {
+            of_retention.clone().keep_to_policies()
         }));
         let state = handle.state().clone();
         tasks.spawn(supervise("logs".to_owned(), move || {

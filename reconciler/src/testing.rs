@@ -21,7 +21,9 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 use workflow::TemplatePolicy;
 
-use crate::{Handle, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
+use crate::{
+    Handle, Message, Reconciler, RetentionSettings, RunnerSession, SourceConfig, Start, Worker,
+};
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
 pub(crate) const SCANS: &str = "
@@ -235,6 +237,16 @@ pub(crate) struct House {
 impl House {
     /// A house in that folder, whether it is new or was lived in before.
     pub(crate) async fn open(folder: &TempDir, seconds: i64, sources: Vec<SourceConfig>) -> Self {
+        Self::keeping(folder, seconds, sources, RetentionSettings::default()).await
+    }
+
+    /// One that keeps as much of the past as is said.
+    pub(crate) async fn keeping(
+        folder: &TempDir,
+        seconds: i64,
+        sources: Vec<SourceConfig>,
+        retention: RetentionSettings,
+    ) -> Self {
         let clock = HandClock::at(seconds);
         let (state, closing) = open_state(folder, clock.clone()).await;
         let reconciler = Reconciler::start(Start {
@@ -243,6 +255,7 @@ impl House {
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),
             secret_key: Some(SealingKey::random(&mut Seeded(3))),
+            retention,
         })
         .await
         .unwrap();

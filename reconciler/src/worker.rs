@@ -7,10 +7,7 @@ use model::decide::{
     Claim, ClaimOutcome, Claimed, Complete, Failure, Refusal, ReportSteps, StoreArtifact,
     declared_artifact,
 };
-use model::limits::WORKER_LAST_WORDS;
-use model::{
-    Actor, Artifact, Job, JobId, JobState, NamedValues, Revision, RunnerId, Step, TokenHash,
-};
+use model::{Artifact, Job, JobId, JobState, NamedValues, Revision, RunnerId, Step, TokenHash};
 use state::{LogReceipt, NewLogRecord, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::InputValue;
@@ -80,16 +77,8 @@ impl Worker {
 
     /// Somebody else ended the job a moment ago, and the worker may still say its last words.
     fn may_say_last_words(&self, handle: &Handle) -> bool {
-        match &self.job.state {
-            JobState::Cancelled { end, .. } | JobState::Failed { end, .. } => {
-                let by_others = !matches!(end.actor, Actor::Runner { .. });
-                by_others && handle.now() < end.at + WORKER_LAST_WORDS
-            }
-            JobState::Scheduled
-            | JobState::Running { .. }
-            | JobState::Succeeded { .. }
-            | JobState::Skipped { .. } => false,
-        }
+        let until = self.job.last_words_until();
+        until.is_some_and(|until| handle.now() < until)
     }
 }
 
@@ -245,6 +234,7 @@ impl Handle {
             token: worker.token,
             steps,
             log_records,
+            log_bytes: 0,
             failure,
         };
         match self

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::alarm::Alarm;
 use crate::encode::{Encoder, fold};
 use crate::error::SubmitError;
+use crate::history::KnownPast;
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
 use crate::recent::ReadRecent;
@@ -257,7 +258,10 @@ impl<E: Engine> Committer<E> {
         for scan in scans {
             let recent = match self.pending.head(&scan) {
                 None => Ok(Recent::default()),
-                Some(head) => self.histories.read(head).await,
+                Some(head) => {
+                    let past = KnownPast::of(&self.pending, head);
+                    self.histories.read(&past).await
+                }
             };
             match recent {
                 Ok(recent) => read.push(Change::Recent(scan, Arc::new(recent))),

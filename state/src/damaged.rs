@@ -8,13 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use model::retention::Retention;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
 use store::file::FileEngine;
 use store::{Batch, Engine, Key, Seq, Urgency};
 
 use crate::envelope::EnvelopeError;
-use crate::error::OpenError;
+use crate::error::{OpenError, ReadError};
 use crate::heads;
+use crate::layout::Layout;
 use crate::limits::ROUND_COMMANDS;
 use crate::reader::StoreReader;
 use crate::written::{Keys, Written};
@@ -54,17 +56,36 @@ impl Damaged {
                 restored.map(Change::Workflow)
             }
             ["projects", id, file] => id.parse().ok().map(|id| nothing_of(id, file, last)),
-            _ => match heads::scan_at(&self.key) {
-                None => None,
-                Some(scan) => match heads::after_loss(root, reader, &scan).await {
-                    Ok(head) => Some(Change::Head(Arc::new(head))),
-                    Err(error) => {
-                        tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read");
-                        None
-                    }
-                },
-            },
+            _ => {
+                let remade = self.remade_of_history(root, reader, world).await;
+                remade.unwrap_or_else(|error| {
+                    tracing::error!(key = %self.key, %error, "a scan's history cannot be read");
+                    None
+                })
+            }
         };
+    }
+
+    /// What a scan's history says of the record.
+    async fn remade_of_history(
+        &self,
+        root: &Path,
+        reader: &StoreReader,
+        world: &World,
+    ) -> Result<Option<Change>, ReadError> {
+        if let Some(scan) = heads::scan_at(&self.key, Layout::head) {
+            let retention = world.retention(&scan).cloned();
+            let retention = retention
+                .unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
+            let head = heads::after_loss(root, reader, &retention).await?;
+            return Ok(Some(Change::Head(Arc::new(head))));
+        }
+        let scan = heads::scan_at(&self.key, Layout::retention);
+        let Some(head) = scan.and_then(|scan| world.head(&scan).cloned()) else {
+            return Ok(None);
+        };
+        let retention = heads::retention_after_loss(root, reader, &head).await?;
+        Ok(Some(Change::Retention(Arc::new(retention))))
     }
 
     /// Keeps a copy and replaces the record.
@@ -123,7 +144,7 @@ pub(crate) fn may_be_live(key: &Key) -> bool {
             _,
             "scans",
             _,
-            "head.json" | "digests.json" | "repeats.json",
+            "head.json" | "digests.json" | "repeats.json" | "retention.json",
         ]
         | ["jobs", _, _, _, _, "job.json"]
         | ["runners" | "registrations" | "tokens", _]
@@ -158,7 +179,9 @@ fn consequence(key: &Key) -> &'static str {
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
         ["workflows", _, "workflow.json"] => "it is made again from the newest revision",
-        ["workflows", .., "head.json"] => "it is made again from the history of the scan",
+        ["workflows", .., "head.json" | "retention.json"] => {
+            "it is made again from the history of the scan"
+        }
         ["workflows", ..] => "it is made again from the jobs of the scan",
         ["jobs", ..] => "the job is gone, and its runner stops it",
         ["runners", ..] => "the runner has to register again",

@@ -1,7 +1,7 @@
 //! From changes to files: which key a record has, whether it is live, how it looks.
 
 use bytes::Bytes;
-use model::Change;
+use model::{Change, Inputs};
 use serde::Serialize;
 use store::{Append, Batch, Key, Put, Staged};
 
@@ -119,6 +119,46 @@ impl Encoding<'_> {
                     at: entry.at,
                     bytes: Bytes::copy_from_slice(entry.text.as_bytes()),
                 });
+                Ok(())
+            }
+            Change::JobRemoved(job) => {
+                delete(&mut self.batch, Layout::job(job.id));
+                delete(&mut self.batch, Layout::log(job.id));
+                if let Inputs::Object { .. } = job.inputs {
+                    delete(&mut self.batch, Layout::inputs(job.id));
+                }
+                for artifact in job.stored_artifacts() {
+                    delete(&mut self.batch, Layout::artifact(job.id, &artifact.name));
+                }
+                if let Some(expiry) = job.expiry() {
+                    delete(&mut self.batch, Layout::expiry(&expiry));
+                }
+                Ok(())
+            }
+            Change::ArtifactRemoved(job, name) => {
+                delete(&mut self.batch, Layout::artifact(*job, name));
+                Ok(())
+            }
+            Change::Expiry(expiry) => self.record(
+                Layout::expiry(expiry),
+                Kind::Expiry,
+                &expiry.job.to_string(),
+                false,
+                expiry,
+            ),
+            Change::ExpiryRemoved(expiry) => {
+                delete(&mut self.batch, Layout::expiry(expiry));
+                Ok(())
+            }
+            Change::Retention(retention) => self.record(
+                Layout::retention(&retention.key()),
+                Kind::Retention,
+                retention.scan.as_str(),
+                true,
+                &**retention,
+            ),
+            Change::HistoryPageRemoved(scan, page) => {
+                delete(&mut self.batch, Layout::history(scan, *page));
                 Ok(())
             }
             Change::Ledger(entry) => {

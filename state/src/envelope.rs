@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Vars,
     Secrets,
     Idempotency,
+    Retention,
+    Expiry,
 }
 
 /// What a commit says of the records it writes.

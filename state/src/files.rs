@@ -1,6 +1,10 @@
 //! Work on files, off the async threads.
 
-use crate::error::Interrupted;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::error::{Interrupted, ReadError};
 
 /// Runs blocking file work on the runtime's threads for such work. A panic of the work is the caller's.
 pub(crate) async fn blocking<T, E>(
@@ -17,6 +21,23 @@ where
             Err(_) => Err(Interrupted.into()),
         },
     }
+}
+
+/// The names in a folder of the state; none when there is no such folder. Blocks.
+pub(crate) fn names(root: &Path, folder: &str) -> Result<Vec<String>, ReadError> {
+    let read = || -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(root.join(folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    };
+    read().map_err(|source| ReadError::File {
+        path: folder.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]

@@ -6,26 +6,27 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use model::retention::Retention;
 use model::{Digests, JobId, Repeats, ScanHead, ScanKey, Tail, digests_of};
 use serde::{Deserialize, Serialize};
 use store::append_file::AppendReader;
-use store::{DiskError, Key};
+use store::{DiskError, Key, Prefix};
 use workflow::ScanName;
 
 use crate::error::ReadError;
-use crate::files::blocking;
-use crate::history::recount;
+use crate::files::{blocking, names};
+use crate::history::{Recount, recount};
 use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-/// The scan whose head belongs at this key, unless its name was cut to fit the path.
-pub(crate) fn scan_at(key: &Key) -> Option<ScanKey> {
+/// The scan whose record of that place belongs at this key, unless its name was cut to fit the path.
+pub(crate) fn scan_at(key: &Key, place: fn(&ScanKey) -> Key) -> Option<ScanKey> {
     let mut segments = key.segments();
     let workflow = segments.nth(1)?.parse().ok()?;
     let scan: ScanName = serde_json::from_value(segments.nth(1)?.into()).ok()?;
     let scan = ScanKey { workflow, scan };
-    (Layout::head(&scan) == *key).then_some(scan)
+    (place(&scan) == *key).then_some(scan)
 }
 
 /// A head whose last page of history or ledger was cut short goes on with the next page: an append behind the end of
@@ -109,30 +110,23 @@ fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
     }
 }
 
-/// What can be known of a scan whose head is lost: its history is counted anew. Its newest successes begin again.
+/// What can be known of a scan whose head is lost: its history is counted anew, and what was removed of it is added.
+/// Its newest successes begin again.
 pub(crate) async fn after_loss(
     root: &Path,
     reader: &StoreReader,
-    scan: &ScanKey,
+    retention: &Retention,
 ) -> Result<ScanHead, ReadError> {
-    let (root, key) = (root.to_owned(), scan.clone());
-    let page = blocking(move || {
-        let mut page = 0;
-        while length(&root, &Layout::history(&key, page))
-            .map_err(store::ReadError::from)?
-            .is_some()
-        {
-            page += 1;
-        }
-        Ok::<_, ReadError>(page)
-    })
-    .await?;
-    let (totals, newest) = recount(reader, scan, page).await?;
-    let ledger = after_ledger(reader, scan).await?;
+    let scan = &retention.key();
+    let pages = pages_of(root, &Layout::history(scan, 0).folder()).await?;
+    let ledger = pages_of(root, &Layout::ledger(scan, 0).folder()).await?;
+    let Recount { mut totals, newest } = recount(reader, retention, &pages).await?;
+    totals.add(&retention.removed);
+    let page = after(&pages).max(retention.from.page);
     Ok(ScanHead {
         history: Tail { page, bytes: 0 },
         ledger: Tail {
-            page: ledger,
+            page: after(&ledger),
             bytes: 0,
         },
         latest_job: newest.unwrap_or(JobId::FIRST),
@@ -141,18 +135,36 @@ pub(crate) async fn after_loss(
     })
 }
 
-/// The page after the newest of a ledger, of which old pages are removed.
-async fn after_ledger(reader: &StoreReader, scan: &ScanKey) -> Result<u64, ReadError> {
-    let pages = reader.list(&Layout::ledger(scan, 0).folder()).await?;
-    let number = |key: &Key| {
-        let name = key.segments().last()?;
-        name.strip_suffix(".jsonl")?.parse::<u64>().ok()
-    };
-    Ok(pages
+/// What can be known of a scan whose record of removed jobs is lost: the jobs that its head has counted and whose lines
+/// are gone were removed. What is left of the history is read again.
+pub(crate) async fn retention_after_loss(
+    root: &Path,
+    reader: &StoreReader,
+    head: &ScanHead,
+) -> Result<Retention, ReadError> {
+    let mut retention = Retention::new(head.workflow, head.scan.clone());
+    let pages = pages_of(root, &Layout::history(&head.key(), 0).folder()).await?;
+    let found = recount(reader, &retention, &pages).await?;
+    retention.removed = head.totals.without(&found.totals);
+    retention.from.page = pages.first().copied().unwrap_or(head.history.page);
+    Ok(retention)
+}
+
+/// The pages in a folder, in order.
+async fn pages_of(root: &Path, folder: &Prefix) -> Result<Vec<u64>, ReadError> {
+    let (root, folder) = (root.to_owned(), folder.as_str().to_owned());
+    let names = blocking(move || names(&root, &folder)).await?;
+    let numbers = names
         .iter()
-        .filter_map(number)
-        .max()
-        .map_or(0, |newest| newest + 1))
+        .filter_map(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
+    let mut pages: Vec<u64> = numbers.collect();
+    pages.sort_unstable();
+    Ok(pages)
+}
+
+/// The page after the newest.
+fn after(pages: &[u64]) -> u64 {
+    pages.last().map_or(0, |newest| newest + 1)
 }
 
 fn length(root: &Path, key: &Key) -> Result<Option<u64>, DiskError> {

@@ -8,8 +8,10 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{JobId, ScanHead, ScanKey, Tail, Timestamp, Totals};
+use model::retention::{Position, Retention};
+use model::{JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use store::Key;
 
 use crate::error::ReadError;
@@ -17,6 +19,24 @@ use crate::files::blocking;
 use crate::layout::Layout;
 use crate::page_index::{PageIndex, Summary};
 use crate::reader::StoreReader;
+
+/// What the world knows of a scan's finished jobs.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownPast {
+    pub(crate) head: Arc<ScanHead>,
+    pub(crate) retention: Arc<Retention>,
+}
+
+impl KnownPast {
+    pub(crate) fn of(world: &World, head: &Arc<ScanHead>) -> Self {
+        let retention = world.retention(&head.key()).cloned();
+        Self {
+            head: head.clone(),
+            retention: retention
+                .unwrap_or_else(|| Arc::new(Retention::new(head.workflow, head.scan.clone()))),
+        }
+    }
+}
 
 /// Which lines of a history are wanted.
 #[derive(Debug, Clone)]
@@ -46,8 +66,10 @@ pub(crate) struct HistoryCursor {
     wanted: Wanted,
     latest: JobId,
     end: Tail,
-    /// Pages below this number are still to be read.
-    pages_left: u64,
+    /// What was removed of it.
+    retention: Arc<Retention>,
+    /// The page to read next; those below it are still to be read, too.
+    next_page: Option<u64>,
     /// Wanted jobs that were read and not handed out.
     read: BinaryHeap<JobId>,
     /// The earliest end among all lines read.
@@ -60,16 +82,24 @@ struct Line {
     id: JobId,
     state: String,
     finished_at: Timestamp,
+    #[serde(default)]
+    bytes: u64,
 }
 
 impl HistoryCursor {
     pub(crate) fn new(
         reader: StoreReader,
         index: Arc<PageIndex>,
-        head: &ScanHead,
+        past: &KnownPast,
         wanted: Wanted,
     ) -> Self {
+        let KnownPast { head, retention } = past;
         let end = head.history;
+        let behind_last = if end.bytes == 0 {
+            end.page
+        } else {
+            end.page + 1
+        };
         Self {
             reader,
             index,
@@ -77,11 +107,8 @@ impl HistoryCursor {
             wanted,
             latest: head.latest_job,
             end,
-            pages_left: if end.bytes == 0 {
-                end.page
-            } else {
-                end.page + 1
-            },
+            next_page: retention.page_below(behind_last),
+            retention: retention.clone(),
             read: BinaryHeap::new(),
             earliest_end: None,
         }
@@ -93,14 +120,15 @@ impl HistoryCursor {
             .wanted
             .before
             .map_or(self.latest, |before| self.latest.min(before));
-        (self.pages_left > 0).then_some(latest)
+        self.next_page.is_some().then_some(latest)
     }
 
     /// The newest wanted job that was not handed out. `in_vain` says how many pages may still be read without finding
     /// one, and is counted down. A page that was read in vain is remembered, so the next reader passes over it.
     pub(crate) async fn newest(&mut self, in_vain: &mut usize) -> Result<Look, ReadError> {
-        while self.pages_left > 0 && !self.is_newest_read() {
-            let page = self.pages_left - 1;
+        while let Some(page) = self.next_page
+            && !self.is_newest_read()
+        {
             match self.index.get(&self.scan, page, self.end) {
                 Some(summary) if !summary.has(&self.wanted) => self.went_back_to(&summary),
                 Some(_) | None if *in_vain == 0 => return Ok(Look::TooFar),
@@ -112,7 +140,7 @@ impl HistoryCursor {
                     }
                 }
             }
-            self.pages_left = page;
+            self.next_page = self.retention.page_below(page);
         }
         Ok(self
             .read
@@ -140,9 +168,11 @@ impl HistoryCursor {
             // What was appended since belongs to jobs that were unfinished when the head was looked at.
             bytes.truncate(usize::try_from(self.end.bytes).unwrap_or(usize::MAX));
         }
-        let wanted = self.wanted.clone();
-        let (jobs, summary) =
-            blocking(move || Ok::<_, ReadError>(read_lines(&key, &bytes, &wanted))).await?;
+        let (wanted, retention) = (self.wanted.clone(), self.retention.clone());
+        let (jobs, summary) = blocking(move || {
+            Ok::<_, ReadError>(read_lines(&key, page, &bytes, &wanted, &retention))
+        })
+        .await?;
         self.read.extend(jobs);
         self.went_back_to(&summary);
         self.index.put(&self.scan, page, self.end, summary);
@@ -155,11 +185,20 @@ impl HistoryCursor {
     }
 }
 
-/// The wanted jobs of a page, and what is remembered of all of its lines.
-fn read_lines(key: &Key, bytes: &[u8], wanted: &Wanted) -> (Vec<JobId>, Summary) {
+/// The wanted jobs of a page, and what is remembered of all of its lines but those of removed jobs.
+fn read_lines(
+    key: &Key,
+    page: u64,
+    bytes: &[u8],
+    wanted: &Wanted,
+    retention: &Retention,
+) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
     let mut summary = Summary::default();
-    for line in lines(key, bytes) {
+    for (at, line) in lines::<Line>(key, Position { page, at: 0 }, bytes) {
+        if !retention.may_hold(line.id, at) {
+            continue;
+        }
         if wanted.before.is_none_or(|before| line.id < before)
             && wanted
                 .state
@@ -173,13 +212,31 @@ fn read_lines(key: &Key, bytes: &[u8], wanted: &Wanted) -> (Vec<JobId>, Summary)
     (jobs, summary)
 }
 
-/// The lines of a page. One that is damaged is left out.
-fn lines(key: &Key, bytes: &[u8]) -> impl Iterator<Item = Line> {
-    let lines = bytes.split(|byte| *byte == b'\n');
+/// The lines of a page from a place on where one begins, each with its place. One that is damaged is left out.
+pub(crate) fn lines<L: DeserializeOwned>(
+    key: &Key,
+    from: Position,
+    page: &[u8],
+) -> impl Iterator<Item = (Position, L)> {
+    let mut at = from.at;
+    let bytes = usize::try_from(at)
+        .ok()
+        .and_then(|at| page.get(at..))
+        .unwrap_or_default();
+    let lines = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(move |line| {
+            let begin = Position {
+                page: from.page,
+                at,
+            };
+            at += line.len() as u64;
+            (begin, line.trim_ascii_end())
+        });
     lines
-        .filter(|line| !line.is_empty())
-        .filter_map(move |line| match serde_json::from_slice::<Line>(line) {
-            Ok(line) => Some(line),
+        .filter(|(_, line)| !line.is_empty())
+        .filter_map(move |(begin, line)| match serde_json::from_slice(line) {
+            Ok(line) => Some((begin, line)),
             Err(error) => {
                 tracing::error!(%key, %error, "a line of a history cannot be read and is left out");
                 None
@@ -187,21 +244,32 @@ fn lines(key: &Key, bytes: &[u8]) -> impl Iterator<Item = Line> {
         })
 }
 
-/// How the jobs in all `pages` of a history ended, and the newest of them. Reads everything: only for a scan whose head
-/// is lost.
+/// What the pages of a history say.
+#[derive(Default)]
+pub(crate) struct Recount {
+    /// How the jobs ended, but for those that are known to be removed.
+    pub(crate) totals: Totals,
+    /// The newest job.
+    pub(crate) newest: Option<JobId>,
+}
+
+/// Counts the jobs in these pages of a history. Reads everything: only for a scan whose records are damaged.
 pub(crate) async fn recount(
     reader: &StoreReader,
-    scan: &ScanKey,
-    pages: u64,
-) -> Result<(Totals, Option<JobId>), ReadError> {
-    let (mut totals, mut newest) = (Totals::default(), None);
-    for page in 0..pages {
-        let key = Layout::history(scan, page);
+    retention: &Retention,
+    pages: &[u64],
+) -> Result<Recount, ReadError> {
+    let mut found = Recount::default();
+    for page in pages {
+        let key = Layout::history(&retention.key(), *page);
         let bytes: Bytes = reader.get(&key).await?.unwrap_or_default();
-        for line in lines(&key, &bytes) {
-            totals.count(&line.state);
-            newest = newest.max(Some(line.id));
+        let begin = Position { page: *page, at: 0 };
+        for (at, line) in lines::<Line>(&key, begin, &bytes) {
+            if retention.may_hold(line.id, at) {
+                found.totals.count(&line.state, line.bytes);
+            }
+            found.newest = found.newest.max(Some(line.id));
         }
     }
-    Ok((totals, newest))
+    Ok(found)
 }

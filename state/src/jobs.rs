@@ -10,7 +10,7 @@ use workflow::ScanName;
 
 use crate::envelope::{self, Kind};
 use crate::error::ReadError;
-use crate::history::{HistoryCursor, Look, Wanted};
+use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::layout::Layout;
 use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
@@ -79,7 +79,7 @@ pub(crate) async fn settled_job(
 /// is in exactly one of the two.
 pub(crate) struct Listing {
     live: Vec<Arc<Job>>,
-    heads: Vec<Arc<ScanHead>>,
+    pasts: Vec<KnownPast>,
 }
 
 impl Listing {
@@ -99,14 +99,14 @@ impl Listing {
             .collect();
         let has_state = |head: &ScanHead| {
             let state = filter.state.as_deref();
-            state.is_none_or(|state| head.totals.of(state) > 0)
+            state.is_none_or(|state| world.retained(head).of(state) > 0)
         };
-        let heads = world
+        let pasts = world
             .heads()
             .filter(|head| has_state(head) && filter.takes_scan(&head.key()))
-            .cloned()
+            .map(|head| KnownPast::of(world, head))
             .collect();
-        Self { live, heads }
+        Self { live, pasts }
     }
 
     /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.
@@ -196,9 +196,9 @@ impl Merge {
         wanted: &Wanted,
     ) -> Self {
         let cursors: Vec<_> = listing
-            .heads
+            .pasts
             .iter()
-            .map(|head| HistoryCursor::new(reader.clone(), index.clone(), head, wanted.clone()))
+            .map(|past| HistoryCursor::new(reader.clone(), index.clone(), past, wanted.clone()))
             .collect();
         let bounds = cursors.iter().enumerate();
         let newest = bounds

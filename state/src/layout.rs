@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, Timelike};
+use model::retention::Expiry;
 use model::{
-    JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, TokenId,
-    WorkflowId,
+    JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, Timestamp,
+    TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store::{Key, KeyError};
@@ -25,6 +26,9 @@ pub(crate) struct Layout;
 impl Layout {
     /// The folder of tokens.
     pub(crate) const TOKENS: &str = "tokens";
+
+    /// The folder of what runs out, by day and hour.
+    pub(crate) const EXPIRIES: &str = "expiries";
 
     /// The first admin token, until it is regenerated.
     pub(crate) fn initial_admin_token() -> Key {
@@ -101,6 +105,11 @@ impl Layout {
         key(format!("{}/history/{page}.jsonl", scan_folder(scan)))
     }
 
+    /// What is remembered of the jobs removed from a scan.
+    pub(crate) fn retention(scan: &ScanKey) -> Key {
+        key(format!("{}/retention.json", scan_folder(scan)))
+    }
+
     /// A page of a scan's ledger.
     pub(crate) fn ledger(scan: &ScanKey, page: u64) -> Key {
         key(format!("{}/ledger/{page}.jsonl", scan_folder(scan)))
@@ -127,6 +136,16 @@ impl Layout {
             "{}/artifacts/{}.zip",
             job_folder(job),
             encoded(name)
+        ))
+    }
+
+    /// That artifacts of a job run out in a certain hour.
+    pub(crate) fn expiry(expiry: &Expiry) -> Key {
+        let (day, hour) = (day(expiry.at), expiry.at.hour());
+        key(format!(
+            "{}/{day}/{hour:02}/{}.json",
+            Self::EXPIRIES,
+            expiry.job
         ))
     }
 
@@ -166,8 +185,12 @@ fn job_folder(job: JobId) -> String {
     let moment = job.moment();
     let id = job.to_string();
     let shard = &id[id.len() - 2..];
-    let (year, month, day, hour) = (moment.year(), moment.month(), moment.day(), moment.hour());
-    format!("jobs/{year:04}-{month:02}-{day:02}/{hour:02}/{shard}/{id}")
+    format!("jobs/{}/{:02}/{shard}/{id}", day(moment), moment.hour())
+}
+
+fn day(moment: Timestamp) -> String {
+    let (year, month, day) = (moment.year(), moment.month(), moment.day());
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 fn revision_folder(workflow: WorkflowId, revision: &RevisionRef) -> String {

@@ -20,6 +20,7 @@ mod encode;
 mod envelope;
 mod error;
 mod files;
+mod finished;
 mod heads;
 mod history;
 mod jobs;
@@ -43,6 +44,7 @@ mod written;
 pub use backup::{back_up, hold, release, restore};
 pub use download::Download;
 pub use error::{Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
+pub use finished::FinishedJobs;
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
 pub use log::{

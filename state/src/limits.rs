@@ -22,12 +22,12 @@ pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
-/// Keys of a folder that are read at once: such folders hold a few files.
-pub(crate) const LISTED_KEYS: usize = 1_000;
+/// Records of what has run out that are read at once: each costs a commit, and others wait for their turn.
+pub(crate) const EXPIRIES_AT_ONCE: usize = 100;
 
 /// Pages of a history that are read for the newest jobs of a scan: one holds thousands of lines, so more are needed
 /// only when nearly all of them are about skipped jobs.
-pub(crate) const RECENT_PAGES: u64 = 4;
+pub(crate) const RECENT_PAGES: usize = 4;
 
 /// Pages of histories that one list may read without finding a job it wants; then it answers what it has and where to
 /// go on. A page is up to 1 MiB, so this is a few tenths of a second.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use model::retention::Retention;
 use model::{
     Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Revision,
     RevisionRecord, RevisionRef, Runner, ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId,
@@ -146,7 +147,14 @@ impl Loading {
                     Change::Idempotency(Arc::new(request)),
                 )
             }
-            Kind::Tip | Kind::Revision => return Ok(None),
+            Kind::Retention => {
+                let retention: Retention = record.body()?;
+                (
+                    Layout::retention(&retention.key()),
+                    Change::Retention(Arc::new(retention)),
+                )
+            }
+            Kind::Tip | Kind::Revision | Kind::Expiry => return Ok(None),
         };
         if place == *key {
             self.revisions.insert(place, stamp.revision);

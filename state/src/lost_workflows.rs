@@ -5,8 +5,6 @@
 //! again, written over what is there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use model::{
@@ -15,7 +13,7 @@ use model::{
 
 use crate::envelope::{self, Kind};
 use crate::error::ReadError;
-use crate::files::blocking;
+use crate::files::{blocking, names};
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
@@ -64,23 +62,6 @@ fn reference(workflow: WorkflowId, folder: &str) -> Option<RevisionRef> {
         id: RevisionId::derive(workflow, number),
         number,
         commit: commit.to_owned(),
-    })
-}
-
-/// The names in a folder; none when there is no such folder.
-fn names(root: &Path, folder: &str) -> Result<Vec<String>, ReadError> {
-    let read = || -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(root.join(folder)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        entries
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect()
-    };
-    read().map_err(|source| ReadError::File {
-        path: folder.to_owned(),
-        source,
     })
 }
 

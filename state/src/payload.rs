@@ -30,6 +30,7 @@ impl State {
         let staged = self.stage(payload.into()).await?;
         dispatch.inputs = Inputs::Object {
             sha256: hex(&staged.sha256()),
+            bytes: staged.size(),
         };
         let submitted = self.submit_with(dispatch, move |decision, batch| {
             // A repeated request changes nothing and is answered with a job that has its own inputs.
@@ -65,7 +66,7 @@ impl State {
     pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
         match &job.inputs {
             Inputs::Inline(inputs) => Ok(inputs.clone()),
-            Inputs::Object { sha256 } => self.own_inputs(job.id, sha256).await,
+            Inputs::Object { sha256, bytes: _ } => self.own_inputs(job.id, sha256).await,
             Inputs::Defaults => self.default_inputs(job).await,
         }
     }

@@ -5,33 +5,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{Key, Page, Prefix, Reader};
+use store::{Key, Reader};
 use tokio::runtime::Handle;
 
 use crate::error::ReadError;
 use crate::files::blocking;
-use crate::limits::LISTED_KEYS;
 
 type Reading<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Bytes>, store::ReadError>> + Send + 'a>>;
-
-type Listing<'a> = Pin<Box<dyn Future<Output = Result<Page, store::ReadError>> + Send + 'a>>;
 
 type Settling<'a> = Pin<Box<dyn Future<Output = Result<(), store::ReadError>> + Send + 'a>>;
 
 trait ErasedReader: Send + Sync {
     fn get<'a>(&'a self, key: &'a Key) -> Reading<'a>;
-    fn list<'a>(&'a self, prefix: &'a Prefix) -> Listing<'a>;
     fn settled<'a>(&'a self) -> Settling<'a>;
 }
 
 impl<R: Reader> ErasedReader for R {
     fn get<'a>(&'a self, key: &'a Key) -> Reading<'a> {
         Box::pin(Reader::get(self, key))
-    }
-
-    fn list<'a>(&'a self, prefix: &'a Prefix) -> Listing<'a> {
-        Box::pin(Reader::list(self, prefix, None, LISTED_KEYS))
     }
 
     fn settled<'a>(&'a self) -> Settling<'a> {
@@ -57,11 +49,5 @@ impl StoreReader {
     pub(crate) async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         let (reader, key, runtime) = (self.0.clone(), key.clone(), Handle::current());
         blocking(move || Ok(runtime.block_on(reader.get(&key))?)).await
-    }
-
-    /// The last keys of a small folder, last first.
-    pub(crate) async fn list(&self, prefix: &Prefix) -> Result<Vec<Key>, ReadError> {
-        let (reader, prefix, runtime) = (self.0.clone(), prefix.clone(), Handle::current());
-        blocking(move || Ok(runtime.block_on(reader.list(&prefix))?.keys)).await
     }
 }

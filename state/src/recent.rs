@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use model::{HistoryLine, JobState, Recent, ScanHead};
+use model::retention::{Position, Retention};
+use model::{HistoryLine, JobState, Recent};
 use workflow::limits::HISTORY_JOBS;
 
 use crate::error::ReadError;
+use crate::history::{KnownPast, lines};
 use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::limits::RECENT_PAGES;
@@ -14,41 +16,51 @@ use crate::reader::StoreReader;
 
 /// Reads what expressions can reach of a scan's finished jobs. Held by the committer, which does not know how.
 pub(crate) trait ReadRecent: Send {
-    /// The newest finished jobs as the head knows them.
+    /// The newest finished jobs as the world knows them.
     fn read<'a>(
         &'a self,
-        head: &'a ScanHead,
+        past: &'a KnownPast,
     ) -> Pin<Box<dyn Future<Output = Result<Recent, ReadError>> + Send + 'a>>;
 }
 
 impl ReadRecent for StoreReader {
     fn read<'a>(
         &'a self,
-        head: &'a ScanHead,
+        past: &'a KnownPast,
     ) -> Pin<Box<dyn Future<Output = Result<Recent, ReadError>> + Send + 'a>> {
-        Box::pin(recent(self, head))
+        Box::pin(recent(self, past))
     }
 }
 
 /// Lines that are damaged are left out, and so are records: they were told when they were found.
-async fn recent(reader: &StoreReader, head: &ScanHead) -> Result<Recent, ReadError> {
+async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadError> {
+    let KnownPast { head, retention } = past;
     let mut recent = Recent::default();
     let mut found = 0;
-    for page in (0..=head.history.page).rev().take(RECENT_PAGES as usize) {
+    let below = |page: &u64| retention.page_below(*page);
+    let pages = std::iter::successors(below(&(head.history.page + 1)), below);
+    for page in pages.take(RECENT_PAGES) {
         if found >= HISTORY_JOBS {
             break;
         }
-        let Some(mut bytes) = reader.get(&Layout::history(&head.key(), page)).await? else {
+        let key = Layout::history(&head.key(), page);
+        let Some(mut bytes) = reader.get(&key).await? else {
             continue;
         };
         if page == head.history.page {
             bytes.truncate(usize::try_from(head.history.bytes).unwrap_or(usize::MAX));
         }
-        for line in bytes.split(|byte| *byte == b'\n') {
-            if let Ok(line) = serde_json::from_slice::<HistoryLine>(line) {
-                found += usize::from(line.state != JobState::SKIPPED);
-                recent.add(line);
+        // Newest first, so that no more are looked up than are needed.
+        let lines: Vec<(_, HistoryLine)> = lines(&key, Position { page, at: 0 }, &bytes).collect();
+        for (at, line) in lines.into_iter().rev() {
+            if found >= HISTORY_JOBS {
+                break;
             }
+            if line.state == JobState::SKIPPED || !is_there(reader, retention, &line, at).await? {
+                continue;
+            }
+            found += 1;
+            recent.add(line);
         }
     }
     for success in &head.successes {
@@ -70,4 +82,17 @@ async fn recent(reader: &StoreReader, head: &ScanHead) -> Result<Recent, ReadErr
         }
     }
     Ok(recent)
+}
+
+/// Whether a job was not removed. Its record need be looked for only where people deleted jobs one by one.
+async fn is_there(
+    reader: &StoreReader,
+    retention: &Retention,
+    line: &HistoryLine,
+    at: Position,
+) -> Result<bool, ReadError> {
+    if !retention.may_hold(line.id, at) {
+        return Ok(false);
+    }
+    Ok(retention.gone_ahead == 0 || reader.get(&Layout::job(line.id)).await?.is_some())
 }

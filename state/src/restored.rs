@@ -28,7 +28,14 @@ impl State {
         );
         for job in jobs {
             let loss = Loss::Restored;
-            self.settle(EndJob { job, loss }).await?;
+            // Its length only counts for retention; a job must be able to end without it.
+            let log_bytes = self.logs().bytes(job).await.unwrap_or_default();
+            let end = EndJob {
+                job,
+                loss,
+                log_bytes,
+            };
+            self.settle(end).await?;
         }
         for runner in runners {
             self.settle(EndSessions { runner }).await?;

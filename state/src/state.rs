@@ -268,6 +268,7 @@ impl State {
         &self.shared.root
     }
 
+    /// Small files of the store.
     pub(crate) fn reader(&self) -> &StoreReader {
         &self.shared.reader
     }

@@ -11,4 +11,5 @@ mod lists;
 mod logs;
 mod objects;
 mod record;
+pub(crate) mod removal;
 mod triggers;

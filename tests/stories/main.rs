@@ -24,6 +24,7 @@ mod power_cuts;
 mod promises;
 mod recon;
 mod restart;
+mod retention;
 mod second_process;
 mod secrets;
 mod site;

@@ -246,9 +246,25 @@ pub struct Artifact {
     pub content_digest: String,
     /// When it was stored.
     pub created_at: DateTime<Utc>,
-    /// After this it may be removed.
+    /// After this it cannot be downloaded any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// That its file is gone, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Removed>,
+}
+
+/// Why the file of an artifact is gone. What is known of it stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Stable name: `expired`, `deleted_by_user` or `pruned`.
+    pub code: String,
+    /// The same for a person.
+    pub message: String,
+    /// Who caused it: a token's name or `everscand`.
+    pub actor: String,
 }
 
 /// How much log a job has.

@@ -10,6 +10,7 @@ mod log;
 mod page;
 mod problem;
 mod project;
+mod prune;
 mod runner;
 mod source;
 mod token;
@@ -20,12 +21,14 @@ mod workflow;
 pub use explanation::Explanation;
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
-    LogSummary, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger, WorkflowRef,
+    LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
+    WorkflowRef,
 };
 pub use log::{LogReceipt, LogRecord, NewLogRecord, Stream};
 pub use page::Page;
 pub use problem::{ErrorCode, FieldError, Problem};
 pub use project::{Named, Project, SetValue, Var};
+pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
     Registration, Runner,

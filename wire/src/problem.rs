@@ -106,7 +106,7 @@ pub enum ErrorCode {
     TooManyJobs,
     /// 409: the daemon has no key to seal secrets with.
     NoSecretKey,
-    /// 410: the artifact was there and has expired.
+    /// 410: the artifact was there; it has expired or was removed.
     Gone,
     /// 416: a byte range outside the object.
     RangeNotSatisfiable,

@@ -20,6 +20,7 @@ mod position;
 mod random;
 mod report;
 mod schema;
+mod size;
 mod template;
 mod yaml;
 
@@ -40,4 +41,5 @@ pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use parse::{Parsed, TemplatePolicy, parse};
 pub use schema::json_schema;
+pub use size::{SizeError, parse_size};
 pub use template::Template;

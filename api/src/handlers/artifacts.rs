@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
+use chrono::SecondsFormat;
 use http::StatusCode;
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName,
     IF_NONE_MATCH, IF_RANGE, RANGE,
 };
-use model::Artifact;
+use model::retention::Removed;
+use model::{Artifact, Job, Timestamp};
 use reconciler::Handle;
 use state::{Download, ReadError};
 use warp::Reply;
@@ -15,6 +17,7 @@ use warp::reply::Response;
 use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
 
 use super::jobs;
+use crate::access::actor;
 use crate::convert;
 use crate::failure::Failure;
 use crate::limits::ARTIFACT_PIECE;
@@ -38,33 +41,15 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
 /// The zip of an artifact, by id or name, whole or one range of it.
 pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let job = jobs::find(handle, request.job()?).await?;
-    let wanted = request.parameter(1);
-    let artifacts = job
-        .state
-        .run()
-        .map(|run| run.artifacts.as_slice())
-        .unwrap_or_default();
-    let by_id = artifacts
-        .iter()
-        .find(|artifact| artifact.id.to_string() == wanted);
-    let artifact = by_id.or_else(|| artifacts.iter().find(|artifact| artifact.name == wanted));
-    let Some(artifact) = artifact else {
-        let names: Vec<&str> = artifacts
-            .iter()
-            .map(|artifact| artifact.name.as_str())
-            .collect();
-        let hint = if names.is_empty() {
-            format!("job {} has none; it is {}", job.id, job.state.name())
-        } else {
-            format!("there are: {}", names.join(", "))
-        };
-        return Err(Failure::not_found("artifact", wanted).hint(hint));
-    };
+    let artifact = find(&job, request.parameter(1))?;
+    if let Some(gone) = gone(artifact, handle.now()) {
+        return Err(gone);
+    }
     let opened = handle.state().open_artifact(job.id, &artifact.name).await?;
     let Some(stored) = opened else {
         return Err(Failure::new(
             ErrorCode::Gone,
-            format!("the artifact `{}` has been removed", artifact.name),
+            format!("the file of the artifact `{}` is missing", artifact.name),
         ));
     };
     let size = stored.size();
@@ -89,6 +74,57 @@ pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Respo
         }
     };
     Ok(answer(artifact, &etag, stored, range))
+}
+
+/// The artifact of a job meant by an id or a name.
+fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
+    let artifacts = job
+        .state
+        .run()
+        .map(|run| run.artifacts.as_slice())
+        .unwrap_or_default();
+    let by_id = artifacts
+        .iter()
+        .find(|artifact| artifact.id.to_string() == wanted);
+    let found = by_id.or_else(|| artifacts.iter().find(|artifact| artifact.name == wanted));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = artifacts
+            .iter()
+            .map(|artifact| artifact.name.as_str())
+            .collect();
+        let hint = if names.is_empty() {
+            format!("job {} has none; it is {}", job.id, job.state.name())
+        } else {
+            format!("there are: {}", names.join(", "))
+        };
+        Failure::not_found("artifact", wanted).hint(hint)
+    })
+}
+
+/// Why nobody gets an artifact any more. One whose time is over is gone, whether or not its file is there.
+fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
+    let name = &artifact.name;
+    let text = match (&artifact.removed, artifact.expires_at) {
+        (Some(Removed { at, reason, actor }), _) => {
+            let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
+            format!("the artifact `{name}` was removed at {at} by {actor}: {reason}")
+        }
+        (None, Some(expired)) if expired <= now => {
+            let at = expired.to_rfc3339_opts(SecondsFormat::Secs, true);
+            format!("the time of the artifact `{name}` was over at {at}")
+        }
+        (None, _) => return None,
+    };
+    Some(Failure::new(ErrorCode::Gone, text))
+}
+
+/// Removes the file of an artifact of a job that is over. A repeat is answered alike.
+pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let job = jobs::find(handle, request.job()?).await?;
+    let name = find(&job, request.parameter(1))?.name.clone();
+    let actor = actor(request.caller.user()?);
+    handle.delete_artifact(job.id, name, actor).await?;
+    Ok(reply::empty())
 }
 
 fn header(request: &Request, name: HeaderName) -> Option<&str> {

@@ -116,6 +116,13 @@ pub(super) async fn cancel(handle: &Handle, request: &Request) -> Result<Respons
     }
 }
 
+/// Removes a job that is over, with its log and artifacts. Afterwards there is no such job: a repeat is told so.
+pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+    let actor = actor(request.caller.user()?);
+    handle.delete_job(request.job()?, actor).await?;
+    Ok(reply::empty())
+}
+
 /// The job of that id, unfinished or finished.
 pub(super) async fn find(handle: &Handle, id: JobId) -> Result<Arc<Job>, Failure> {
     handle

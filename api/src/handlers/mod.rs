@@ -6,6 +6,7 @@ mod health;
 mod jobs;
 mod logs;
 mod projects;
+mod prune;
 mod runners;
 mod sources;
 mod tokens;
@@ -43,14 +44,17 @@ pub(crate) async fn handle(
         RouteId::DeleteSecret => projects::delete_secret(handle, &request).await,
         RouteId::ListWorkflows => workflows::list(handle, &request),
         RouteId::ShowWorkflow => workflows::show(handle, &request),
+        RouteId::PruneWorkflow => prune::prune(handle, request).await,
         RouteId::Dispatch => dispatch::dispatch(handle, request).await,
         RouteId::Why => why::why(handle, &request).await,
         RouteId::ListJobs => jobs::list(handle, &request).await,
         RouteId::ShowJob => jobs::show(handle, &request).await,
+        RouteId::DeleteJob => jobs::delete(handle, &request).await,
         RouteId::CancelJob => jobs::cancel(handle, &request).await,
         RouteId::ReadLog => logs::read(handle, &request).await,
         RouteId::ListArtifacts => artifacts::list(handle, &request).await,
         RouteId::DownloadArtifact => artifacts::download(handle, &request).await,
+        RouteId::DeleteArtifact => artifacts::delete(handle, &request).await,
         RouteId::ListTokens => tokens::list(handle, &request),
         RouteId::CreateToken => tokens::create(handle, request).await,
         RouteId::ListRunners => runners::list(handle, &request),

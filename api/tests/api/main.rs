@@ -23,4 +23,5 @@ mod logs;
 mod polls;
 mod problems;
 mod projects;
+mod removal;
 mod service;

@@ -10,7 +10,7 @@ use chrono::{TimeDelta, TimeZone, Utc};
 use git2::{Repository, RepositoryInitOptions, Signature, Time};
 use http::Method;
 use model::{Clock, Entropy, Scope, Scopes, SealingKey, Timestamp};
-use reconciler::{Handle, Location, Reconciler, SourceConfig, Start};
+use reconciler::{Handle, Location, Reconciler, RetentionSettings, SourceConfig, Start};
 use serde_json::{Value, json};
 use state::{Options, State};
 use tempfile::TempDir;
@@ -130,6 +130,7 @@ impl Service {
             root: folder.path().join("state"),
             clock: clock.clone(),
             entropy: Box::new(Seeded(1)),
+            allow_network: false,
         };
         // The committer's thread ends by itself with the last handle.
         let (state, _) = State::open(options).await.unwrap();
@@ -150,6 +151,7 @@ impl Service {
             sources,
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),
+            retention: RetentionSettings::default(),
             secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
         })
         .await

@@ -125,6 +125,7 @@ fn a_command_is_about_one_job() {
         "logs",
         "wait",
         "artifact list",
+        "artifact delete -a x",
         "artifact download -a x",
     ] {
         let line = format!("job {command} {} -j {}", id(1), id(2));

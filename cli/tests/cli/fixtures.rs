@@ -81,6 +81,7 @@ pub(crate) fn artifact() -> Artifact {
         content_digest: "sha256:cd".to_owned(),
         created_at: at(8),
         expires_at: None,
+        removed: None,
     }
 }
 

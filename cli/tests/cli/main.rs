@@ -13,6 +13,7 @@ mod fixtures;
 mod help;
 mod jobs;
 mod listings;
+mod removal;
 mod server;
 mod snapshot;
 mod validate;

@@ -79,6 +79,7 @@ impl Command for StoreArtifact {
             content_digest: self.content_digest,
             created_at: moment.now,
             expires_at: declared.expires_in.map(|life| moment.now + life),
+            removed: None,
         };
         let job = job.after(JobEvent::ArtifactStored(artifact.clone()))?;
         Ok(Decision {

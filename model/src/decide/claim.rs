@@ -132,6 +132,7 @@ impl Command for Claim {
             steps: Vec::new(),
             artifacts: Vec::new(),
             log_records: 0,
+            log_bytes: 0,
         };
         let claimed = job.after(JobEvent::Claimed(Box::new(run)))?;
         let job = Arc::new(Job {

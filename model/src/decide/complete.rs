@@ -24,6 +24,8 @@ pub struct Complete {
     pub steps: Vec<Step>,
     /// Number of log records, all of which are stored.
     pub log_records: u64,
+    /// Length of the log, in bytes.
+    pub log_bytes: u64,
     /// What failed the job outside its steps.
     pub failure: Option<Failure>,
 }
@@ -73,7 +75,7 @@ impl Command for Complete {
             steps,
             log_records: self.log_records,
         };
-        let (job, changes) = finish(world, job, event, moment)?;
+        let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;
         Ok(Decision {
             changes,
             answer: job,

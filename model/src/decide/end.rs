@@ -18,6 +18,8 @@ pub struct Cancel {
     pub job: JobId,
     /// Who asks.
     pub actor: Actor,
+    /// Length of its log, in bytes.
+    pub log_bytes: u64,
 }
 
 impl Command for Cancel {
@@ -37,7 +39,8 @@ impl Command for Cancel {
             reason: Reason::CancelledByUser,
             actor: self.actor,
         };
-        let (job, changes) = finish(world, job, JobEvent::Cancelled(end), moment)?;
+        let event = JobEvent::Cancelled(end);
+        let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;
         Ok(Decision {
             changes,
             answer: job,
@@ -67,6 +70,8 @@ pub struct EndJob {
     pub job: JobId,
     /// Why.
     pub loss: Loss,
+    /// Length of its log, in bytes.
+    pub log_bytes: u64,
 }
 
 impl Command for EndJob {
@@ -107,7 +112,7 @@ impl Command for EndJob {
                 | JobState::Skipped { .. },
             ) => return Ok(Decision::unchanged(job.clone())),
         };
-        let (job, changes) = finish(world, job, event, moment)?;
+        let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;
         Ok(Decision {
             changes,
             answer: job,

@@ -19,6 +19,7 @@ pub(super) fn finish(
     world: &World,
     job: &Job,
     event: JobEvent,
+    log_bytes: u64,
     moment: &mut Moment<'_>,
 ) -> Result<(Arc<Job>, Vec<Change>), Refusal> {
     let scan = job.scan_key();
@@ -27,7 +28,7 @@ pub(super) fn finish(
         |head| ScanHead::clone(head),
     );
     let had_digests = head.has_digests();
-    let finished = end(job, event, &mut head, moment)?;
+    let finished = end(job, event, log_bytes, &mut head, moment)?;
     let job = finished.job.clone();
     let head = Arc::new(head);
     let ended = Ended {
@@ -62,7 +63,11 @@ pub(super) struct Finished {
 
 impl Finished {
     pub(super) fn changes(self) -> Vec<Change> {
-        vec![Change::Job(self.job), Change::History(self.history)]
+        let expiry = self.job.expiry().map(Change::Expiry);
+        [Change::Job(self.job), Change::History(self.history)]
+            .into_iter()
+            .chain(expiry)
+            .collect()
     }
 }
 
@@ -70,10 +75,14 @@ impl Finished {
 pub(super) fn end(
     job: &Job,
     event: JobEvent,
+    log_bytes: u64,
     head: &mut ScanHead,
     moment: &Moment<'_>,
 ) -> Result<Finished, Refusal> {
-    let job = job.after(event)?;
+    let mut job = job.after(event)?;
+    if let Some(run) = Arc::make_mut(&mut job).state.run_mut() {
+        run.log_bytes = log_bytes;
+    }
     let line = HistoryLine::of(&job).ok_or(Refusal::Unwritable {
         job: job.id,
         record: "history line",
@@ -86,7 +95,7 @@ pub(super) fn end(
 }
 
 fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
-    head.totals.count(job.state.name());
+    head.totals.count(job.state.name(), job.bytes());
     match &job.state {
         JobState::Succeeded { .. } => {
             let digests = digests_of(job);

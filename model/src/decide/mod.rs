@@ -10,6 +10,7 @@ mod dispatch;
 mod end;
 mod finish;
 mod refusal;
+mod removal;
 mod report;
 mod runners;
 mod secrets;
@@ -26,6 +27,7 @@ pub use complete::{Complete, Failure};
 pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use refusal::Refusal;
+pub use removal::{Chosen, ChosenFate, DeleteJob, DropExpiry, Prune, Pruned, RemoveArtifacts};
 pub use report::ReportSteps;
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use workflow::InputError;
 
-use crate::JobId;
+use crate::{JobId, Timestamp};
 
 /// Why a command was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -60,6 +60,22 @@ pub enum Refusal {
     JobOver {
         /// The job.
         job: JobId,
+    },
+    /// The job is not over, so nothing of it can be removed.
+    #[error("job {job} is {state}; only what is over can be removed")]
+    JobNotOver {
+        /// The job.
+        job: JobId,
+        /// The name of its state.
+        state: &'static str,
+    },
+    /// The job was ended by somebody else than its worker, which may still add to its log.
+    #[error("the runner of job {job} may add to its log until {until}")]
+    JobNotSilent {
+        /// The job.
+        job: JobId,
+        /// Until when.
+        until: Timestamp,
     },
     /// An expression reads jobs of a scan whose history cannot be read now.
     #[error("the history of scan `{scan}` cannot be read")]

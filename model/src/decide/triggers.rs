@@ -111,7 +111,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Cancels jobs that give way to a newer one.
+/// Cancels jobs that give way to a newer one. How long their logs are is not known here, so they count for nothing.
 fn replace(
     jobs: &[Arc<Job>],
     by: JobId,
@@ -125,7 +125,7 @@ fn replace(
             reason: Reason::Replaced { by },
             actor: Actor::Daemon,
         });
-        changes.extend(end(job, event, head, moment)?.changes());
+        changes.extend(end(job, event, 0, head, moment)?.changes());
     }
     Ok(changes)
 }

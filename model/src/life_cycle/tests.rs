@@ -41,6 +41,7 @@ fn run() -> Box<Run> {
         ],
         artifacts: Vec::new(),
         log_records: 0,
+        log_bytes: 0,
     })
 }
 
@@ -53,6 +54,7 @@ fn artifact() -> Artifact {
         content_digest: "sha256:00".to_owned(),
         created_at: now(),
         expires_at: None,
+        removed: None,
     }
 }
 

@@ -48,7 +48,11 @@ async fn cancel_all(house: &House, scan: &ScanKey) {
         house
             .handle
             .state()
-            .submit(Cancel { job, actor })
+            .submit(Cancel {
+                job,
+                actor,
+                log_bytes: 0,
+            })
             .await
             .unwrap();
     }

@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use model::decide::{CreateRegistration, Dispatch, RecordTip};
-use model::{IdempotencyKey, RevisionId};
+use model::decide::{CreateRegistration, DeleteJob, Dispatch, RecordTip};
+use model::{Actor, IdempotencyKey, RevisionId};
 
 use super::*;
 use crate::tests::fixture::{
     Fleet, Folder, Opened, WATCHING, completion, large_inputs, line, scan_name,
 };
+use crate::tests::removal::{EXPIRING, finished};
 
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// Every function of `Layout` with the pattern of what it makes.
-const PATTERNS: [(&str, &str); 22] = [
+const PATTERNS: [(&str, &str); 24] = [
     ("initial_admin_token", "initial-admin-token"),
     ("source", "sources/<source>/source.json"),
     ("mirror", "sources/<source>/mirror.git/"),
@@ -44,6 +45,11 @@ const PATTERNS: [(&str, &str); 22] = [
         "ledger",
         "workflows/<workflow>/scans/<scan>/ledger/<page>.jsonl",
     ),
+    (
+        "retention",
+        "workflows/<workflow>/scans/<scan>/retention.json",
+    ),
+    ("expiry", "expiries/<day>/<hour>/<job>.json"),
     ("job", "jobs/<day>/<hour>/<shard>/<job>/job.json"),
     ("inputs", "jobs/<day>/<hour>/<shard>/<job>/inputs.object"),
     ("log", "jobs/<day>/<hour>/<shard>/<job>/log.jsonl"),
@@ -230,6 +236,17 @@ async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     };
     let waking = opened.running_job(watching, "build").await;
     opened.complete(waking).await;
+    let expiring = Fleet {
+        workflow: opened.activate("expiring", EXPIRING).await,
+        ..fleet
+    };
+    finished(opened, expiring, &["cache"]).await;
+    let deleted = finished(opened, expiring, &[]).await;
+    let delete = DeleteJob {
+        job: state.job(deleted).await.unwrap().unwrap(),
+        actor: Actor::Daemon,
+    };
+    state.submit(delete).await.unwrap();
 }
 
 #[test]

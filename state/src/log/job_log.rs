@@ -89,6 +89,11 @@ impl JobLog {
         }
     }
 
+    /// How long the log is, in bytes.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.received.bytes
+    }
+
     pub(crate) fn append(
         &mut self,
         from: u64,

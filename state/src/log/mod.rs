@@ -17,6 +17,7 @@ use model::decide::{Command, Complete};
 use model::{JobId, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::Append;
+use store::append_file::AppendReader;
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
@@ -179,6 +180,21 @@ impl Logs {
         }
     }
 
+    /// How long the log of a job is, in bytes, whether the job runs or is over.
+    pub async fn bytes(&self, job: JobId) -> Result<u64, LogError> {
+        let logs = self.clone();
+        blocking(move || {
+            if logs.is_open(job) {
+                return logs.with(job, |log| Ok(log.bytes()));
+            }
+            let key = Layout::log(job);
+            let file = AppendReader::open(&logs.shared.root, &key);
+            let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
+            length.map_err(|error| LogError::Read(ReadError::Store(error.into())))
+        })
+        .await
+    }
+
     /// Wakes when the log of an unfinished job grows; closed when the job is over.
     pub fn subscribe(&self, job: JobId) -> watch::Receiver<u64> {
         let mut growth = lock(&self.shared.growth);
@@ -219,13 +235,8 @@ impl Logs {
     }
 
     /// What a completion needs: that the log has all of its records, and the end that is not durable yet. Answers with
-    /// the number of records there are, which is another when the file was lost.
-    fn seal(
-        &self,
-        job: JobId,
-        records: u64,
-        now: Timestamp,
-    ) -> Result<(u64, Vec<Append>), LogError> {
+    /// the records there are and their length, which are others when the file was lost.
+    fn seal(&self, job: JobId, records: u64, now: Timestamp) -> Result<Sealed, LogError> {
         self.with(job, |log| {
             let next = log.receipt().received;
             if next != records {
@@ -236,7 +247,11 @@ impl Logs {
                 log.begin_anew(now)?;
                 tail = log.tail_for_commit()?;
             }
-            Ok((log.receipt().received, tail))
+            Ok(Sealed {
+                records: log.receipt().received,
+                bytes: log.bytes(),
+                tail,
+            })
         })
     }
 
@@ -285,6 +300,14 @@ impl Logs {
     }
 }
 
+/// A log as a completion finds it.
+struct Sealed {
+    records: u64,
+    bytes: u64,
+    /// The end that is not durable yet.
+    tail: Vec<Append>,
+}
+
 /// Whether nobody uses a log and nothing of it waits for a sync or a backup. Its map is locked, so nobody can begin to.
 fn is_done_with(slot: &Slot) -> bool {
     let is_done = |log: &JobLog| log.is_durable() && !log.is_missed();
@@ -307,7 +330,7 @@ pub enum CompleteError {
 }
 
 impl State {
-    /// Completes a job, its log's unsynced end included in the same commit.
+    /// Completes a job, its log's unsynced end included in the same commit. How long the log is, is found out here.
     pub async fn complete(
         &self,
         mut complete: Complete,
@@ -318,7 +341,9 @@ impl State {
         if records > 0 || logs.records(job).await? > 0 {
             let now = self.now();
             self.journal_log(job).await?;
-            (complete.log_records, tail) = blocking(move || logs.seal(job, records, now)).await?;
+            let sealed = blocking(move || logs.seal(job, records, now)).await?;
+            (complete.log_records, complete.log_bytes) = (sealed.records, sealed.bytes);
+            tail = sealed.tail;
         }
         let records = complete.log_records;
         let answer = self

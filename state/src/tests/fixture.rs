@@ -363,6 +363,7 @@ impl Opened {
             .submit(Cancel {
                 job,
                 actor: Actor::Daemon,
+                log_bytes: 0,
             })
             .await
             .unwrap();
@@ -400,6 +401,15 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, serde_json::Value> {
         add(
             format!("revision {id}"),
             serde_json::to_value(&workflow.revision.record),
+        );
+    }
+    for retention in world
+        .heads()
+        .filter_map(|head| world.retention(&head.key()))
+    {
+        add(
+            format!("retention {}/{}", retention.workflow, retention.scan),
+            serde_json::to_value(&**retention),
         );
     }
     world.heads().for_each(|head| {
@@ -489,6 +499,7 @@ pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
         token: token(job),
         steps: vec![step],
         log_records,
+        log_bytes: 0,
         failure: None,
     }
 }

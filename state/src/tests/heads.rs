@@ -34,6 +34,7 @@ fn widest(name: &str) -> ScanHead {
             failed: 1_000_000_000,
             cancelled: 1_000_000_000,
             skipped: 1_000_000_000,
+            bytes: 1 << 50,
         },
         successes: vec![success.clone(), success],
         history: tail,

@@ -8,7 +8,7 @@ use model::decide::{Cancel, Claim, Command};
 use model::{Actor, JobId};
 
 use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
-use crate::history::{HistoryCursor, Look, Wanted};
+use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::jobs::Listing;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
@@ -45,6 +45,7 @@ async fn many_jobs(
                 Cancel {
                     job: *job,
                     actor: Actor::Daemon,
+                    log_bytes: 0,
                 },
             )
         }))
@@ -199,6 +200,7 @@ async fn histories_go_on_over_pages() {
             Cancel {
                 job: *job,
                 actor: Actor::Daemon,
+                log_bytes: 0,
             },
         )
     }))
@@ -217,12 +219,15 @@ async fn histories_go_on_over_pages() {
     // The head says that page 0 is longer than it is now, so the next line goes to page 1; put it at the end instead.
     let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
     head.history = model::Tail { page: 3, bytes: 0 };
+    let past = opened
+        .state
+        .read(|world| KnownPast::of(world, &Arc::new(head)));
     let cursor = |before| {
         let wanted = Wanted {
             before,
             state: None,
         };
-        HistoryCursor::new(opened.state.reader().clone(), Arc::default(), &head, wanted)
+        HistoryCursor::new(opened.state.reader().clone(), Arc::default(), &past, wanted)
     };
     for before in [None, jobs.iter().nth(15).copied()] {
         let mut cursor = cursor(before);

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod cancel;
+mod delete;
 mod list;
 mod logs;
 pub(crate) mod selected;
@@ -23,6 +24,10 @@ pub(crate) enum Command {
     ///
     /// Prints the state of the job afterwards.
     Cancel(cancel::Cancel),
+    /// Delete jobs that are over, with their logs and artifacts
+    ///
+    /// What expressions know of the scan's newest successes stays, and so do its counters.
+    Delete(delete::Delete),
     /// List jobs, newest first
     List(list::List),
     /// Print the log of a job
@@ -41,6 +46,7 @@ impl Command {
         match self {
             Self::Artifact(command) => command.run(session).await,
             Self::Cancel(command) => command.run(session).await,
+            Self::Delete(command) => command.run(session).await,
             Self::List(command) => command.run(session).await,
             Self::Logs(command) => command.run(session).await,
             Self::Show(command) => command.run(session).await,

@@ -87,6 +87,19 @@ fn steps(steps: &[Step]) -> Option<String> {
     (!table.is_empty()).then(|| table.text())
 }
 
+/// When an artifact runs out, or what became of it.
+fn kept_until(artifact: &Artifact) -> String {
+    match &artifact.removed {
+        Some(removed) => format!(
+            "removed {}: {}, by {}",
+            time(&removed.at),
+            removed.message,
+            removed.actor
+        ),
+        None => time_or_dash(artifact.expires_at.as_ref()),
+    }
+}
+
 /// The artifacts as a table, if there are any.
 pub(super) fn artifacts(artifacts: &[Artifact]) -> Option<String> {
     let mut table = Table::new(&["ARTIFACT", "SIZE", "CREATED", "EXPIRES", "ID"]);
@@ -95,7 +108,7 @@ pub(super) fn artifacts(artifacts: &[Artifact]) -> Option<String> {
             artifact.name.clone(),
             bytes(artifact.size),
             time(&artifact.created_at),
-            time_or_dash(artifact.expires_at.as_ref()),
+            kept_until(artifact),
             artifact.id.to_string(),
         ]);
     }

@@ -1,6 +1,7 @@
 //! `everscan workflow`.
 
 mod list;
+mod prune;
 mod show;
 
 use clap::Subcommand;
@@ -13,6 +14,11 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// List workflows
     List(list::List),
+    /// Remove finished jobs that are too many, too old or too large
+    ///
+    /// Applies the policy of the daemon's configuration; with --jobs, --age or --bytes those limits instead, and no
+    /// others. The newest two successes of each scan and jobs that are not over always stay.
+    Prune(prune::Prune),
     /// Show a workflow and its scans
     Show(show::Show),
 }
@@ -21,6 +27,7 @@ impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
             Self::List(command) => command.run(session).await,
+            Self::Prune(command) => command.run(session).await,
             Self::Show(command) => command.run(session).await,
         }
     }

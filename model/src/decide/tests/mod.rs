@@ -5,6 +5,7 @@ mod complete;
 mod dispatch;
 mod end;
 mod properties;
+mod removal;
 mod report;
 mod runners;
 mod sources;

@@ -161,7 +161,11 @@ impl Story {
             }
             Action::Cancel { job } => {
                 let (job, actor) = (self.job(job), Actor::Daemon);
-                self.once(Cancel { job, actor });
+                self.once(Cancel {
+                    job,
+                    actor,
+                    log_bytes: 0,
+                });
             }
             Action::End { job, loss } => {
                 let losses = [
@@ -172,7 +176,12 @@ impl Story {
                 ];
                 let (job, loss) = (self.job(job), losses[usize::from(loss)]);
                 // Refused, or nothing to do, or the end; all of them are looked at as they come.
-                self.step(EndJob { job, loss }).ok();
+                self.step(EndJob {
+                    job,
+                    loss,
+                    log_bytes: 0,
+                })
+                .ok();
             }
             Action::Pass { seconds } => self.house.pass(TimeDelta::seconds(seconds)),
         }
@@ -286,6 +295,7 @@ impl Story {
                 _ => &mut past.totals.skipped,
             };
             *count += 1;
+            past.totals.bytes += job.bytes();
         }
         if job.state.name() == "succeeded" {
             past.successes.insert(0, (job.id, order));

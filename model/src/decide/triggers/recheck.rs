@@ -63,7 +63,7 @@ pub(in crate::decide) fn recheck(
         reason,
         actor: Actor::Daemon,
     });
-    let ended = end(job, event, &mut head, moment)?;
+    let ended = end(job, event, 0, &mut head, moment)?;
     let job = ended.job.clone();
     changes.extend(ended.changes());
     changes.push(Change::Head(Arc::new(head)));

@@ -300,6 +300,7 @@ fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
     let cancel = Cancel {
         job: running,
         actor: Actor::Daemon,
+        log_bytes: 0,
     };
     scene.house.run(cancel).unwrap();
     scene.pass(60);
@@ -443,6 +444,7 @@ scans:
         let cancel = Cancel {
             job,
             actor: Actor::Daemon,
+            log_bytes: 0,
         };
         scene.house.run(cancel).unwrap();
     }

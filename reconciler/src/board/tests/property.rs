@@ -168,7 +168,11 @@ impl Simulation {
         runner.hand.remove(&job);
         // How it ends does not matter here, and it may have been ended by somebody else.
         let loss = Loss::RunnerLost;
-        drop(self.scene.lab.decide(EndJob { job, loss }));
+        drop(self.scene.lab.decide(EndJob {
+            job,
+            loss,
+            log_bytes: 0,
+        }));
     }
 
     fn cancel_one(&mut self) {
@@ -176,7 +180,14 @@ impl Simulation {
         if !jobs.is_empty() {
             let job = jobs[self.random(jobs.len())];
             let actor = Actor::Daemon;
-            self.scene.lab.decide(Cancel { job, actor }).unwrap();
+            self.scene
+                .lab
+                .decide(Cancel {
+                    job,
+                    actor,
+                    log_bytes: 0,
+                })
+                .unwrap();
         }
     }
 
@@ -211,7 +222,14 @@ impl Simulation {
         for job in running {
             if !named.contains(&job) {
                 let loss = Loss::RunnerLost;
-                self.scene.lab.decide(EndJob { job, loss }).unwrap();
+                self.scene
+                    .lab
+                    .decide(EndJob {
+                        job,
+                        loss,
+                        log_bytes: 0,
+                    })
+                    .unwrap();
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `everscan job artifact`.
 
+mod delete;
 mod download;
 mod list;
 mod unpack;
@@ -12,6 +13,10 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Delete an artifact of a job that is over
+    ///
+    /// The job goes on telling its size and digests.
+    Delete(delete::Delete),
     /// Fetch an artifact as a zip file
     ///
     /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
@@ -24,6 +29,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
+            Self::Delete(command) => command.run(session).await,
             Self::Download(command) => command.run(session).await,
             Self::List(command) => command.run(session).await,
         }

@@ -1,0 +1,102 @@
+//! The `retention` part of the configuration file: how much of the past is kept.
+
+use std::collections::BTreeMap;
+
+use model::retention::RetentionPolicy;
+use model::{SourceName, WorkflowId};
+use reconciler::RetentionSettings;
+use serde::Deserialize;
+
+/// Limits for every workflow, and others for single ones.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileRetention {
+    #[serde(default)]
+    jobs: Option<u64>,
+    #[serde(default)]
+    age: Option<String>,
+    #[serde(default)]
+    bytes: Option<Size>,
+    /// By `source/name`. Such an entry takes the place of the limits above as a whole.
+    #[serde(default)]
+    workflows: BTreeMap<String, FilePolicy>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePolicy {
+    #[serde(default)]
+    jobs: Option<u64>,
+    #[serde(default)]
+    age: Option<String>,
+    #[serde(default)]
+    bytes: Option<Size>,
+}
+
+/// A plain number of bytes is no text in YAML.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`bytes` must be a size, such as 10GiB, or a number of bytes"
+)]
+enum Size {
+    Bytes(u64),
+    Text(String),
+}
+
+impl FileRetention {
+    /// Checks the limits.
+    ///
+    /// # Errors
+    /// A sentence for the person who wrote them.
+    pub(crate) fn check(self) -> Result<RetentionSettings, String> {
+        let Self {
+            jobs,
+            age,
+            bytes,
+            workflows,
+        } = self;
+        let default = FilePolicy { jobs, age, bytes }.check()?;
+        let workflows = workflows
+            .into_iter()
+            .map(|(name, policy)| {
+                let named = |problem| format!("workflow `{name}`: {problem}");
+                Ok((
+                    workflow_id(&name).map_err(named)?,
+                    policy.check().map_err(named)?,
+                ))
+            })
+            .collect::<Result<_, String>>()?;
+        Ok(RetentionSettings { default, workflows })
+    }
+}
+
+impl FilePolicy {
+    fn check(self) -> Result<RetentionPolicy, String> {
+        let age = self.age.map(|text| {
+            workflow::parse_duration(&text)
+                .map_err(|error| format!("age: {error}\nhint: {}", error.hint()))
+        });
+        let bytes = self.bytes.map(|size| match size {
+            Size::Bytes(bytes) => Ok(bytes),
+            Size::Text(text) => {
+                workflow::parse_size(&text).map_err(|error| format!("bytes: {error}"))
+            }
+        });
+        Ok(RetentionPolicy {
+            jobs: self.jobs,
+            age: age.transpose()?,
+            bytes: bytes.transpose()?,
+        })
+    }
+}
+
+fn workflow_id(name: &str) -> Result<WorkflowId, String> {
+    let (source, workflow) = name
+        .split_once('/')
+        .ok_or("write it as SOURCE/NAME, as `everscan workflow list` shows it")?;
+    let source: SourceName = source
+        .parse()
+        .map_err(|error: model::SourceNameError| error.to_string())?;
+    Ok(WorkflowId::derive(&source, workflow))
+}

@@ -1,0 +1,285 @@
+//! Removing finished jobs and their artifacts: by a person, because there are too many, or because their time is over.
+//!
+//! A finished job stands in no world, so the asker brings its record along. Records of finished jobs are changed by
+//! these commands alone, and whoever submits them reads and submits one at a time: what is brought is what is there.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Command, Decision, Refusal, Urgency};
+use crate::job::Job;
+use crate::limits::ARTIFACTS_REMOVED;
+use crate::moment::Moment;
+use crate::retention::{Deletion, Expiry, FinishedJob, Position, Removed, Retention};
+use crate::world::{Change, ScanKey, World};
+use crate::{Actor, Reason};
+
+/// Remove a finished job for a person.
+#[derive(Debug, Clone)]
+pub struct DeleteJob {
+    /// The job as its record says.
+    pub job: Arc<Job>,
+    /// Who asks.
+    pub actor: Actor,
+}
+
+impl Command for DeleteJob {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let job = self.job;
+        check_over(world, &job)?;
+        if let Some(until) = job.last_words_until().filter(|until| moment.now < *until) {
+            return Err(Refusal::JobNotSilent { job: job.id, until });
+        }
+        let mut retention = retention_of(world, &job.scan_key());
+        let passed = retention.passed_over.len();
+        let page = retention
+            .passed_over
+            .iter()
+            .find(|passed| passed.id == job.id)
+            .map(|passed| passed.page);
+        retention.passed_over.retain(|passed| passed.id != job.id);
+        if retention.passed_over.len() == passed {
+            retention.gone_ahead += 1;
+        }
+        retention.removed.count(job.state.name(), job.bytes());
+        retention.note_deletion(Deletion {
+            job: job.id,
+            at: moment.now,
+            actor: self.actor,
+        });
+        let page = page.filter(|page| retention.is_done_with(*page));
+        let mut changes = vec![Change::JobRemoved(job)];
+        changes.extend(page.map(|page| Change::HistoryPageRemoved(retention.key(), page)));
+        changes.push(Change::Retention(Arc::new(retention)));
+        Ok(Decision {
+            changes,
+            answer: (),
+        })
+    }
+}
+
+/// Read a scan's history on, and remove the jobs that the policy does not keep.
+#[derive(Debug, Clone)]
+pub struct Prune {
+    /// The scan.
+    pub scan: ScanKey,
+    /// Up to where its history had been read when the jobs were chosen.
+    pub from: Position,
+    /// The jobs, in the order in which they ended.
+    pub jobs: Vec<Chosen>,
+}
+
+/// A job that was read.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// What its line says.
+    pub job: FinishedJob,
+    /// Where its line ends; none for a job that was passed over before.
+    pub end: Option<Position>,
+    /// What is to become of it.
+    pub fate: ChosenFate,
+}
+
+/// What is to become of a job that was read.
+#[derive(Debug, Clone)]
+pub enum ChosenFate {
+    /// It goes. Its record says what there is to remove.
+    Remove(Arc<Job>),
+    /// It is gone already.
+    Gone,
+    /// It stays.
+    Stay,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// Jobs.
+    pub jobs: u64,
+    /// Bytes of their logs and artifacts.
+    pub bytes: u64,
+}
+
+impl Command for Prune {
+    type Answer = Pruned;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    /// What was chosen in a world that has moved on is chosen again. The newest two successes stay, whoever chose.
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Pruned>, Refusal> {
+        let mut retention = retention_of(world, &self.scan);
+        if retention.from != self.from {
+            return Ok(Decision::unchanged(Pruned::default()));
+        }
+        let mut pruned = Pruned::default();
+        let mut changes = Vec::new();
+        let mut pages = BTreeSet::new();
+        for chosen in self.jobs {
+            let stays = match chosen.fate {
+                ChosenFate::Remove(job)
+                    if !job.state.is_terminal() || is_protected(world, &self.scan, &job) =>
+                {
+                    true
+                }
+                ChosenFate::Remove(job) => {
+                    pruned.jobs += 1;
+                    pruned.bytes += job.bytes();
+                    retention.removed.count(job.state.name(), job.bytes());
+                    changes.push(Change::JobRemoved(job));
+                    false
+                }
+                ChosenFate::Gone => {
+                    // A person deleted it, or removed its files behind our back.
+                    if chosen.end.is_some() && retention.gone_ahead > 0 {
+                        retention.gone_ahead -= 1;
+                    } else {
+                        retention.removed.count(&chosen.job.state, chosen.job.bytes);
+                    }
+                    false
+                }
+                ChosenFate::Stay => true,
+            };
+            match chosen.end {
+                Some(end) => {
+                    pages.extend(retention.from.page..end.page);
+                    retention.from = end;
+                    if stays {
+                        retention.passed_over.push(chosen.job);
+                    }
+                }
+                None if stays => {}
+                None => {
+                    pages.insert(chosen.job.page);
+                    retention
+                        .passed_over
+                        .retain(|passed| passed.id != chosen.job.id);
+                }
+            }
+        }
+        pages.retain(|page| retention.is_done_with(*page));
+        changes.extend(
+            pages
+                .into_iter()
+                .map(|page| Change::HistoryPageRemoved(self.scan.clone(), page)),
+        );
+        if world
+            .retention(&self.scan)
+            .is_none_or(|before| **before != retention)
+        {
+            changes.push(Change::Retention(Arc::new(retention)));
+        }
+        Ok(Decision {
+            changes,
+            answer: pruned,
+        })
+    }
+}
+
+/// Remove artifacts of a finished job. What its record says of them stays, their digests with it.
+#[derive(Debug, Clone)]
+pub struct RemoveArtifacts {
+    /// The job as its record says.
+    pub job: Arc<Job>,
+    /// Their names. Those beyond [`ARTIFACTS_REMOVED`] are left for the next time.
+    pub names: Vec<String>,
+    /// Why.
+    pub reason: Reason,
+    /// Who caused it.
+    pub actor: Actor,
+}
+
+impl Command for RemoveArtifacts {
+    type Answer = Arc<Job>;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    /// What is removed already stays as it is.
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
+        check_over(world, &self.job)?;
+        let before = self.job.expiry();
+        let mut job = Job::clone(&self.job);
+        let run = job.state.run_mut();
+        let stored = run
+            .into_iter()
+            .flat_map(|run| &mut run.artifacts)
+            .filter(|artifact| artifact.removed.is_none() && self.names.contains(&artifact.name));
+        let (mut changes, mut bytes) = (Vec::new(), 0);
+        for artifact in stored.take(ARTIFACTS_REMOVED) {
+            artifact.removed = Some(Removed {
+                at: moment.now,
+                reason: self.reason.clone(),
+                actor: self.actor.clone(),
+            });
+            bytes += artifact.size;
+            changes.push(Change::ArtifactRemoved(self.job.id, artifact.name.clone()));
+        }
+        if changes.is_empty() {
+            return Ok(Decision::unchanged(self.job));
+        }
+        let job = Arc::new(job);
+        let after = job.expiry();
+        if before != after {
+            changes.extend(before.map(Change::ExpiryRemoved));
+            changes.extend(after.map(Change::Expiry));
+        }
+        let mut retention = retention_of(world, &job.scan_key());
+        retention.removed.bytes += bytes;
+        // A job that was passed over takes less now, and so will be counted when it goes.
+        for passed in &mut retention.passed_over {
+            if passed.id == job.id {
+                passed.bytes = job.bytes();
+            }
+        }
+        changes.push(Change::Retention(Arc::new(retention)));
+        changes.push(Change::Job(job.clone()));
+        Ok(Decision {
+            changes,
+            answer: job,
+        })
+    }
+}
+
+/// Forget that artifacts of a job run out: the job is gone, or says otherwise.
+#[derive(Debug, Clone)]
+pub struct DropExpiry {
+    /// What is to be forgotten.
+    pub expiry: Expiry,
+}
+
+impl Command for DropExpiry {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        Ok(Decision {
+            changes: vec![Change::ExpiryRemoved(self.expiry)],
+            answer: (),
+        })
+    }
+}
+
+/// Whether a job stays whatever anybody's policy says.
+fn is_protected(world: &World, scan: &ScanKey, job: &Job) -> bool {
+    let head = world.head(scan);
+    head.is_some_and(|head| head.successes.iter().any(|success| success.job == job.id))
+        || world.job(job.id).is_some()
+}
+
+fn check_over(world: &World, job: &Job) -> Result<(), Refusal> {
+    if job.state.is_terminal() && world.job(job.id).is_none() {
+        Ok(())
+    } else {
+        Err(Refusal::JobNotOver {
+            job: job.id,
+            state: job.state.name(),
+        })
+    }
+}
+
+fn retention_of(world: &World, scan: &ScanKey) -> Retention {
+    world.retention(scan).map_or_else(
+        || Retention::new(scan.workflow, scan.scan.clone()),
+        |retention| Retention::clone(retention),
+    )
+}

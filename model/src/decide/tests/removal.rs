@@ -1,0 +1,440 @@
+//! Removing finished jobs and artifacts.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::decide::{
+    Cancel, Chosen, ChosenFate, Complete, DeleteJob, Prune, Pruned, Refusal, RemoveArtifacts,
+    StoreArtifact,
+};
+use crate::job::{StepOutcome as Outcome, StepStatus as Status};
+use crate::limits::WORKER_LAST_WORDS;
+use crate::retention::{
+    Ahead, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Shelf, Stock, choose,
+};
+use crate::testing::{House, complete, key, snapshot, step};
+use crate::{Actor, Change, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
+
+/// A house with a record of what is on disk.
+struct Archive {
+    house: House,
+    jobs: BTreeMap<JobId, Arc<Job>>,
+    lines: Vec<Ahead>,
+    pages: BTreeSet<u64>,
+}
+
+impl Archive {
+    fn new() -> Self {
+        Self {
+            house: House::new(),
+            jobs: BTreeMap::new(),
+            lines: Vec::new(),
+            pages: BTreeSet::new(),
+        }
+    }
+
+    fn scan(&self) -> ScanKey {
+        key(
+            WorkflowId::derive(&crate::testing::source(), "nightly"),
+            "probe",
+        )
+    }
+
+    fn run<C: crate::decide::Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
+        let (changes, answer) = self.house.changes(command)?;
+        for change in &changes {
+            match change {
+                Change::Job(job) if job.state.is_terminal() => {
+                    self.jobs.insert(job.id, job.clone());
+                }
+                Change::JobRemoved(job) => {
+                    assert!(self.jobs.remove(&job.id).is_some(), "it is removed once");
+                }
+                Change::History(entry) => {
+                    self.pages.insert(entry.page);
+                    let at = entry.at + entry.text.len() as u64;
+                    self.lines.push(Ahead {
+                        job: FinishedJob::of(&entry.line, entry.page),
+                        end: Position {
+                            page: entry.page,
+                            at,
+                        },
+                    });
+                }
+                Change::HistoryPageRemoved(_, page) => {
+                    assert!(self.pages.remove(page), "page {page} is removed once");
+                    self.lines.retain(|line| line.job.page != *page);
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    /// A job that ends in that way, with an artifact of that size.
+    fn end(&mut self, state: &str, size: u64) -> JobId {
+        let (job, token) = self.house.running();
+        if size > 0 {
+            let artifact = StoreArtifact {
+                job,
+                token,
+                name: "ports".to_owned(),
+                size,
+                sha256: "0".to_owned(),
+                content_digest: "0".to_owned(),
+            };
+            self.run(artifact).unwrap();
+        }
+        let bad = step(0, Status::Failed, Some(Outcome::Failed));
+        match state {
+            "succeeded" => drop(self.run(complete(job, token)).unwrap()),
+            "failed" => drop(
+                self.run(Complete {
+                    steps: vec![bad],
+                    ..complete(job, token)
+                })
+                .unwrap(),
+            ),
+            _ => drop(
+                self.run(Cancel {
+                    job,
+                    actor: Actor::Daemon,
+                    log_bytes: 7,
+                })
+                .unwrap(),
+            ),
+        }
+        job
+    }
+
+    fn shelf(&self) -> Shelf {
+        let scan = self.scan();
+        let world = &self.house.world;
+        let from = world
+            .retention(&scan)
+            .map_or_else(Position::default, |it| it.from);
+        let passed = world
+            .retention(&scan)
+            .into_iter()
+            .flat_map(|it| &it.passed_over);
+        let passed = passed.map(|job| Candidate {
+            job: job.clone(),
+            end: None,
+        });
+        let ahead = self.lines.iter().filter(|line| line.end > from);
+        let ahead = ahead.map(|line| Candidate {
+            job: line.job.clone(),
+            end: Some(line.end),
+        });
+        let head = world.head(&scan);
+        Shelf {
+            protected: head
+                .iter()
+                .flat_map(|head| head.successes.iter().map(|success| success.job))
+                .collect(),
+            queue: passed.chain(ahead).collect::<VecDeque<_>>(),
+            is_whole: true,
+            scan,
+        }
+    }
+
+    fn kept(&self) -> Stock {
+        Stock {
+            jobs: self.jobs.len() as u64,
+            bytes: self.jobs.values().map(|job| job.bytes()).sum(),
+        }
+    }
+
+    /// One whole pass.
+    fn prune(&mut self, policy: RetentionPolicy) -> Pruned {
+        let mut all = Pruned::default();
+        loop {
+            let (mut stock, mut shelves) = (self.kept(), [self.shelf()]);
+            let choice = choose(&policy, self.house.now, &mut stock, &mut shelves, 5);
+            let from = self.house.world.retention(&shelves[0].scan);
+            let from = from.map_or_else(Position::default, |it| it.from);
+            let jobs = choice.taken.into_iter().map(|(_, candidate, fate)| Chosen {
+                fate: match (fate, self.jobs.get(&candidate.job.id)) {
+                    (_, None) => ChosenFate::Gone,
+                    (Fate::PassOver, Some(_)) => ChosenFate::Stay,
+                    (Fate::Remove, Some(job)) => ChosenFate::Remove(job.clone()),
+                },
+                job: candidate.job,
+                end: candidate.end,
+            });
+            let prune = Prune {
+                scan: self.scan(),
+                from,
+                jobs: jobs.collect(),
+            };
+            let pruned = self.run(prune).unwrap();
+            all.jobs += pruned.jobs;
+            all.bytes += pruned.bytes;
+            if let Outlook::Done(_) = choice.outlook {
+                return all;
+            }
+        }
+    }
+
+    fn check(&self) {
+        let world = &self.house.world;
+        let Some(head) = world.head(&self.scan()) else {
+            return;
+        };
+        for success in &head.successes {
+            assert!(
+                self.jobs.contains_key(&success.job),
+                "newest successes stay"
+            );
+        }
+        let mut naive = Totals::default();
+        for job in self.jobs.values() {
+            naive.count(job.state.name(), job.bytes());
+        }
+        assert_eq!(world.retained(head), naive);
+        let retention = world.retention(&self.scan());
+        let may_hold = |line: &Ahead| {
+            let before = Position {
+                page: line.end.page,
+                at: line.end.at - 1,
+            };
+            retention.is_none_or(|it| it.may_hold(line.job.id, before))
+        };
+        for job in self.jobs.keys() {
+            let line = self.lines.iter().find(|line| line.job.id == *job);
+            assert!(may_hold(line.unwrap()), "what is there is found");
+        }
+    }
+}
+
+fn jobs(count: u64) -> RetentionPolicy {
+    RetentionPolicy {
+        jobs: Some(count),
+        ..RetentionPolicy::default()
+    }
+}
+
+#[test]
+fn counters_and_digests_outlive_the_jobs() {
+    let mut archive = Archive::new();
+    let first = archive.end("succeeded", 0);
+    for _ in 0..4 {
+        archive.end("failed", 20);
+    }
+    archive.end("succeeded", 10);
+    assert_eq!(archive.prune(jobs(3)), Pruned::default(), "they may talk");
+    archive.house.pass(WORKER_LAST_WORDS);
+    let pruned = archive.prune(jobs(3));
+    assert_eq!(
+        pruned,
+        Pruned {
+            jobs: 3,
+            bytes: 3 * 320
+        }
+    );
+    archive.check();
+    let head = archive.house.world.head(&archive.scan()).unwrap();
+    assert_eq!((head.totals.failed, head.totals.succeeded), (4, 2));
+    let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    assert_eq!(retention.removed.failed, 3);
+    assert_eq!(retention.passed_over[0].id, first);
+    assert_eq!(archive.prune(jobs(3)), Pruned::default(), "once");
+}
+
+#[test]
+fn what_was_chosen_before_the_world_moved_on_is_chosen_again() {
+    let mut archive = Archive::new();
+    for _ in 0..4 {
+        archive.end("failed", 0);
+    }
+    let mut stale = Prune {
+        scan: archive.scan(),
+        from: Position { page: 0, at: 1 },
+        jobs: Vec::new(),
+    };
+    let shelf = archive.shelf();
+    let job = archive.jobs.values().next().unwrap().clone();
+    stale.jobs.push(Chosen {
+        job: shelf.queue[0].job.clone(),
+        end: shelf.queue[0].end,
+        fate: ChosenFate::Remove(job),
+    });
+    assert_eq!(archive.run(stale).unwrap(), Pruned::default());
+    assert_eq!(archive.jobs.len(), 4);
+}
+
+#[test]
+fn a_person_may_delete_any_job_that_is_over_and_silent() {
+    let mut archive = Archive::new();
+    let newest = archive.end("succeeded", 5);
+    let actor = Actor::Daemon;
+    let delete = |job: &Arc<Job>| DeleteJob {
+        job: job.clone(),
+        actor: actor.clone(),
+    };
+    let job = archive.jobs[&newest].clone();
+    archive.run(delete(&job)).unwrap();
+    let head = archive.house.world.head(&archive.scan()).unwrap().clone();
+    assert_eq!(archive.house.world.retained(&head), Totals::default());
+    assert_eq!(head.successes[0].digests["ports"], "0");
+    let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    assert_eq!(
+        (retention.gone_ahead, retention.deletions[0].job),
+        (1, newest)
+    );
+
+    let cancelled = archive.end("cancelled", 0);
+    let job = archive.jobs[&cancelled].clone();
+    let refused = archive.run(delete(&job)).unwrap_err();
+    assert!(matches!(refused, Refusal::JobNotSilent { .. }), "{refused}");
+    archive.house.pass(WORKER_LAST_WORDS);
+    archive.run(delete(&job)).unwrap();
+
+    let (running, _) = archive.house.running();
+    let running = archive.house.world.job(running).unwrap().clone();
+    let refused = archive.run(delete(&running)).unwrap_err();
+    assert!(matches!(refused, Refusal::JobNotOver { .. }), "{refused}");
+
+    // The pass finds the lines of jobs that are gone, and counts none of them twice.
+    archive.end("failed", 0);
+    archive.house.pass(WORKER_LAST_WORDS);
+    archive.prune(jobs(0));
+    assert_eq!(archive.house.world.retained(&head), Totals::default());
+    let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    assert_eq!(retention.gone_ahead, 0);
+}
+
+#[test]
+fn an_artifact_goes_and_what_is_known_of_it_stays() {
+    let mut archive = Archive::new();
+    let id = archive.end("succeeded", 10);
+    let before = archive.jobs[&id].clone();
+    let expiry = before.expiry().unwrap();
+    let remove = RemoveArtifacts {
+        job: before,
+        names: vec!["ports".to_owned(), "unknown".to_owned()],
+        reason: Reason::Expired,
+        actor: Actor::Daemon,
+    };
+    let (changes, job) = archive.house.changes(remove).unwrap();
+    let artifact = &job.state.run().unwrap().artifacts[0];
+    assert_eq!(artifact.removed.as_ref().unwrap().reason, Reason::Expired);
+    assert_eq!((artifact.size, artifact.content_digest.as_str()), (10, "0"));
+    let files = changes.iter().filter(|change| matches!(change, Change::ArtifactRemoved(of, name) if *of == id && name == "ports"));
+    assert_eq!(files.count(), 1);
+    assert!(
+        changes
+            .iter()
+            .any(|change| matches!(change, Change::ExpiryRemoved(gone) if *gone == expiry))
+    );
+    assert_eq!(job.bytes(), 300);
+    archive.jobs.insert(id, job.clone());
+    archive.check();
+    let again = RemoveArtifacts {
+        job,
+        names: vec!["ports".to_owned()],
+        reason: Reason::DeletedByUser,
+        actor: Actor::Daemon,
+    };
+    let (changes, job) = archive.house.changes(again).unwrap();
+    assert!(changes.is_empty(), "the first reason stays");
+    archive
+        .run(DeleteJob {
+            job,
+            actor: Actor::Daemon,
+        })
+        .unwrap();
+    let head = archive.house.world.head(&archive.scan()).unwrap();
+    assert_eq!(archive.house.world.retained(head), Totals::default());
+}
+
+/// Something that may happen.
+#[derive(Debug, Clone)]
+enum Action {
+    End { state: u8, size: u64 },
+    Delete { nth: u8 },
+    Begin,
+    Pass { minutes: i64 },
+    Prune(RetentionPolicy),
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let some = |bound: u64| prop::option::of(0..bound);
+    let policy = (some(8), some(200), some(2_000)).prop_map(|(jobs, age, bytes)| {
+        let age = age.map(|minutes| TimeDelta::minutes(i64::try_from(minutes).unwrap()));
+        RetentionPolicy { jobs, age, bytes }
+    });
+    prop_oneof![
+        12 => (0..3_u8, 0..50_u64).prop_map(|(state, size)| Action::End { state, size }),
+        1 => (0..8_u8).prop_map(|nth| Action::Delete { nth }),
+        1 => Just(Action::Begin),
+        4 => (-10..60_i64).prop_map(|minutes| Action::Pass { minutes }),
+        4 => policy.prop_map(Action::Prune),
+    ]
+}
+
+#[test]
+fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
+    let config = Config {
+        cases: 64,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let removed = Cell::new(0);
+    TestRunner::new_with_rng(config, seed)
+        .run(&prop::collection::vec(action(), 1..60), |actions| {
+            let mut archive = Archive::new();
+            let mut unfinished = BTreeSet::new();
+            for action in actions {
+                match action {
+                    Action::End { state, size } => {
+                        let states = ["succeeded", "failed", "cancelled"];
+                        archive.end(states[usize::from(state)], size);
+                    }
+                    Action::Delete { nth } => {
+                        let protected = archive.shelf().protected;
+                        let nth = archive.jobs.values().nth(usize::from(nth)).cloned();
+                        if let Some(job) = nth.filter(|job| !protected.contains(&job.id)) {
+                            let actor = Actor::Daemon;
+                            // Refused while its runner may talk.
+                            archive.run(DeleteJob { job, actor }).ok();
+                        }
+                    }
+                    Action::Begin => drop(unfinished.insert(archive.house.running().0)),
+                    Action::Pass { minutes } => archive.house.pass(TimeDelta::minutes(minutes)),
+                    Action::Prune(policy) => {
+                        let before = archive.kept();
+                        let pruned = archive.prune(policy);
+                        assert_eq!(before.jobs - pruned.jobs, archive.kept().jobs);
+                        assert_eq!(before.bytes - pruned.bytes, archive.kept().bytes);
+                        removed.set(removed.get() + pruned.jobs);
+                        let silent = archive.jobs.values().all(|job| {
+                            job.state.end().unwrap().at + WORKER_LAST_WORDS <= archive.house.now
+                        });
+                        if silent && let Some(limit) = policy.jobs {
+                            let protected = archive.shelf().protected.len() as u64;
+                            assert!(archive.kept().jobs <= limit.max(protected));
+                        }
+                    }
+                }
+                archive.check();
+                let world = &archive.house.world;
+                assert!(unfinished.iter().all(|job| world.job(*job).is_some()));
+            }
+            let mut replayed = World::default();
+            for change in &archive.house.decided {
+                replayed.apply(change);
+                replayed.apply(change);
+            }
+            assert_eq!(snapshot(&replayed), snapshot(&archive.house.world));
+            Ok(())
+        })
+        .unwrap();
+    assert!(removed.get() > 100, "{} jobs were removed", removed.get());
+}

@@ -1,0 +1,213 @@
+//! Retention: which finished jobs may go, and what is remembered of those that went.
+//!
+//! A scan's history is read forward, oldest job first, and never twice: a record of its own says how far it has been
+//! read, and names the few jobs before that place which had to stay.
+
+mod choice;
+mod policy;
+
+use serde::{Deserialize, Serialize};
+use workflow::ScanName;
+
+pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stock, choose};
+pub use policy::RetentionPolicy;
+
+use crate::history::HistoryLine;
+use crate::job::{Artifact, Inputs, Job};
+use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
+use crate::scan_head::Totals;
+use crate::world::ScanKey;
+use crate::{Actor, JobId, Reason, Timestamp, WorkflowId};
+
+/// What is remembered of the jobs that were removed from a scan. Made when the first one is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retention {
+    /// The workflow.
+    pub workflow: WorkflowId,
+    /// The scan.
+    pub scan: ScanName,
+    /// What was removed: jobs by how they had ended, and bytes of theirs and of single artifacts.
+    pub removed: Totals,
+    /// Up to where the history has been read. A job before this place is gone, unless it was passed over.
+    pub from: Position,
+    /// Jobs before that place which had to stay, oldest first.
+    pub passed_over: Vec<FinishedJob>,
+    /// How many jobs behind that place are gone, because a person deleted them.
+    pub gone_ahead: u64,
+    /// The newest deletions by people, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deletions: Vec<Deletion>,
+}
+
+/// A place in a scan's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Position {
+    /// The page, from 0.
+    pub page: u64,
+    /// The offset in the page, in bytes.
+    pub at: u64,
+}
+
+/// A finished job as its line in the history says, with the page of that line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedJob {
+    /// The job.
+    pub id: JobId,
+    /// The name of its terminal state.
+    pub state: String,
+    /// When it ended.
+    pub finished_at: Timestamp,
+    /// What it takes beside its record.
+    pub bytes: u64,
+    /// The page of its line.
+    pub page: u64,
+}
+
+/// A job that a person deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// The job.
+    pub job: JobId,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: Actor,
+}
+
+/// That an artifact's file is gone. What its record says of it stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Reason,
+    /// Who caused it.
+    pub actor: Actor,
+}
+
+/// That artifacts of a finished job run out: something to look at once that time has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expiry {
+    /// The job.
+    pub job: JobId,
+    /// When the first of its artifacts runs out.
+    pub at: Timestamp,
+}
+
+impl Retention {
+    /// Of a scan of which nothing was removed.
+    pub const fn new(workflow: WorkflowId, scan: ScanName) -> Self {
+        Self {
+            workflow,
+            scan,
+            removed: Totals::NONE,
+            from: Position { page: 0, at: 0 },
+            passed_over: Vec::new(),
+            gone_ahead: 0,
+            deletions: Vec::new(),
+        }
+    }
+
+    /// Names the scan.
+    pub fn key(&self) -> ScanKey {
+        ScanKey {
+            workflow: self.workflow,
+            scan: self.scan.clone(),
+        }
+    }
+
+    /// Whether the line of a job at this place of the history is that of a job which may still be there.
+    pub fn may_hold(&self, job: JobId, at: Position) -> bool {
+        at >= self.from || self.passed_over.iter().any(|passed| passed.id == job)
+    }
+
+    /// The newest page below `page` that may still have a job in it.
+    pub fn page_below(&self, page: u64) -> Option<u64> {
+        let before = page.checked_sub(1)?;
+        if before >= self.from.page {
+            return Some(before);
+        }
+        let pages = self.passed_over.iter().map(|passed| passed.page);
+        pages.filter(|passed| *passed <= before).max()
+    }
+
+    /// Whether nothing of a page is needed any more.
+    pub(crate) fn is_done_with(&self, page: u64) -> bool {
+        page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
+    }
+
+    /// Remembers that a person deleted a job.
+    pub(crate) fn note_deletion(&mut self, deletion: Deletion) {
+        self.deletions.insert(0, deletion);
+        self.deletions.truncate(REMEMBERED_DELETIONS);
+    }
+}
+
+impl FinishedJob {
+    /// What a line in that page of a history says.
+    pub fn of(line: &HistoryLine, page: u64) -> Self {
+        Self {
+            id: line.id,
+            state: line.state.clone(),
+            finished_at: line.finished_at,
+            bytes: line.bytes,
+            page,
+        }
+    }
+
+    /// From when on nobody adds to the job's log any more. Who ended it is not known here, so this may be later than it
+    /// needs to be.
+    pub(crate) fn silent_from(&self) -> Timestamp {
+        match self.state.as_str() {
+            "failed" | "cancelled" => self.finished_at + WORKER_LAST_WORDS,
+            _ => self.finished_at,
+        }
+    }
+}
+
+impl Job {
+    /// What the job takes on disk beside its record: its log, large inputs and the artifacts that are there.
+    pub fn bytes(&self) -> u64 {
+        let inputs = match &self.inputs {
+            Inputs::Object { bytes, .. } => *bytes,
+            Inputs::Inline(_) | Inputs::Defaults => 0,
+        };
+        let run = self.state.run();
+        let artifacts = self.stored_artifacts().map(|artifact| artifact.size);
+        inputs + run.map_or(0, |run| run.log_bytes) + artifacts.sum::<u64>()
+    }
+
+    /// The artifacts whose files are there.
+    pub fn stored_artifacts(&self) -> impl Iterator<Item = &Artifact> {
+        let artifacts = self.state.run().into_iter().flat_map(|run| &run.artifacts);
+        artifacts.filter(|artifact| artifact.removed.is_none())
+    }
+
+    /// When the first of its artifacts runs out, if one does.
+    pub fn expiry(&self) -> Option<Expiry> {
+        let times = self
+            .stored_artifacts()
+            .filter_map(|artifact| artifact.expires_at);
+        Some(Expiry {
+            job: self.id,
+            at: times.min()?,
+        })
+    }
+
+    /// Until when the worker of a job that somebody else ended may add to its log.
+    pub fn last_words_until(&self) -> Option<Timestamp> {
+        let end = self.state.end()?;
+        self.state.run()?;
+        match end.actor {
+            Actor::Runner { .. } => None,
+            Actor::Daemon | Actor::Token { .. } => Some(end.at + WORKER_LAST_WORDS),
+        }
+    }
+}
+
+impl Artifact {
+    /// Whether its time is over, or its file is gone.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.removed.is_some() || self.expires_at.is_some_and(|at| at <= now)
+    }
+}

@@ -1,0 +1,35 @@
+//! How much of a workflow's past is kept.
+
+use chrono::TimeDelta;
+
+use super::{FinishedJob, Stock};
+use crate::Timestamp;
+
+/// How much of a workflow's past is kept. Each limit that is set counts; without any, everything is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RetentionPolicy {
+    /// Finished jobs.
+    pub jobs: Option<u64>,
+    /// Time since a job ended.
+    pub age: Option<TimeDelta>,
+    /// Bytes of logs and artifacts.
+    pub bytes: Option<u64>,
+}
+
+impl RetentionPolicy {
+    /// Whether everything is kept.
+    pub const fn keeps_everything(&self) -> bool {
+        self.jobs.is_none() && self.age.is_none() && self.bytes.is_none()
+    }
+
+    /// Whether there is more than may be kept.
+    pub fn is_exceeded_by(&self, stock: Stock) -> bool {
+        self.jobs.is_some_and(|jobs| stock.jobs > jobs)
+            || self.bytes.is_some_and(|bytes| stock.bytes > bytes)
+    }
+
+    /// When a job is too old.
+    pub fn due(&self, job: &FinishedJob) -> Option<Timestamp> {
+        job.finished_at.checked_add_signed(self.age?)
+    }
+}

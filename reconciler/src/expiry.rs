@@ -1,0 +1,85 @@
+//! Artifacts whose `expires_in` has passed: their files go, hour by hour.
+//!
+//! The end of a job files it under the hour in which the first of its artifacts runs out, so nothing has to be searched.
+//! Nobody gets an artifact after its time; when its file goes matters to the disk only.
+
+use std::time::Duration;
+
+use chrono::{DurationRound, TimeDelta};
+use model::decide::{DropExpiry, RemoveArtifacts};
+use model::retention::Expiry;
+use model::{Actor, Reason, Timestamp};
+
+use crate::error::RemovalError;
+use crate::handle::Handle;
+use crate::limits::EXPIRY_LOOK;
+
+impl Handle {
+    /// Removes what has run out, at the start and whenever an hour is over.
+    pub(crate) async fn let_expire(self) {
+        loop {
+            if let Err(error) = self.remove_expired().await {
+                tracing::error!(%error, "artifacts that have run out cannot be removed; this is tried again");
+            }
+            tokio::time::sleep(until_next_hour(self.now())).await;
+        }
+    }
+
+    /// Removes what has run out in hours that are over.
+    pub(crate) async fn remove_expired(&self) -> Result<(), RemovalError> {
+        loop {
+            let due = self.state().expired(self.now()).await?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            let mut is_stuck = true;
+            for expiry in due {
+                let job = expiry.job;
+                let removal = async move |handle: Self| handle.expire(expiry).await;
+                match self.alone(removal).await {
+                    Ok(()) => is_stuck = false,
+                    Err(error) => {
+                        tracing::error!(%job, %error, "artifacts that have run out cannot be removed");
+                    }
+                }
+            }
+            if is_stuck {
+                return Ok(());
+            }
+            // What was removed is to be seen as removed by the next look.
+            self.state().settled().await?;
+        }
+    }
+
+    async fn expire(self, expiry: Expiry) -> Result<(), RemovalError> {
+        let now = self.now();
+        let found = self.state().job(expiry.job).await?;
+        let Some(mut job) = found.filter(|job| job.expiry().as_ref() == Some(&expiry)) else {
+            // Somebody removed the job's files behind our back.
+            return Ok(self.state().submit(DropExpiry { expiry }).await?);
+        };
+        let mut bytes = job.bytes();
+        while let Some(due) = job.expiry().filter(|due| due.at <= now) {
+            let over = job.stored_artifacts().filter(|it| it.is_over(now));
+            let remove = RemoveArtifacts {
+                names: over.map(|artifact| artifact.name.clone()).collect(),
+                job,
+                reason: Reason::Expired,
+                actor: Actor::Daemon,
+            };
+            job = self.state().submit(remove).await?;
+            bytes -= job.bytes();
+            tracing::info!(job = %due.job, bytes, "artifacts have run out and are removed");
+            bytes = job.bytes();
+        }
+        Ok(())
+    }
+}
+
+/// The time until the next hour begins, by the wall clock.
+fn until_next_hour(now: Timestamp) -> Duration {
+    let hour = TimeDelta::hours(1);
+    let next = now.duration_trunc(hour).map(|begun| begun + hour - now);
+    let wait = next.ok().and_then(|wait| wait.to_std().ok());
+    wait.unwrap_or(EXPIRY_LOOK).min(EXPIRY_LOOK)
+}

@@ -1,0 +1,102 @@
+//! Keeping to the policies on how much of the past is kept: by itself after jobs have ended, and when a person asks.
+
+mod pass;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use model::decide::Pruned;
+use model::retention::{RetentionPolicy, Stock};
+use model::{ActiveWorkflow, WorkflowId};
+use workflow::ScanName;
+
+use crate::error::RemovalError;
+use crate::handle::Handle;
+use crate::limits::PRUNED_AT_ONCE;
+use pass::{Manner, Pass};
+
+/// How much of the past the daemon's configuration says to keep.
+#[derive(Debug, Clone, Default)]
+pub struct RetentionSettings {
+    /// For every workflow that is not named below.
+    pub default: RetentionPolicy,
+    /// By workflow.
+    pub workflows: HashMap<WorkflowId, RetentionPolicy>,
+}
+
+impl RetentionSettings {
+    /// The policy for a workflow.
+    pub fn of(&self, workflow: WorkflowId) -> RetentionPolicy {
+        self.workflows
+            .get(&workflow)
+            .copied()
+            .unwrap_or(self.default)
+    }
+
+    /// Whether nothing is ever removed.
+    pub(crate) fn keep_everything(&self) -> bool {
+        let mut all = self.workflows.values().chain([&self.default]);
+        all.all(RetentionPolicy::keeps_everything)
+    }
+}
+
+/// What a policy removed of a workflow, or would.
+#[derive(Debug, Clone)]
+pub struct Retained {
+    /// The policy.
+    pub policy: RetentionPolicy,
+    /// Scan by scan.
+    pub scans: Vec<ScanRetained>,
+    /// Whether there is more to remove than one request does.
+    pub has_more: bool,
+}
+
+/// What a policy removed of a scan, or would.
+#[derive(Debug, Clone)]
+pub struct ScanRetained {
+    /// The scan.
+    pub scan: ScanName,
+    /// What went.
+    pub removed: Pruned,
+    /// What is left.
+    pub kept: Stock,
+    /// How many are left only because they are among the newest two successes.
+    pub newest_successes: u64,
+    /// How many are left beside them because they are not over.
+    pub unfinished: u64,
+}
+
+impl Retained {
+    /// What went of the whole workflow.
+    pub fn removed(&self) -> Pruned {
+        self.scans
+            .iter()
+            .fold(Pruned::default(), |sum, scan| Pruned {
+                jobs: sum.jobs + scan.removed.jobs,
+                bytes: sum.bytes + scan.removed.bytes,
+            })
+    }
+}
+
+impl Handle {
+    /// Applies a policy to a workflow, that of the configuration unless another is given. A dry run removes nothing.
+    pub async fn prune(
+        &self,
+        workflow: &ActiveWorkflow,
+        policy: Option<RetentionPolicy>,
+        dry_run: bool,
+    ) -> Result<Retained, RemovalError> {
+        let id = workflow.record.id;
+        let policy = policy.unwrap_or_else(|| self.retention().of(id));
+        let manner = if dry_run {
+            Manner::DryRun
+        } else {
+            Manner::Remove
+        };
+        let mut pass = Pass::begin(self, id, policy, manner).await?;
+        pass.run(PRUNED_AT_ONCE).await?;
+        Ok(pass.report())
+    }
+}

@@ -1,0 +1,319 @@
+//! One pass over the finished jobs of a workflow, oldest first.
+
+use std::collections::HashSet;
+
+use model::decide::{Chosen, ChosenFate, Prune, Pruned};
+use model::limits::REMOVAL_OPERATIONS;
+use model::retention::{Candidate, Fate, Outlook, Position, RetentionPolicy, Shelf, Stock, choose};
+use model::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
+use state::ReadError;
+
+use super::{Retained, ScanRetained};
+use crate::error::RemovalError;
+use crate::handle::Handle;
+use crate::limits::JOBS_AHEAD;
+use crate::removal::operations;
+
+/// Whether a pass does what it finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It does.
+    Remove,
+    /// It only counts.
+    DryRun,
+}
+
+/// A pass under way.
+pub(super) struct Pass {
+    handle: Handle,
+    policy: RetentionPolicy,
+    manner: Manner,
+    stock: Stock,
+    /// The oldest jobs of each scan that are not decided on.
+    shelves: Vec<Shelf>,
+    /// What is known of each scan beside that.
+    scans: Vec<OfScan>,
+    has_more: bool,
+}
+
+struct OfScan {
+    /// Up to where its history is on the shelf.
+    read: Position,
+    /// Up to where the world knows that its history was read.
+    from: Position,
+    report: ScanRetained,
+}
+
+/// Jobs of one scan that are decided on together.
+struct Round {
+    jobs: Vec<(Candidate, Fate)>,
+    scan: ScanKey,
+    from: Position,
+}
+
+impl Pass {
+    /// Looks at what there is. Reads no history yet.
+    pub(super) async fn begin(
+        handle: &Handle,
+        workflow: WorkflowId,
+        policy: RetentionPolicy,
+        manner: Manner,
+    ) -> Result<Self, RemovalError> {
+        let mut pass = Self {
+            handle: handle.clone(),
+            policy,
+            manner,
+            stock: Stock::default(),
+            shelves: Vec::new(),
+            scans: Vec::new(),
+            has_more: false,
+        };
+        handle.state().read(|world| {
+            for head in world.heads().filter(|head| head.workflow == workflow) {
+                let scan = head.key();
+                let retained = world.retained(head);
+                let kept = Stock {
+                    jobs: retained.jobs(),
+                    bytes: retained.bytes,
+                };
+                pass.stock.jobs += kept.jobs;
+                pass.stock.bytes += kept.bytes;
+                let retention = world.retention(&scan);
+                let from = retention.map_or_else(Position::default, |it| it.from);
+                let passed = retention.into_iter().flat_map(|it| &it.passed_over);
+                pass.scans.push(OfScan {
+                    read: from,
+                    from,
+                    report: ScanRetained {
+                        scan: head.scan.clone(),
+                        removed: Pruned::default(),
+                        kept,
+                        newest_successes: 0,
+                        unfinished: world.unfinished_of(&scan) as u64,
+                    },
+                });
+                pass.shelves.push(Shelf {
+                    protected: head.successes.iter().map(|success| success.job).collect(),
+                    queue: passed
+                        .map(|job| Candidate {
+                            job: job.clone(),
+                            end: None,
+                        })
+                        .collect(),
+                    is_whole: false,
+                    scan,
+                });
+            }
+        });
+        Ok(pass)
+    }
+
+    /// Removes at most about `limit` jobs. Answers when time alone makes the next one go, if that can be told.
+    pub(super) async fn run(&mut self, limit: usize) -> Result<Option<Timestamp>, RemovalError> {
+        let mut looked_at = 0;
+        loop {
+            self.fill().await?;
+            let now = self.handle.now();
+            let choice = choose(
+                &self.policy,
+                now,
+                &mut self.stock,
+                &mut self.shelves,
+                JOBS_AHEAD,
+            );
+            looked_at += choice.taken.len();
+            let all_went = self.carry_out(choice.taken).await?;
+            match choice.outlook {
+                // Of those that were chosen some were gone before, so others have to go.
+                Outlook::Done(_) if !all_went => {}
+                Outlook::Done(next) => return Ok(next),
+                Outlook::More if looked_at >= limit => {
+                    self.has_more = true;
+                    return Ok(Some(now));
+                }
+                Outlook::More => {}
+            }
+        }
+    }
+
+    /// What there is now, as far as this pass knows: jobs that ended since it began are not in it.
+    pub(super) const fn stock(&self) -> Stock {
+        self.stock
+    }
+
+    pub(super) fn report(self) -> Retained {
+        let mut scans: Vec<_> = self.scans.into_iter().map(|scan| scan.report).collect();
+        scans.sort_by(|one, other| one.scan.cmp(&other.scan));
+        Retained {
+            policy: self.policy,
+            scans,
+            has_more: self.has_more,
+        }
+    }
+
+    /// Puts jobs on every shelf that is used up.
+    async fn fill(&mut self) -> Result<(), RemovalError> {
+        if self.policy.age.is_none() && !self.policy.is_exceeded_by(self.stock) {
+            // Nothing goes, so nothing need be known.
+            self.shelves
+                .iter_mut()
+                .for_each(|shelf| shelf.is_whole = true);
+        }
+        for (shelf, of_scan) in self.shelves.iter_mut().zip(&mut self.scans) {
+            // Those that were passed over come before all others, which only the first reading adds.
+            let is_unread =
+                of_scan.read == of_scan.from && shelf.queue.iter().all(|it| it.end.is_none());
+            if shelf.is_whole || !(shelf.queue.is_empty() || is_unread) {
+                continue;
+            }
+            let state = self.handle.state();
+            let found = state.finished_after(&shelf.scan, of_scan.read, JOBS_AHEAD);
+            let found = found.await?;
+            shelf.is_whole = found.is_whole;
+            of_scan.read = found.jobs.last().map_or(of_scan.read, |ahead| ahead.end);
+            shelf
+                .queue
+                .extend(found.jobs.into_iter().map(|ahead| Candidate {
+                    job: ahead.job,
+                    end: Some(ahead.end),
+                }));
+        }
+        Ok(())
+    }
+
+    /// Does what was chosen. False when less went than was chosen to go; it is counted again then.
+    async fn carry_out(
+        &mut self,
+        taken: Vec<(usize, Candidate, Fate)>,
+    ) -> Result<bool, RemovalError> {
+        let (mut all_chosen, mut all_removed) = (Pruned::default(), Pruned::default());
+        let mut by_scan: Vec<Vec<(Candidate, Fate)>> = Vec::new();
+        by_scan.resize_with(self.scans.len(), Vec::new);
+        for (number, candidate, fate) in taken {
+            if let Some(jobs) = by_scan.get_mut(number) {
+                jobs.push((candidate, fate));
+            }
+        }
+        let scans = self.shelves.iter().zip(&mut self.scans).zip(by_scan);
+        for ((shelf, of_scan), jobs) in scans.filter(|(_, jobs)| !jobs.is_empty()) {
+            let passed = jobs.iter().filter(|(_, fate)| *fate == Fate::PassOver);
+            of_scan.report.newest_successes += passed.count() as u64;
+            let chosen = chosen(&jobs);
+            let last = jobs.iter().filter_map(|(candidate, _)| candidate.end).max();
+            let round = Round {
+                jobs,
+                scan: shelf.scan.clone(),
+                from: of_scan.from,
+            };
+            let removed = match self.manner {
+                Manner::DryRun => chosen,
+                Manner::Remove => {
+                    let removal = async move |handle: Handle| round.carry_out(&handle).await;
+                    self.handle.alone(removal).await?
+                }
+            };
+            of_scan.from = last.unwrap_or(of_scan.from);
+            add(&mut all_chosen, chosen);
+            add(&mut all_removed, removed);
+            let report = &mut of_scan.report;
+            add(&mut report.removed, removed);
+            report.kept.jobs = report.kept.jobs.saturating_sub(removed.jobs);
+            report.kept.bytes = report.kept.bytes.saturating_sub(removed.bytes);
+        }
+        let still_there = all_chosen.jobs.saturating_sub(all_removed.jobs);
+        self.stock.jobs += still_there;
+        self.stock.bytes += all_chosen.bytes.saturating_sub(all_removed.bytes);
+        Ok(still_there == 0)
+    }
+}
+
+impl Round {
+    /// Removes what is to go, commit by commit.
+    async fn carry_out(self, handle: &Handle) -> Result<Pruned, RemovalError> {
+        let Self { jobs, scan, from } = self;
+        let mut all = Pruned::default();
+        let mut prune = Prune {
+            scan,
+            from,
+            jobs: Vec::new(),
+        };
+        let mut weight = 0;
+        for (candidate, fate) in jobs {
+            let (fate, added) = found(handle, &candidate, fate).await?;
+            if weight + added > REMOVAL_OPERATIONS {
+                let rest = Prune {
+                    scan: prune.scan.clone(),
+                    from: reached(&prune),
+                    jobs: Vec::new(),
+                };
+                submit(handle, std::mem::replace(&mut prune, rest), &mut all).await?;
+                weight = 0;
+            }
+            weight += added;
+            prune.jobs.push(Chosen {
+                job: candidate.job,
+                end: candidate.end,
+                fate,
+            });
+        }
+        submit(handle, prune, &mut all).await?;
+        Ok(all)
+    }
+}
+
+/// What is chosen to go. A job that a person deleted may be among it: only a look at its place can tell.
+fn chosen(jobs: &[(Candidate, Fate)]) -> Pruned {
+    let going = jobs.iter().filter(|(_, fate)| *fate == Fate::Remove);
+    going.fold(Pruned::default(), |sum, (candidate, _)| Pruned {
+        jobs: sum.jobs + 1,
+        bytes: sum.bytes + candidate.job.bytes,
+    })
+}
+
+fn add(sum: &mut Pruned, more: Pruned) {
+    sum.jobs += more.jobs;
+    sum.bytes += more.bytes;
+}
+
+async fn submit(handle: &Handle, prune: Prune, all: &mut Pruned) -> Result<(), RemovalError> {
+    let jobs: HashSet<JobId> = prune.jobs.iter().map(|chosen| chosen.job.id).collect();
+    let pruned = handle.state().submit(prune).await?;
+    for job in jobs {
+        handle.state().logs().close(job);
+    }
+    add(all, pruned);
+    Ok(())
+}
+
+/// Up to where a history has been read after this.
+fn reached(prune: &Prune) -> Position {
+    let ends = prune.jobs.iter().filter_map(|chosen| chosen.end);
+    ends.max().unwrap_or(prune.from)
+}
+
+/// What is to become of a job as its record says, and what that adds to a commit.
+async fn found(
+    handle: &Handle,
+    candidate: &Candidate,
+    fate: Fate,
+) -> Result<(ChosenFate, usize), RemovalError> {
+    let id = candidate.job.id;
+    let job = match handle.state().job(id).await {
+        Err(error @ ReadError::Damaged { .. }) => {
+            tracing::error!(job = %id, %error, "a job that should go cannot be read and stays");
+            return Ok((ChosenFate::Stay, 0));
+        }
+        job => job?,
+    };
+    match (job, fate) {
+        (None, _) => Ok((ChosenFate::Gone, 0)),
+        (Some(_), Fate::PassOver) => Ok((ChosenFate::Stay, 0)),
+        (Some(job), Fate::Remove) => {
+            let job = handle
+                .lightened(job, Reason::Pruned, &Actor::Daemon)
+                .await?;
+            let added = operations(&job);
+            Ok((ChosenFate::Remove(job), added))
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Policies at work on a real state.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::TimeDelta;
+use model::decide::Refusal;
+use model::retention::RetentionPolicy;
+use model::{ActiveWorkflow, Actor, JobId, Reason, WorkflowId};
+use state::SubmitError;
+use tempfile::TempDir;
+
+use super::RetentionSettings;
+use crate::error::RemovalError;
+use crate::testing::{House, activate, source_name, succeeded};
+use crate::{Retained, RunnerSession};
+
+/// A scan whose artifacts last a while, and one without.
+const SCANS: &str = "
+scans:
+  build:
+    on: {dispatch: {}}
+    steps: [{run: 'true'}]
+    artifacts:
+      - {name: report, paths: [out]}
+      - {name: cache, paths: [out], expires_in: 2h}
+      - {name: note, paths: [out], expires_in: 5h}
+  plain:
+    on: {dispatch: {}}
+    steps: [{run: 'true'}]
+";
+
+fn jobs(count: u64) -> RetentionPolicy {
+    RetentionPolicy {
+        jobs: Some(count),
+        ..RetentionPolicy::default()
+    }
+}
+
+async fn house(folder: &TempDir, default: RetentionPolicy) -> (House, WorkflowId) {
+    let retention = RetentionSettings {
+        default,
+        ..RetentionSettings::default()
+    };
+    let house = House::keeping(folder, 0, Vec::new(), retention).await;
+    let state = house.handle.state();
+    state.submit(activate("kept", SCANS)).await.unwrap();
+    (house, WorkflowId::derive(&source_name(), "kept"))
+}
+
+/// A job of the scan that succeeded with artifacts of these names.
+async fn success(
+    house: &House,
+    runner: RunnerSession,
+    workflow: WorkflowId,
+    scan: &str,
+    artifacts: &[&str],
+) -> JobId {
+    house.clock.set_forward(TimeDelta::seconds(1));
+    let worker = house.run(runner, workflow, scan).await;
+    for name in artifacts {
+        let upload = house.handle.state().begin_upload().await.unwrap();
+        let upload = upload
+            .write(Bytes::from_static(b"0123456789"))
+            .await
+            .unwrap();
+        let stored =
+            house
+                .handle
+                .store_artifact(&worker, (*name).to_owned(), upload, "d".to_owned());
+        stored.await.unwrap();
+    }
+    let complete = house.handle.complete(&worker, vec![succeeded()], 0, None);
+    complete.await.unwrap().id
+}
+
+/// Jobs that were cancelled before they began.
+async fn cancelled(house: &House, workflow: WorkflowId, count: usize) -> Vec<JobId> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        let job = house.dispatch(workflow, "plain").await.id;
+        house.handle.cancel(job, Actor::Daemon).await.unwrap();
+        ids.push(job);
+    }
+    ids
+}
+
+fn found(house: &House, workflow: WorkflowId) -> ActiveWorkflow {
+    let found = house.handle.state().read(|world| world.workflow(workflow));
+    found.unwrap()
+}
+
+fn kept(retained: &Retained, scan: &str) -> (u64, u64, u64) {
+    let scan = retained.scans.iter().find(|it| it.scan.as_str() == scan);
+    let scan = scan.unwrap();
+    (scan.removed.jobs, scan.kept.jobs, scan.newest_successes)
+}
+
+#[tokio::test]
+async fn a_dry_run_tells_what_a_run_then_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = house.register("one", 1).await;
+    let first = success(&house, runner, workflow, "plain", &[]).await;
+    for _ in 0..4 {
+        success(&house, runner, workflow, "build", &["report"]).await;
+    }
+    let waiting = house.dispatch(workflow, "plain").await.id;
+    let workflow = found(&house, workflow);
+    let told = house.handle.prune(&workflow, Some(jobs(1)), true).await;
+    let told = told.unwrap();
+    assert_eq!(kept(&told, "build"), (2, 2, 2));
+    assert_eq!(kept(&told, "plain"), (0, 1, 1));
+    assert_eq!(told.removed().bytes, 20);
+    assert!(house.handle.state().job(first).await.unwrap().is_some());
+
+    let done = house.handle.prune(&workflow, Some(jobs(1)), false).await;
+    let done = done.unwrap();
+    assert_eq!(kept(&done, "build"), kept(&told, "build"));
+    assert_eq!(kept(&done, "plain"), kept(&told, "plain"));
+    assert_eq!((done.removed(), done.has_more), (told.removed(), false));
+    let again = house.handle.prune(&workflow, Some(jobs(1)), false).await;
+    assert_eq!(again.unwrap().removed().jobs, 0);
+    let by_configuration = house.handle.prune(&workflow, None, false).await;
+    assert_eq!(by_configuration.unwrap().removed().jobs, 0);
+    assert_eq!(house.job(waiting).await.state.name(), "scheduled");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn more_jobs_than_one_commit_takes_go_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let ids = cancelled(&house, workflow, 130).await;
+    house.clock.set_forward(TimeDelta::minutes(3));
+    let kept = |id: JobId| {
+        let state = house.handle.state().clone();
+        async move { state.job(id).await.unwrap().is_some() }
+    };
+    house
+        .handle
+        .delete_job(ids[50], Actor::Daemon)
+        .await
+        .unwrap();
+    let workflow = found(&house, workflow);
+    let done = house.handle.prune(&workflow, Some(jobs(4)), false).await;
+    assert_eq!(done.unwrap().removed().jobs, 125);
+    assert!(!kept(ids[125]).await && kept(ids[126]).await);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_daemon_keeps_to_its_policy_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, jobs(2)).await;
+    let ids = cancelled(&house, workflow, 5).await;
+    house.clock.set_forward(TimeDelta::minutes(3));
+    let retained = |count| {
+        move |world: &model::World| {
+            let heads = world.heads().map(|head| world.retained(head).jobs());
+            heads.sum::<u64>() == count
+        }
+    };
+    house.until("the oldest go", retained(2)).await;
+    let state = house.handle.state();
+    assert!(state.job(ids[2]).await.unwrap().is_none());
+    assert!(state.job(ids[3]).await.unwrap().is_some());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_alone_makes_jobs_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let age = RetentionPolicy {
+        age: Some(TimeDelta::days(30)),
+        ..RetentionPolicy::default()
+    };
+    let (house, workflow) = house(&folder, age).await;
+    cancelled(&house, workflow, 3).await;
+    let none = |world: &model::World| world.heads().all(|head| world.retained(head).jobs() == 0);
+    assert!(!house.handle.state().read(none));
+    house.clock.set_forward(TimeDelta::days(31));
+    house.until("all are too old", none).await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_job_is_deleted_once_whoever_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = house.register("one", 1).await;
+    let names = ["report", "cache"];
+    let job = success(&house, runner, workflow, "build", &names).await;
+    let waiting = house.dispatch(workflow, "plain").await.id;
+    let refused = house.handle.delete_job(waiting, Actor::Daemon).await;
+    assert!(matches!(
+        refused,
+        Err(RemovalError::Submit(SubmitError::Refused(
+            Refusal::JobNotOver { .. }
+        )))
+    ));
+    let deletions: Vec<_> = (0..8)
+        .map(|_| {
+            let handle = house.handle.clone();
+            tokio::spawn(async move { handle.delete_job(job, Actor::Daemon).await })
+        })
+        .collect();
+    let mut deleted = 0;
+    for deletion in deletions {
+        match deletion.await.unwrap() {
+            Ok(()) => deleted += 1,
+            Err(RemovalError::NoSuchJob { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(deleted, 1);
+    house.handle.state().read(|world| {
+        let head = world.heads().find(|head| head.scan.as_str() == "build");
+        assert_eq!(world.retained(head.unwrap()), model::Totals::NONE);
+    });
+    house.close().await;
+}
+
+#[tokio::test]
+async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = house.register("one", 1).await;
+    let names = ["report", "cache", "note"];
+    let first = success(&house, runner, workflow, "build", &names).await;
+    let second = success(&house, runner, workflow, "build", &["cache"]).await;
+    house.handle.state().settled().await.unwrap();
+    // What somebody removed behind our back is in nobody's way.
+    let id = second.to_string();
+    remove_below(&folder.path().join("state/jobs"), &id);
+    let removed = async |hours| {
+        house.clock.set_forward(TimeDelta::hours(hours));
+        house.handle.remove_expired().await.unwrap();
+        let job: Arc<model::Job> = house.job(first).await;
+        let artifacts = &job.state.run().unwrap().artifacts;
+        let gone = artifacts.iter().filter(|it| it.removed.is_some());
+        let gone = gone.map(|it| it.name.clone()).collect::<Vec<_>>().join(" ");
+        (gone, job)
+    };
+    assert_eq!(removed(0).await.0, "");
+    assert_eq!(removed(3).await.0, "cache");
+    let (gone, job) = removed(3).await;
+    assert_eq!(gone, "cache note");
+    let note = &job.state.run().unwrap().artifacts[2];
+    assert_eq!(note.removed.as_ref().unwrap().reason, Reason::Expired);
+    let state = house.handle.state();
+    let opened = async |name| state.open_artifact(first, name).await.unwrap().is_some();
+    state.settled().await.unwrap();
+    assert!(opened("report").await && !opened("note").await);
+    assert!(!folder.path().join("state/expiries").exists());
+    house.close().await;
+}
+
+/// Removes the folder of that name, wherever it is.
+fn remove_below(folder: &std::path::Path, name: &str) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with(name) {
+            std::fs::remove_dir_all(&path).unwrap();
+        } else if path.is_dir() {
+            remove_below(&path, name);
+        }
+    }
+}

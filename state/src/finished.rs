@@ -1,0 +1,148 @@
+//! Reading a scan's history forward, oldest job first, for whoever removes jobs.
+
+use std::path::Path;
+
+use model::retention::{Ahead, Expiry, FinishedJob, Position};
+use model::{HistoryLine, ScanHead, ScanKey, Timestamp};
+use store::Key;
+
+use crate::envelope::{self, Kind};
+use crate::error::ReadError;
+use crate::files::{blocking, names};
+use crate::history::lines;
+use crate::layout::Layout;
+use crate::limits::EXPIRIES_AT_ONCE;
+use crate::reader::StoreReader;
+use crate::state::State;
+
+/// The oldest finished jobs of a scan behind a place of its history.
+#[derive(Debug, Clone, Default)]
+pub struct FinishedJobs {
+    /// The jobs, in the order in which they ended.
+    pub jobs: Vec<Ahead>,
+    /// Whether there are no others.
+    pub is_whole: bool,
+}
+
+impl State {
+    /// At most `limit` finished jobs of a scan whose lines stand behind `from`.
+    pub async fn finished_after(
+        &self,
+        scan: &ScanKey,
+        from: Position,
+        limit: usize,
+    ) -> Result<FinishedJobs, ReadError> {
+        match self.read(|world| world.head(scan).cloned()) {
+            Some(head) => finished_after(self.reader(), &head, from, limit).await,
+            None => Ok(FinishedJobs {
+                jobs: Vec::new(),
+                is_whole: true,
+            }),
+        }
+    }
+
+    /// Some of what has run out in hours that are over, the earliest first; empty when there is nothing. Looks into the
+    /// folders of such hours only.
+    pub async fn expired(&self, now: Timestamp) -> Result<Vec<Expiry>, ReadError> {
+        let root = self.root().to_owned();
+        let keys = blocking(move || due_keys(&root, now)).await?;
+        let mut due = Vec::new();
+        for key in keys {
+            let Some(bytes) = self.reader().get(&key).await? else {
+                continue;
+            };
+            match envelope::open::<Expiry>(Kind::Expiry, &bytes) {
+                Ok(expiry) if Layout::expiry(&expiry) == key => due.push(expiry),
+                Ok(_) => tracing::error!(%key, "it stands in the place of another record"),
+                Err(error) => tracing::error!(%key, %error, "a record cannot be read"),
+            }
+        }
+        Ok(due)
+    }
+}
+
+async fn finished_after(
+    reader: &StoreReader,
+    head: &ScanHead,
+    from: Position,
+    limit: usize,
+) -> Result<FinishedJobs, ReadError> {
+    let mut jobs: Vec<Ahead> = Vec::new();
+    let end = head.history;
+    let mut next = from;
+    while next.page <= end.page && (next.page < end.page || end.bytes > 0) {
+        let page = next.page;
+        let key = Layout::history(&head.key(), page);
+        let mut bytes = reader.get(&key).await?.unwrap_or_default();
+        if page == end.page {
+            bytes.truncate(usize::try_from(end.bytes).unwrap_or(usize::MAX));
+        }
+        // One more than is wanted, to know where the last one ends and whether there are others.
+        let wanted = limit + 1 - jobs.len();
+        let found: Vec<(Position, HistoryLine)> = lines(&key, next, &bytes).take(wanted).collect();
+        let ends = found.iter().skip(1).map(|(at, _)| *at);
+        // Behind the last line of a page that is closed the next page begins.
+        let last = if page < end.page {
+            Position {
+                page: page + 1,
+                at: 0,
+            }
+        } else {
+            Position {
+                page,
+                at: end.bytes,
+            }
+        };
+        let ends: Vec<Position> = ends.chain([last]).collect();
+        for ((_, line), end) in found.iter().zip(ends) {
+            if jobs.len() == limit {
+                return Ok(FinishedJobs {
+                    jobs,
+                    is_whole: false,
+                });
+            }
+            jobs.push(Ahead {
+                job: FinishedJob::of(line, page),
+                end,
+            });
+        }
+        next = Position {
+            page: page + 1,
+            at: 0,
+        };
+    }
+    Ok(FinishedJobs {
+        jobs,
+        is_whole: true,
+    })
+}
+
+/// Keys in the folders of hours that are over at `now`. Days and hours sort as their names do.
+fn due_keys(root: &Path, now: Timestamp) -> Result<Vec<Key>, ReadError> {
+    let this_hour = now.format("%Y-%m-%d/%H").to_string();
+    let sorted = |folder: &str| -> Result<Vec<String>, ReadError> {
+        let mut found = names(root, folder)?;
+        found.sort_unstable();
+        Ok(found)
+    };
+    let mut keys = Vec::new();
+    for day in sorted(Layout::EXPIRIES)? {
+        if day.as_str() > this_hour.as_str() {
+            break;
+        }
+        for hour in sorted(&format!("{}/{day}", Layout::EXPIRIES))? {
+            let hour = format!("{day}/{hour}");
+            if hour >= this_hour {
+                return Ok(keys);
+            }
+            let folder = format!("{}/{hour}", Layout::EXPIRIES);
+            let named = names(root, &folder)?.into_iter();
+            let named = named.filter_map(|name| Key::new(format!("{folder}/{name}")).ok());
+            keys.extend(named.take(EXPIRIES_AT_ONCE - keys.len()));
+            if keys.len() == EXPIRIES_AT_ONCE {
+                return Ok(keys);
+            }
+        }
+    }
+    Ok(keys)
+}

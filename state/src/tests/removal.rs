@@ -1,0 +1,305 @@
+//! Jobs and artifacts that were removed: what is gone, and what is found afterwards.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use model::decide::{Chosen, ChosenFate, DeleteJob, Prune, Pruned, RemoveArtifacts, StoreArtifact};
+use model::retention::Position;
+use model::{Actor, JobId, Reason, Timestamp};
+use store::Key;
+
+use super::fixture::{Fleet, Folder, Opened, line, picture, scan_name, token};
+use crate::JobFilter;
+use crate::layout::Layout;
+
+/// Declares an artifact that lasts a day, beside one that is kept.
+pub(crate) const EXPIRING: &str = "\
+scans:
+  build:
+    on: {dispatch: {}}
+    steps: [{run: make}]
+    artifacts:
+      - {name: report, paths: [out]}
+      - {name: cache, paths: [cache], expires_in: 1d}
+  announce:
+    on:
+      expr: size(scans.build) > 3
+    steps: [{run: announce}]
+";
+
+async fn prepared() -> (Folder, Opened, Fleet) {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let workflow = opened.activate("expiring", EXPIRING).await;
+    (folder, opened, Fleet { workflow, ..fleet })
+}
+
+/// A job with a log and artifacts of these names, of 100 bytes each.
+pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) -> JobId {
+    let job = opened.running_job(fleet, "build").await;
+    let logs = opened.state.logs();
+    logs.append(job, 0, vec![line("hello")]).await.unwrap();
+    for name in artifacts {
+        let upload = opened.state.begin_upload().await.unwrap();
+        let upload = upload.write(Bytes::from(vec![7; 100])).await.unwrap();
+        let received = upload.finish().await.unwrap();
+        let store = StoreArtifact {
+            job,
+            token: token(job),
+            name: (*name).to_owned(),
+            size: received.size(),
+            sha256: received.sha256(),
+            content_digest: "d".to_owned(),
+        };
+        opened.state.store_artifact(store, received).await.unwrap();
+    }
+    let completion = super::fixture::completion(job, 1);
+    opened.state.complete(completion).await.unwrap();
+    job
+}
+
+/// Removes the oldest jobs of the scan `build`, as many as asked for, and passes over what is protected.
+async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> Pruned {
+    let scan = fleet.scan("build");
+    let from = opened
+        .state
+        .read(|world| world.retention(&scan).map(|it| it.from));
+    let from = from.unwrap_or_default();
+    let found = opened
+        .state
+        .finished_after(&scan, from, count)
+        .await
+        .unwrap();
+    let mut jobs = Vec::new();
+    for ahead in found.jobs {
+        let job = opened.state.job(ahead.job.id).await.unwrap();
+        jobs.push(Chosen {
+            fate: job.map_or(ChosenFate::Gone, ChosenFate::Remove),
+            job: ahead.job,
+            end: Some(ahead.end),
+        });
+    }
+    opened
+        .state
+        .submit(Prune { scan, from, jobs })
+        .await
+        .unwrap()
+}
+
+async fn listed(opened: &Opened, fleet: Fleet) -> Vec<JobId> {
+    let filter = JobFilter {
+        workflow: Some(fleet.workflow),
+        scan: Some(scan_name("build")),
+        ..JobFilter::default()
+    };
+    let page = opened.state.jobs(&filter, None, 100).await.unwrap();
+    assert_eq!(page.next, None);
+    page.jobs.iter().rev().map(|job| job.id).collect()
+}
+
+/// Whether anything in the state folder is named after the job.
+fn is_on_disk(folder: &Folder, job: JobId) -> bool {
+    let id = job.to_string();
+    folder.walk().keys().any(|path| path.contains(&id))
+}
+
+fn retained(opened: &Opened, fleet: Fleet) -> (u64, u64) {
+    opened.state.read(|world| {
+        let retained = world.retained(world.head(&fleet.scan("build")).unwrap());
+        (retained.jobs(), retained.bytes)
+    })
+}
+
+#[tokio::test]
+async fn what_was_removed_is_gone_and_stays_gone() {
+    let (mut folder, opened, fleet) = prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..6 {
+        jobs.push(finished(&opened, fleet, &["report", "cache"]).await);
+    }
+    let (count, bytes) = retained(&opened, fleet);
+    assert_eq!(count, 6);
+    let pruned = prune(&opened, fleet, 4).await;
+    assert_eq!((pruned.jobs, pruned.bytes), (4, bytes / 6 * 4));
+    let actor = Actor::Daemon;
+    let job = opened.state.job(jobs[4]).await.unwrap().unwrap();
+    opened.state.submit(DeleteJob { job, actor }).await.unwrap();
+    assert_eq!(listed(&opened, fleet).await, [jobs[5]]);
+    assert_eq!(retained(&opened, fleet), (1, bytes / 6));
+    opened.state.settled().await.unwrap();
+    for job in &jobs[..5] {
+        assert!(!is_on_disk(&folder, *job), "{job}");
+        assert!(opened.state.job(*job).await.unwrap().is_none());
+    }
+    assert!(is_on_disk(&folder, jobs[5]));
+    let before = opened.state.read(picture);
+    let mut crashed = folder.crashed();
+    opened.close();
+    for folder in [&mut folder, &mut crashed] {
+        for part in ["", "index"] {
+            if !part.is_empty() {
+                std::fs::remove_dir_all(folder.root().join(part)).unwrap();
+            }
+            let opened = folder.open().await;
+            assert_eq!(opened.state.read(picture), before, "without `{part}`");
+            assert_eq!(listed(&opened, fleet).await, [jobs[5]]);
+            assert_eq!(retained(&opened, fleet), (1, bytes / 6));
+            opened.close();
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_newest_two_successes_are_passed_over_and_found_again() {
+    let (_folder, opened, fleet) = prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        jobs.push(finished(&opened, fleet, &[]).await);
+    }
+    assert_eq!(prune(&opened, fleet, 10).await.jobs, 1);
+    assert_eq!(listed(&opened, fleet).await, jobs[1..]);
+    let passed = |opened: &Opened| -> Vec<JobId> {
+        opened.state.read(|world| {
+            let retention = world.retention(&fleet.scan("build")).unwrap();
+            retention.passed_over.iter().map(|job| job.id).collect()
+        })
+    };
+    assert_eq!(passed(&opened), jobs[1..]);
+    jobs.push(finished(&opened, fleet, &[]).await);
+    assert_eq!(listed(&opened, fleet).await, jobs[1..]);
+}
+
+#[tokio::test]
+async fn a_deleted_job_is_out_of_reach_of_expressions_after_a_restart_too() {
+    let (mut folder, opened, fleet) = prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..4 {
+        jobs.push(finished(&opened, fleet, &[]).await);
+    }
+    let announced = |opened: &Opened| {
+        let scan = fleet.scan("announce");
+        opened.state.read(|world| world.unfinished_of(&scan))
+    };
+    assert_eq!(announced(&opened), 1, "four are more than three");
+    let announce = opened.state.read(|world| {
+        let scan = fleet.scan("announce");
+        world.jobs_of(&scan).next().unwrap().id
+    });
+    opened.cancel(announce).await;
+    for job in &jobs[1..3] {
+        let job = opened.state.job(*job).await.unwrap().unwrap();
+        let actor = Actor::Daemon;
+        opened.state.submit(DeleteJob { job, actor }).await.unwrap();
+    }
+    opened.close();
+    let opened = folder.open().await;
+    finished(&opened, fleet, &[]).await;
+    assert_eq!(announced(&opened), 0, "three are left");
+    finished(&opened, fleet, &[]).await;
+    assert_eq!(announced(&opened), 1);
+}
+
+#[tokio::test]
+async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
+    let (mut folder, opened, fleet) = prepared().await;
+    let job = finished(&opened, fleet, &["report", "cache"]).await;
+    let now = || Timestamp::from_timestamp_millis(1_795_176_000_000).unwrap();
+    let later = |hours| now() + chrono::TimeDelta::hours(hours);
+    assert!(opened.state.expired(later(23)).await.unwrap().is_empty());
+    opened.state.settled().await.unwrap();
+    let due = opened.state.expired(later(25)).await.unwrap();
+    assert_eq!(
+        due.iter().map(|expiry| expiry.job).collect::<Vec<_>>(),
+        [job]
+    );
+    let remove = RemoveArtifacts {
+        job: opened.state.job(job).await.unwrap().unwrap(),
+        names: vec!["cache".to_owned()],
+        reason: Reason::Expired,
+        actor: Actor::Daemon,
+    };
+    let marked = opened.state.submit(remove).await.unwrap();
+    opened.close();
+    let opened = folder.open().await;
+    assert_eq!(opened.state.job(job).await.unwrap().unwrap(), marked);
+    let files: BTreeSet<String> = folder.walk().into_keys().collect();
+    assert!(files.contains(Layout::artifact(job, "report").as_str()));
+    assert!(!files.contains(Layout::artifact(job, "cache").as_str()));
+    assert!(!files.iter().any(|path| path.starts_with("expiries")));
+    assert!(opened.state.expired(later(50)).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_lost_record_of_removals_is_made_again() {
+    let (mut folder, opened, fleet) = prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..5 {
+        jobs.push(finished(&opened, fleet, &[]).await);
+    }
+    prune(&opened, fleet, 3).await;
+    opened.close();
+    let root = folder.root().to_owned();
+    let damage = |key: Key, member: &str| {
+        let path = root.join(key.as_str());
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace(member, "other")).unwrap();
+        std::fs::remove_dir_all(root.join("index")).unwrap();
+    };
+    let scan = fleet.scan("build");
+    damage(Layout::retention(&scan), "removed");
+    let opened = folder.open().await;
+    assert_eq!(listed(&opened, fleet).await, jobs[3..]);
+    // The lines of removed jobs are met again, and then they count as removed.
+    prune(&opened, fleet, 3).await;
+    assert_eq!(retained(&opened, fleet).0, 2);
+    opened.close();
+
+    damage(Layout::head(&scan), "latest_job");
+    let opened = folder.open().await;
+    assert_eq!(listed(&opened, fleet).await, jobs[3..]);
+    assert_eq!(retained(&opened, fleet).0, 2);
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, 5);
+}
+
+#[tokio::test]
+async fn a_history_is_read_forward_across_its_pages() {
+    let (mut folder, opened, fleet) = prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..7 {
+        jobs.push(finished(&opened, fleet, &[]).await);
+    }
+    let scan = fleet.scan("build");
+    let mut from = Position::default();
+    let mut read = Vec::new();
+    loop {
+        let found = opened.state.finished_after(&scan, from, 2).await.unwrap();
+        read.extend(found.jobs.iter().map(|ahead| ahead.job.id));
+        from = found.jobs.last().map_or(from, |ahead| ahead.end);
+        if found.is_whole {
+            break;
+        }
+    }
+    assert_eq!(read, jobs);
+    opened.close();
+    // The page is closed behind its third line, as a long one would be.
+    let root = folder.root().to_owned();
+    let page = |page| root.join(Layout::history(&scan, page).as_str());
+    let text = std::fs::read_to_string(page(0)).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(page(0), lines[..3].concat()).unwrap();
+    let opened = folder.open().await;
+    let next = finished(&opened, fleet, &[]).await;
+    let found = opened
+        .state
+        .finished_after(&scan, Position::default(), 9)
+        .await;
+    let found = found.unwrap();
+    let ids: Vec<JobId> = found.jobs.iter().map(|ahead| ahead.job.id).collect();
+    assert_eq!(ids, [jobs[0], jobs[1], jobs[2], next]);
+    assert_eq!(found.jobs[2].end, Position { page: 1, at: 0 });
+    assert_eq!(prune(&opened, fleet, 3).await.jobs, 3);
+    opened.state.settled().await.unwrap();
+    assert!(!page(0).exists() && page(1).exists());
+    assert_eq!(listed(&opened, fleet).await.last(), Some(&next));
+    opened.close();
+    folder.open().await.close();
+}

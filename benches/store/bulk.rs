@@ -51,6 +51,7 @@ pub(crate) fn log() {
         drop(fleet);
         tokio::task::spawn_blocking(move || closing.join())
             .await
+            .unwrap()
             .unwrap();
         (took, size_of_log(&root))
     });
@@ -139,6 +140,7 @@ async fn upload(root: &Path, content: &Bytes) -> Duration {
     drop(fleet);
     tokio::task::spawn_blocking(move || closing.join())
         .await
+        .unwrap()
         .unwrap();
     took
 }

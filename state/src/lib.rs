@@ -39,7 +39,7 @@ mod upload;
 mod written;
 
 pub use download::Download;
-pub use error::{Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
+pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
 pub use log::{

@@ -84,7 +84,9 @@ impl Error {
                 }
             }
             Self::Copy(CopyError::NotEmpty { .. }) => exit::USAGE,
-            Self::Copy(CopyError::NotABackup { .. }) => exit::STATE_UNUSABLE,
+            Self::Copy(CopyError::NotABackup { .. } | CopyError::NoState { .. }) => {
+                exit::STATE_UNUSABLE
+            }
             Self::Copy(CopyError::Disk(error)) if error.is_full() => exit::DISK_FULL,
             Self::Open(state::OpenError::Restored(state::SubmitError::DiskFull)) => exit::DISK_FULL,
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,

@@ -24,7 +24,9 @@ pub struct Copied {
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(OpenError),
+    #[error("there is no state in {root}")]
+    NoState { root: PathBuf },
     #[error("{path} is not empty; choose an empty or missing folder")]
     NotEmpty { path: PathBuf },
     #[error("{path} is no backup, or one that was not finished: it has no FORMAT")]
@@ -40,6 +42,16 @@ pub enum CopyError {
     Disk(#[from] DiskError),
 }
 
+impl From<OpenError> for CopyError {
+    /// An opening may make a store where there is none; a copy cannot.
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotAState { root } => Self::NoState { root },
+            error => Self::Open(error),
+        }
+    }
+}
+
 /// What a copy leaves out, and when it stops.
 #[derive(Clone, Copy)]
 pub struct Copying<'a> {
@@ -52,6 +64,11 @@ pub struct Copying<'a> {
 /// Copies the store at `root` to the empty folder `to`, beside its writer if there is one.
 pub fn back_up(root: &Path, to: &Path, copying: Copying<'_>) -> Result<Copied, CopyError> {
     let disk = Disk::new();
+    if control::read_format(&disk, &Layout::new(root).format)?.is_none() {
+        return Err(CopyError::NoState {
+            root: root.to_owned(),
+        });
+    }
     make_empty(&disk, to)?;
     let hold = Hold::take(root)?;
     let sequence = hold.last();

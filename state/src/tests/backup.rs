@@ -126,6 +126,13 @@ async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup()
     let (folder, opened, _) = Folder::prepared().await;
     opened.close();
     let (root, twin) = (folder.root(), folder.empty_twin());
+    for nothing in [
+        back_up(twin.root(), &twin.root().join("x"), &never).map(drop),
+        hold(twin.root()).map(drop),
+    ] {
+        assert!(matches!(nothing, Err(CopyError::NoState { .. })));
+        assert!(!twin.root().exists());
+    }
     let full = back_up(root, root, &never);
     assert!(matches!(full, Err(CopyError::NotEmpty { .. })));
     let nothing = restore(twin.root(), &twin.root().join("x"), &never);

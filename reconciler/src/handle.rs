@@ -107,7 +107,7 @@ impl Handle {
         let cancel = Cancel {
             job,
             actor,
-            log_bytes: self.log_bytes(job).await,
+            log_bytes: self.state().logs().bytes(job).await,
         };
         let job = self.state().submit(cancel).await?;
         self.state().logs().close(job.id);
@@ -213,7 +213,7 @@ impl Handle {
 
     /// Ends a job; one that has ended meanwhile is left as it is.
     pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
-        let log_bytes = self.log_bytes(job).await;
+        let log_bytes = self.state().logs().bytes(job).await;
         let end = EndJob {
             job,
             loss,
@@ -229,18 +229,6 @@ impl Handle {
             Err(SubmitError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// How long a job's log is. A job must be able to end also when that cannot be told.
-    async fn log_bytes(&self, job: JobId) -> u64 {
-        self.state()
-            .logs()
-            .bytes(job)
-            .await
-            .unwrap_or_else(|error| {
-                tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
-                0
-            })
     }
 
     /// Notes that a runner was heard.

@@ -22,7 +22,7 @@ impl Handle {
             let job = handle.lightened(job, Reason::DeletedByUser, &actor).await?;
             let by = actor.clone();
             handle.state().submit(DeleteJob { job, actor }).await?;
-            handle.state().logs().close(id);
+            handle.state().logs().forget(id);
             tracing::info!(job = %id, actor = %by, "a job is deleted");
             Ok(())
         };

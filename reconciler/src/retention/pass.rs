@@ -1,7 +1,5 @@
 //! One pass over the finished jobs of a workflow, oldest first.
 
-use std::collections::HashSet;
-
 use model::decide::{Chosen, ChosenFate, Prune, Pruned};
 use model::limits::REMOVAL_OPERATIONS;
 use model::retention::{Candidate, Fate, Outlook, Position, RetentionPolicy, Shelf, Stock, choose};
@@ -276,10 +274,14 @@ fn add(sum: &mut Pruned, more: Pruned) {
 }
 
 async fn submit(handle: &Handle, prune: Prune, all: &mut Pruned) -> Result<(), RemovalError> {
-    let jobs: HashSet<JobId> = prune.jobs.iter().map(|chosen| chosen.job.id).collect();
+    let going = prune.jobs.iter().filter_map(|chosen| match &chosen.fate {
+        ChosenFate::Remove(job) => Some(job.id),
+        ChosenFate::Gone | ChosenFate::Stay => None,
+    });
+    let going: Vec<JobId> = going.collect();
     let pruned = handle.state().submit(prune).await?;
-    for job in jobs {
-        handle.state().logs().close(job);
+    for job in going {
+        handle.state().logs().forget(job);
     }
     add(all, pruned);
     Ok(())

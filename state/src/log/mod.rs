@@ -180,19 +180,22 @@ impl Logs {
         }
     }
 
-    /// How long the log of a job is, in bytes, whether the job runs or is over.
-    pub async fn bytes(&self, job: JobId) -> Result<u64, LogError> {
+    /// How long the log of a job is, in bytes, whether the job runs or is over. One whose length cannot be told counts
+    /// for nothing: its job must be able to end.
+    pub async fn bytes(&self, job: JobId) -> u64 {
         let logs = self.clone();
-        blocking(move || {
+        let length = blocking(move || {
             if logs.is_open(job) {
                 return logs.with(job, |log| Ok(log.bytes()));
             }
-            let key = Layout::log(job);
-            let file = AppendReader::open(&logs.shared.root, &key);
+            let file = AppendReader::open(&logs.shared.root, &Layout::log(job));
             let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
             length.map_err(|error| LogError::Read(ReadError::Store(error.into())))
+        });
+        length.await.unwrap_or_else(|error| {
+            tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
+            0
         })
-        .await
     }
 
     /// Wakes when the log of an unfinished job grows; closed when the job is over.
@@ -263,6 +266,12 @@ impl Logs {
         if open.get(&job).is_some_and(is_done_with) {
             open.remove(&job);
         }
+    }
+
+    /// Lets go of the log of a job that was removed: what of it waits for a sync or a backup has no place to go to.
+    pub fn forget(&self, job: JobId) {
+        lock(&self.shared.growth).remove(&job);
+        lock(&self.shared.open).remove(&job);
     }
 
     /// Closes the log of a job whose completion, the end of the log with it, was committed.

@@ -249,6 +249,15 @@ impl World {
 
     /// Waits for the end of a daemon that ends by itself.
     pub(crate) fn daemon_ended(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        while self.is_daemon_alive() {
+            assert!(
+                Instant::now() < until,
+                "the daemon did not end: {}",
+                self.daemon_log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.daemon.take().unwrap().wait().unwrap()
     }
 

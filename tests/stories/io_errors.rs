@@ -4,11 +4,12 @@
 //!
 //!     EVERSCAN_IO_ERRORS=all cargo test -p daemon --test stories io_errors
 //!
-//! is the long form; without it chance takes a few of each kind. `strace` puts the errors in. It counts for each thread
-//! by itself, so that one life may meet several.
+//! is the long form; without it chance takes a few of each kind. `strace` puts the errors in. It counts the calls of each
+//! thread by itself, so that one life may meet several errors, and lives that meet them from their start on never come
+//! to those of their later threads: others meet them once they serve.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,10 @@ use crate::chance::Chance;
 use crate::machine::{run, say, skip};
 use crate::promises::Finding;
 use crate::site::Site;
-use crate::support::signal;
+use crate::support::{eventually, signal};
+
+/// Calls after which nobody knows what the disk holds. One that fails ends the daemon.
+const SYNCS: &[&str] = &["fdatasync", "fsync", "syncfs"];
 
 /// System calls, as `strace` names them, and the errors they meet. Files of the store are written by `pwrite64` alone.
 const FAULTS: &[(&str, &[&str])] = &[
@@ -48,6 +52,21 @@ const WORK: Duration = Duration::from_secs(10);
 /// How often a daemon that works looks for its end.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// From when on a life meets errors.
+#[derive(Clone, Copy, Debug)]
+enum Since {
+    Start,
+    Serving,
+}
+
+/// What fails.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    call: &'static str,
+    error: &'static str,
+    since: Since,
+}
+
 /// The exit codes that `docs/operating.md` has for a daemon that starts and meets a disk with errors.
 const EXIT_CODES: &[i32] = &[0, 1, 12, 14, 15];
 
@@ -62,13 +81,16 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
     let mut queue = Vec::new();
     for (call, errors) in FAULTS {
         for error in *errors {
-            let calls: Vec<u64> = if all {
-                (1..=CALLS).collect()
-            } else {
+            for since in [Since::Start, Since::Serving] {
                 let early = 2 + chance.below(EARLY);
-                vec![1, early, early + 1 + chance.below(LATE)]
-            };
-            queue.push((*call, *error, calls));
+                let late = early + 1 + chance.below(LATE);
+                let calls: Vec<u64> = if all {
+                    (1..=CALLS).collect()
+                } else {
+                    vec![1, early, late]
+                };
+                queue.push((Fault { call, error, since }, calls));
+            }
         }
     }
     let (queue, findings) = (Mutex::new(queue), Mutex::new(Vec::new()));
@@ -77,10 +99,8 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().unwrap().pop();
-                    let Some((call, error, calls)) = next else {
-                        break;
-                    };
-                    let found = meet(call, error, calls);
+                    let Some((fault, calls)) = next else { break };
+                    let found = meet(fault, calls);
                     findings.lock().unwrap().extend(found);
                 }
             });
@@ -91,18 +111,17 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
 }
 
 /// Lets one daemon after the other of one world meet the error at the given calls, as long as there are so many.
-fn meet(call: &str, error: &str, calls: Vec<u64>) -> Vec<Finding> {
+fn meet(fault: Fault, calls: Vec<u64>) -> Vec<Finding> {
+    let Fault { call, error, since } = fault;
     let mut world = Site::prepare();
     world.start_daemon();
     let mut site = Site::of(world);
     let mut findings = Vec::new();
     let mut lives = 0;
     for nth in calls {
-        let (met, found) = live(&mut site, call, error, nth);
+        let (met, found) = live(&mut site, fault, nth);
         for finding in &found {
-            say(&format!(
-                "{call} number {nth} fails with {error}: {finding}"
-            ));
+            say(&format!("{fault:?}, call {nth}: {finding}"));
         }
         findings.extend(found);
         if !met {
@@ -112,21 +131,29 @@ fn meet(call: &str, error: &str, calls: Vec<u64>) -> Vec<Finding> {
     }
     findings.extend(site.end());
     say(&format!(
-        "io errors | {call} | {error} | {lives} lives with one | {} findings",
+        "io errors | {call} | {error} | since {since:?} | {lives} lives | {} findings",
         findings.len()
     ));
     findings
 }
 
 /// One life whose `nth` calls fail, after one that left something to redo. Whether one did, and what was found.
-fn live(site: &mut Site, call: &str, error: &str, nth: u64) -> (bool, Vec<Finding>) {
+fn live(site: &mut Site, fault: Fault, nth: u64) -> (bool, Vec<Finding>) {
     site.world.kill_daemon();
     let trace = site.world.path("trace");
-    site.world.daemon_through = strace(&trace, call, error, nth);
     let said_before = site.world.daemon_log().len();
-    let mut load = site.load_once();
+    let strace = strace(&trace, fault, nth);
+    let mut tracer = None;
+    if let Since::Start = fault.since {
+        // The tracer is no parent of the daemon, so that its signals and its end are its own.
+        site.world.daemon_through = [&strace[..], &["-D".to_owned()]].concat();
+    }
     site.world.spawn_daemon();
     if site.world.await_daemon() {
+        if let Since::Serving = fault.since {
+            tracer = Some(attach(site, &strace));
+        }
+        let mut load = site.load_once();
         let began = Instant::now();
         while site.world.is_daemon_alive() && !load.is_over() && began.elapsed() < WORK {
             std::thread::sleep(LOOK);
@@ -136,31 +163,56 @@ fn live(site: &mut Site, call: &str, error: &str, nth: u64) -> (bool, Vec<Findin
         }
     }
     let status = site.world.daemon_ended();
-    drop(load);
+    if let Some(mut tracer) = tracer {
+        tracer.wait().unwrap();
+    }
     site.world.daemon_through.clear();
-    let mut findings = Vec::new();
+    let traced = std::fs::read_to_string(&trace).unwrap_or_default();
+    let met = traced.contains("(INJECTED)");
     let log = site.world.daemon_log();
     let said = log.get(said_before..).unwrap_or_default();
-    // What loads a program before its first line has a code of its own.
-    let is_unloaded = said.contains("error while loading shared libraries");
-    let is_documented = status.code().is_some_and(|code| EXIT_CODES.contains(&code));
-    if said.contains("panicked at") || !(is_documented || is_unloaded) {
+    let mut findings = Vec::new();
+    if !is_expected(fault, met, status, said) {
         findings.push(Finding::Wrong(format!("{status}: {said}")));
     }
     site.hold_runner();
     findings.extend(site.restart());
     site.release_runner();
-    let traced = std::fs::read_to_string(&trace).unwrap_or_default();
-    (traced.contains("(INJECTED)"), findings)
+    (met, findings)
 }
 
-/// Runs what follows with failing calls. The tracer is no parent of it, so that its signals and its end are its own.
-fn strace(trace: &Path, call: &str, error: &str, nth: u64) -> Vec<String> {
-    let words = ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o"];
-    let mut words: Vec<String> = words.map(str::to_owned).into();
+/// Whether a daemon that said this may end like this.
+fn is_expected(fault: Fault, met: bool, status: ExitStatus, said: &str) -> bool {
+    // What loads a program before its first line has a code of its own.
+    let is_unloaded = said.contains("error while loading shared libraries");
+    let is_documented = status.code().is_some_and(|code| EXIT_CODES.contains(&code));
+    let goes_on = status.success() && met && SYNCS.contains(&fault.call);
+    (is_documented || is_unloaded) && !goes_on && !said.contains("panicked at")
+}
+
+/// The words that let calls fail.
+fn strace(trace: &Path, fault: Fault, nth: u64) -> Vec<String> {
+    let Fault { call, error, .. } = fault;
+    let mut words = ["strace", "-f", "-qq", "-o"].map(str::to_owned).to_vec();
     words.push(trace.display().to_string());
     words.extend(["-e".to_owned(), format!("trace={call}")]);
     words.push("-e".to_owned());
     words.push(format!("inject={call}:error={error}:when={nth}"));
     words
+}
+
+/// Lets calls of a daemon fail that serves, all of its threads.
+fn attach(site: &mut Site, strace: &[String]) -> Child {
+    let pid = site.world.daemon_pid();
+    let mut command = site.world.command(&strace[0]);
+    command.args(&strace[1..]).arg("-p").arg(pid.to_string());
+    let tracer = command.spawn().unwrap();
+    eventually("tracing", || {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        threads.flatten().all(|thread| {
+            let status = std::fs::read_to_string(thread.path().join("status"));
+            !status.unwrap_or_default().contains("TracerPid:\t0\n")
+        })
+    });
+    tracer
 }

@@ -52,6 +52,7 @@ pub(crate) fn log() {
         drop(fleet);
         tokio::task::spawn_blocking(move || closing.join())
             .await
+            .unwrap()
             .unwrap();
         (appended, took, size_of_log(&root))
     });
@@ -141,6 +142,7 @@ async fn upload(root: &Path, content: &Bytes) -> Duration {
     drop(fleet);
     tokio::task::spawn_blocking(move || closing.join())
         .await
+        .unwrap()
         .unwrap();
     took
 }

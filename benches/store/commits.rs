@@ -110,6 +110,7 @@ async fn dispatch_all(root: &Path) -> Duration {
     drop(fleet);
     tokio::task::spawn_blocking(move || closing.join())
         .await
+        .unwrap()
         .unwrap();
     took
 }

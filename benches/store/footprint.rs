@@ -29,6 +29,7 @@ pub(crate) fn finished_job() {
         drop(fleet);
         tokio::task::spawn_blocking(move || closing.join())
             .await
+            .unwrap()
             .unwrap();
     });
     let (mut jobs, mut scans) = (Footprint::default(), Footprint::default());

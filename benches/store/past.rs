@@ -162,6 +162,7 @@ async fn successes(root: &Path) -> Vec<Duration> {
     drop(fleet);
     tokio::task::spawn_blocking(move || closing.join())
         .await
+        .unwrap()
         .unwrap();
     took
 }

@@ -93,7 +93,7 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
     }));
     let (state, closing) = opened?;
     drop(state);
-    closing.join();
+    closing.join().map_err(Error::Close)?;
     let report = Report {
         files: copied.files,
         bytes: copied.bytes,

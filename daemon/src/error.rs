@@ -39,6 +39,8 @@ pub(crate) enum Error {
     Runtime(#[source] std::io::Error),
     #[error(transparent)]
     Fatal(#[from] state::Fatal),
+    #[error("stopped, but the state was not closed cleanly")]
+    Close(#[source] state::CloseError),
     #[error("the demonstration failed")]
     Demo(#[source] DemoError),
     #[error("the demonstration was stopped before its end; nothing of it is left")]
@@ -122,6 +124,11 @@ impl Error {
             }
             Self::Listen { .. } => exit::ADDRESS,
             Self::Fatal(_) => exit::COMMIT_FAILED,
+            Self::Close(state::CloseError::Store(error)) => match error {
+                store::file::CloseError::Disk(_) => exit::COMMIT_FAILED,
+                store::file::CloseError::Unfinished => exit::DISK_FULL,
+            },
+            Self::Close(state::CloseError::Panicked) => exit::FAILED,
         }
     }
 
@@ -148,6 +155,7 @@ impl Error {
             | Self::Start(_)
             | Self::Runtime(_)
             | Self::Fatal(_)
+            | Self::Close(_)
             | Self::Demo(_)
             | Self::DemoStopped(_)
             | Self::Up(_)
@@ -211,6 +219,9 @@ mod tests {
         let denied = folder(ErrorKind::PermissionDenied);
         check(denied.into(), exit::FAILED, None);
         let full = Error::Start(state::SubmitError::DiskFull);
+        check(full, exit::DISK_FULL, Some("make room"));
+        let unfinished = store::file::CloseError::Unfinished;
+        let full = Error::Close(unfinished.into());
         check(full, exit::DISK_FULL, Some("make room"));
     }
 }

@@ -14,9 +14,9 @@ pub(crate) const NEWER_FORMAT: u8 = 11;
 pub(crate) const STATE_UNUSABLE: u8 = 12;
 /// The address cannot be listened on.
 pub(crate) const ADDRESS: u8 = 13;
-/// The disk failed while committing: what is on it is known after the next start.
+/// The disk failed while committing, or while stopping: what is on it is known after the next start.
 pub(crate) const COMMIT_FAILED: u8 = 14;
-/// The disk is full and the daemon cannot even start.
+/// The disk is full, so that the daemon cannot start, or has stopped with its files behind the journal.
 pub(crate) const DISK_FULL: u8 = 15;
 /// A demonstration, backup or restore was ended by Ctrl-C. This code and the next are what a shell makes of the signals.
 pub(crate) const INTERRUPTED: u8 = 130;

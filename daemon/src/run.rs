@@ -80,10 +80,11 @@ where
     let (ended, closing) = runtime.block_on(compose(site, meanwhile))?;
     // Whatever still holds the state goes with the runtime; then the committer ends and the store closes.
     runtime.shutdown_timeout(LAST_TASKS);
-    if !matches!(ended, Err(Error::Fatal(_))) {
-        closing.join();
+    if matches!(ended, Err(Error::Fatal(_))) {
+        return ended;
     }
-    ended
+    let closed = closing.join().map_err(Error::Close);
+    ended.and(closed)
 }
 
 async fn compose<M, F>(site: Site, meanwhile: M) -> Result<(Result<(), Error>, Closing), Error>

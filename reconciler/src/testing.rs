@@ -221,7 +221,7 @@ pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (Stat
 /// Waits until a state nobody holds any more is closed.
 pub(crate) async fn closed(closing: Closing) {
     let joined = tokio::task::spawn_blocking(|| closing.join());
-    joined.await.unwrap();
+    joined.await.unwrap().unwrap();
 }
 
 /// A reconciler on a state in a folder.

@@ -189,7 +189,7 @@ impl Round {
 
 impl<E: Engine> Committer<E> {
     /// Starts the thread. It ends when every sender of the queue is gone, or when a commit fails.
-    pub(crate) fn start(self) -> std::io::Result<thread::JoinHandle<()>> {
+    pub(crate) fn start(mut self) -> std::io::Result<thread::JoinHandle<E>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let watchdog = Watchdog(self.alarm.clone());
         thread::Builder::new()
@@ -197,10 +197,11 @@ impl<E: Engine> Committer<E> {
             .spawn(move || {
                 let _watchdog = watchdog;
                 runtime.block_on(self.run());
+                self.engine
             })
     }
 
-    async fn run(mut self) {
+    async fn run(&mut self) {
         while let Some(first) = self.queue.recv().await {
             let mut round = Round::new(self.written.epoch);
             let mut next = Some(first);

@@ -5,6 +5,17 @@ use thiserror::Error;
 
 use crate::alarm::Alarm;
 
+/// Why the state was not closed cleanly. Nothing acknowledged is lost.
+#[derive(Debug, Error)]
+pub enum CloseError {
+    /// The store itself.
+    #[error(transparent)]
+    Store(#[from] store::file::CloseError),
+    /// A mistake in this program.
+    #[error("the committer thread panicked")]
+    Panicked,
+}
+
 /// Why the state could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {

@@ -42,7 +42,7 @@ mod written;
 
 pub use backup::{back_up, hold, release, restore};
 pub use download::Download;
-pub use error::{Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
+pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
 pub use log::{

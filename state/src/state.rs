@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::committer::{Committer, Luggage, Waiting, waiting};
-use crate::error::{Fatal, OpenError, ReadError, SubmitError, WriteError};
+use crate::error::{CloseError, Fatal, OpenError, ReadError, SubmitError, WriteError};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
 use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
@@ -58,14 +58,13 @@ struct Shared {
 
 /// The committer's thread. It ends once every [`State`] is dropped; joining it leaves a closed store behind.
 #[must_use]
-pub struct Closing(std::thread::JoinHandle<()>);
+pub struct Closing(std::thread::JoinHandle<FileEngine>);
 
 impl Closing {
     /// Waits until everything decided is committed and the store is closed. Blocks.
-    pub fn join(self) {
-        if self.0.join().is_err() {
-            tracing::error!("the committer thread panicked");
-        }
+    pub fn join(self) -> Result<(), CloseError> {
+        let engine = self.0.join().map_err(|_| CloseError::Panicked)?;
+        Ok(engine.close()?)
     }
 }
 

@@ -238,7 +238,7 @@ impl Opened {
     /// A clean stop.
     pub(crate) fn close(self) {
         drop(self.state);
-        self.closing.join();
+        self.closing.join().unwrap();
     }
 
     /// Gives the project a var and a secret.

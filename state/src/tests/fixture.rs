@@ -20,7 +20,7 @@ use store::Watermark;
 use tempfile::TempDir;
 use workflow::{InputValue, ScanName, TemplatePolicy, sha256};
 
-use crate::{Closing, NewLogRecord, OpenError, Options, Received, State, Stream};
+use crate::{CloseError, Closing, NewLogRecord, OpenError, Options, Received, State, Stream};
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
@@ -237,8 +237,13 @@ pub(crate) struct Opened {
 impl Opened {
     /// A clean stop.
     pub(crate) fn close(self) {
+        self.try_close().unwrap();
+    }
+
+    /// A stop that may find the disk in the way.
+    pub(crate) fn try_close(self) -> Result<(), CloseError> {
         drop(self.state);
-        self.closing.join().unwrap();
+        self.closing.join()
     }
 
     /// Gives the project a var and a secret.

@@ -32,7 +32,7 @@ struct Register {
 }
 
 /// Something that is not as it was promised.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// What was acknowledged is not there, or is back where it was.
     Lost(String),

@@ -44,6 +44,7 @@ use exit::Exit;
 use session::Session;
 use terminal::Terminal;
 
+pub use table::Table;
 pub use untrusted::clean;
 
 /// Runs the command that `args` spell, the first of which is the program's own name, on this process's standard output

@@ -8,16 +8,18 @@ use wire::{Named, Page};
 use crate::untrusted::clean;
 
 /// Rows below a line of headings.
-pub(crate) struct Table(comfy_table::Table);
+pub struct Table(comfy_table::Table);
 
 impl Table {
-    pub(crate) fn new(headings: &[&str]) -> Self {
+    /// A table without rows.
+    pub fn new(headings: &[&str]) -> Self {
         let mut table = plain();
         table.set_header(headings.to_vec());
         Self(table)
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    /// Adds a row, of which control characters are left out.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.0.add_row(cells.map(|cell| clean(&cell)).to_vec());
     }
 
@@ -26,7 +28,7 @@ impl Table {
     }
 
     /// The table with a line end after its last line.
-    pub(crate) fn text(mut self) -> String {
+    pub fn text(mut self) -> String {
         finished(&mut self.0)
     }
 }

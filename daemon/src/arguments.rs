@@ -31,6 +31,11 @@ pub(crate) enum Command {
     Backup(BackupOptions),
     /// Put a backup back, into an empty or missing state folder.
     Restore(RestoreOptions),
+    /// Check a state folder, also while a daemon uses it. Exit code 0: clean, 1: findings, 2: it cannot be checked.
+    Fsck(FsckOptions),
+    /// Look into a state folder, without a daemon. Secrets and tokens are not shown.
+    #[command(subcommand)]
+    State(StateCommand),
     /// Show the whole loop in a temporary folder: push, dispatch, expressions, broken files, artifacts.
     Demo(DemoOptions),
 }
@@ -120,6 +125,74 @@ pub(crate) struct RestoreOptions {
     /// How the result is shown.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputForm,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FsckOptions {
+    /// The state folder.
+    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: PathBuf,
+    /// Put right what a program can put right. The state must not be in use. Nothing is deleted: what cannot be trusted
+    /// goes to `quarantine/`, and commands that undo it all are printed.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// With --repair: give up the acknowledged changes that a damaged journal no longer tells.
+    #[arg(long, requires = "repair")]
+    pub(crate) accept_loss: bool,
+    /// How findings are shown.
+    #[arg(
+        long,
+        env = "SERVICE_OUTPUT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub(crate) output: OutputForm,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StateOptions {
+    /// The state folder.
+    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: PathBuf,
+    /// How it is shown.
+    #[arg(
+        long,
+        env = "SERVICE_OUTPUT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub(crate) output: OutputForm,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateCommand {
+    /// What is there: counts and sizes.
+    Tree {
+        #[command(flatten)]
+        options: StateOptions,
+    },
+    /// One record, with its path.
+    Show {
+        /// The id of a job, workflow, revision, project, runner, registration or token, or the name of a source or scan.
+        id: String,
+        #[command(flatten)]
+        options: StateOptions,
+    },
+    /// What happened to a job, or which jobs of a scan or workflow ended, the newest first.
+    History {
+        /// The id of a job or workflow, or the name of a scan.
+        id: String,
+        /// At most so many jobs.
+        #[arg(
+            long,
+            env = "SERVICE_LIMIT",
+            value_name = "NUMBER",
+            default_value_t = 50
+        )]
+        limit: usize,
+        #[command(flatten)]
+        options: StateOptions,
+    },
 }
 
 /// The forms of what the tools for a state folder show.

@@ -28,6 +28,14 @@ pub(crate) enum Error {
     NotAFolder { root: PathBuf },
     #[error("cannot open the state")]
     Open(#[from] state::OpenError),
+    #[error("cannot check the state")]
+    Fsck(#[source] store::OpenError),
+    #[error("cannot repair the state")]
+    Repair(#[source] state::fsck::RepairError),
+    #[error("cannot look into the state")]
+    Inspect(#[from] state::inspect::InspectError),
+    #[error("cannot write to standard output")]
+    Output(#[source] std::io::Error),
     #[error("cannot listen on {address}")]
     Listen {
         address: SocketAddr,
@@ -53,8 +61,6 @@ pub(crate) enum Error {
     CopyStopped(StopSignal),
     #[error("hold {id} had ended before: what was copied under it is not whole")]
     HoldEnded { id: String },
-    #[error("cannot write to standard output")]
-    Output(#[source] std::io::Error),
 }
 
 impl From<DemoError> for Error {
@@ -69,7 +75,7 @@ impl From<DemoError> for Error {
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Configuration(_) | Self::Log(_) => exit::USAGE,
+            Self::Configuration(_) | Self::Log(_) | Self::Fsck(_) | Self::Repair(_) => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
             Self::Open(state::OpenError::Store(error)) | Self::Copy(CopyError::Open(error)) => {
                 match error {
@@ -116,6 +122,7 @@ impl Error {
             | Self::Output(_)
             | Self::Start(_)
             | Self::Runtime(_)
+            | Self::Inspect(_)
             | Self::Demo(_)
             | Self::Up(_) => exit::FAILED,
             Self::DemoStopped(StopSignal::Interrupt) | Self::CopyStopped(StopSignal::Interrupt) => {
@@ -153,6 +160,10 @@ impl Error {
             | Self::Log(_)
             | Self::NotAFolder { .. }
             | Self::Open(_)
+            | Self::Fsck(_)
+            | Self::Repair(_)
+            | Self::Inspect(_)
+            | Self::Output(_)
             | Self::Listen { .. }
             | Self::Start(_)
             | Self::Runtime(_)
@@ -163,8 +174,7 @@ impl Error {
             | Self::Up(_)
             | Self::Copy(_)
             | Self::CopyStopped(_)
-            | Self::HoldEnded { .. }
-            | Self::Output(_) => None,
+            | Self::HoldEnded { .. } => None,
         }
     }
 

@@ -4,7 +4,9 @@
 pub(crate) const STOPPED: u8 = 0;
 /// Anything that has no code of its own.
 pub(crate) const FAILED: u8 = 1;
-/// Wrong arguments or configuration.
+/// `fsck` found something.
+pub(crate) const FINDINGS: u8 = 1;
+/// Wrong arguments or configuration; `fsck` could not do what was asked.
 pub(crate) const USAGE: u8 = 2;
 /// Another daemon has the state folder.
 pub(crate) const STATE_IN_USE: u8 = 10;

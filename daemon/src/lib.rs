@@ -17,6 +17,8 @@ mod configuration;
 mod demo;
 mod error;
 mod exit;
+mod fsck;
+mod inspect;
 mod lifeline;
 mod limits;
 mod logging;
@@ -75,16 +77,22 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
     let ended = match arguments.command {
         Command::Run(options) => configuration::Settings::resolve(options)
             .map_err(Error::from)
-            .and_then(run::run),
+            .and_then(run::run)
+            .map(|()| exit::STOPPED),
         Command::SecretKey(options) => secret_key::make(&options.path)
-            .map_err(|error| Error::from(configuration::ConfigurationError::from(error))),
-        Command::Up(options) => up::up(&options),
-        Command::Backup(options) => backup::backup(options),
-        Command::Restore(options) => backup::restore(options),
-        Command::Demo(options) => demo::demo(&options).map_err(Error::from),
+            .map_err(|error| Error::from(configuration::ConfigurationError::from(error)))
+            .map(|()| exit::STOPPED),
+        Command::Up(options) => up::up(&options).map(|()| exit::STOPPED),
+        Command::Backup(options) => backup::backup(options).map(|()| exit::STOPPED),
+        Command::Restore(options) => backup::restore(options).map(|()| exit::STOPPED),
+        Command::Fsck(options) => fsck::run(&options),
+        Command::State(options) => inspect::run(&options).map(|()| exit::STOPPED),
+        Command::Demo(options) => demo::demo(&options)
+            .map_err(Error::from)
+            .map(|()| exit::STOPPED),
     };
     match ended {
-        Ok(()) => ExitCode::from(exit::STOPPED),
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             drop(writeln!(std::io::stderr(), "{}", error.report()));
             ExitCode::from(error.exit_code())

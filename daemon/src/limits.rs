@@ -8,6 +8,9 @@ pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 /// What still runs after the drain is given this long before it is dropped: everything that matters was waited for.
 pub(crate) const LAST_TASKS: Duration = Duration::from_secs(2);
 
+/// Time between two words of progress to a person at a terminal.
+pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
+
 /// Longest key file that is read: a key has under a hundred bytes, and a mistaken path must not fill memory.
 pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 

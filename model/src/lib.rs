@@ -12,6 +12,7 @@ mod frozen;
 mod history;
 mod id;
 mod idempotency;
+mod irregularity;
 mod job;
 mod ledger;
 mod life_cycle;

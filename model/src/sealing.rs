@@ -17,6 +17,9 @@ use crate::{Entropy, ProjectId};
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 
+/// The authentication tag at the end of a ciphertext.
+const TAG_BYTES: usize = 16;
+
 /// Stands before the digits of a key, so that a leaked one is recognised.
 const KEY_PREFIX: &str = "evk_";
 
@@ -179,6 +182,13 @@ impl Sealed {
             nonce: hex(&nonce),
             ciphertext: hex(&ciphertext),
         })
+    }
+
+    /// Whether it has the form of a sealed value; only its key can tell more.
+    pub fn is_well_formed(&self) -> bool {
+        let nonce = unhex(&self.nonce).is_some_and(|nonce| nonce.len() == NONCE_BYTES);
+        let ciphertext = unhex(&self.ciphertext).is_some_and(|bytes| bytes.len() >= TAG_BYTES);
+        nonce && ciphertext
     }
 
     /// Opens a value at its place.

@@ -37,6 +37,7 @@ impl Alarm {
         match error.action() {
             Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem => self.ring(error),
             Action::Allocate
+            | Action::ChangeMode
             | Action::CreateFile
             | Action::CreateFolder
             | Action::Inspect

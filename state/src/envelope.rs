@@ -63,6 +63,8 @@ const EMPTY_CHECKSUM: &[u8] = br#""checksum":"""#;
 #[derive(Deserialize)]
 struct Head {
     kind: Kind,
+    id: String,
+    live: bool,
     revision: u64,
     sequence: Seq,
 }
@@ -70,6 +72,8 @@ struct Head {
 /// A record whose envelope fits its content.
 pub(crate) struct Record<'a> {
     pub(crate) kind: Kind,
+    pub(crate) id: String,
+    pub(crate) live: bool,
     pub(crate) stamp: Stamp,
     bytes: &'a [u8],
 }
@@ -141,6 +145,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Record<'_>, EnvelopeError> {
     let head: Head = serde_json::from_slice(bytes)?;
     Ok(Record {
         kind: head.kind,
+        id: head.id,
+        live: head.live,
         stamp: Stamp {
             revision: head.revision,
             sequence: head.sequence,

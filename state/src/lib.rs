@@ -21,8 +21,10 @@ mod envelope;
 mod error;
 mod files;
 mod finished;
+pub mod fsck;
 mod heads;
 mod history;
+pub mod inspect;
 mod jobs;
 mod layout;
 mod ledger;
@@ -38,6 +40,7 @@ mod reader;
 mod recent;
 mod restored;
 mod state;
+mod typed;
 mod upload;
 mod written;
 

@@ -45,3 +45,16 @@ pub(crate) const NAME_BYTES: usize = 120;
 
 /// Tips in one folder: no folder passes about 10,000 entries.
 pub(crate) const TIPS_PER_FOLDER: u64 = 1_000;
+
+/// Longest line of a log, a history or a ledger that is taken for one: texts are bounded far below, and a file that
+/// lost its line ends must not fill memory.
+pub(crate) const LINE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Looks at a part of a state in use until it was at rest for the length of one: commits come in bursts.
+pub(crate) const CHECK_TRIES: u32 = 8;
+
+/// Pause before another look at a part that changed meanwhile.
+pub(crate) const CHECK_PAUSE: Duration = Duration::from_millis(25);
+
+/// Damaged lines of one file that are told one by one: the rest is counted.
+pub(crate) const TOLD_LINES: u64 = 5;

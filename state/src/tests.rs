@@ -1,15 +1,20 @@
 //! The promises of the state, kept on real folders.
 
 mod backup;
+mod corruption;
 mod crash;
 mod damaged;
+pub(crate) mod everything;
 pub(crate) mod fixture;
+mod fsck;
 mod full_disk;
 mod heads;
+mod inspect;
 mod life;
 mod lists;
 mod logs;
 mod objects;
 mod record;
 pub(crate) mod removal;
+mod repair;
 mod triggers;

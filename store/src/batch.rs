@@ -224,6 +224,19 @@ pub(crate) fn is_live(key: &Key, bytes: &[u8]) -> bool {
     liveness(key, bytes) == Liveness::Live
 }
 
+/// The commit that wrote a record, as its envelope says.
+pub(crate) fn sequence_of(key: &Key, bytes: &[u8]) -> Option<Seq> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        sequence: Seq,
+    }
+    let envelope = || serde_json::from_slice::<Envelope>(bytes).ok();
+    key.is_record()
+        .then(envelope)
+        .flatten()
+        .map(|envelope| envelope.sequence)
+}
+
 fn within_limits(operations: usize, bytes: usize) -> bool {
     operations <= BATCH_OPERATIONS && bytes <= BATCH_BYTES
 }

@@ -2,6 +2,7 @@
 //! which path when it fails, and passes a hook first, so that a test can let any of them fail.
 
 mod backend;
+mod inspect;
 mod local;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 #[cfg(test)]
 pub(crate) use backend::Metadata;
 pub(crate) use backend::{FileSystem, Identity, Kind, OpenFile, Opening, Space};
+pub use inspect::{Details, Form};
 use local::LocalFileSystem;
 
 /// A failed operation on the disk. Cheap to clone, since one failure answers many callers.
@@ -30,6 +32,7 @@ pub struct DiskError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     Allocate,
+    ChangeMode,
     CreateFile,
     CreateFolder,
     Inspect,
@@ -385,6 +388,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Allocate => "reserve room for",
+            Self::ChangeMode => "change the mode of",
             Self::CreateFile => "create",
             Self::CreateFolder => "create folder",
             Self::Inspect => "inspect",

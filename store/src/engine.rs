@@ -84,7 +84,7 @@ pub enum OpenError {
     Locked { root: PathBuf, owner: Owner },
     #[error(
         "{path} is damaged at byte {offset}: {what}; acknowledged changes may be lost, so nothing was changed: \
-         restore a backup"
+         `everscand fsck` tells which, and a backup has them"
     )]
     Damaged {
         path: PathBuf,

@@ -42,14 +42,16 @@ pub mod failpoint;
 pub mod file;
 pub mod hold;
 pub mod limits;
+pub mod look;
 pub mod memory;
+pub mod mend;
 pub mod objects;
 
 #[cfg(test)]
 mod tests;
 
 pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq, Urgency};
-pub use disk::{Action, DiskError};
+pub use disk::{Action, Details, DiskError, Form};
 pub use engine::{CommitError, Engine, OpenError, Page, ReadError, Reader};
 pub use feed::{Change, Changes, Compacted};
 pub use key::{Key, KeyError, Prefix};

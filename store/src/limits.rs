@@ -94,3 +94,12 @@ pub(crate) const QUARANTINE_COPIES: u32 = 1_000;
 
 /// Bytes copied at once.
 pub(crate) const COPY_BYTES: usize = 1024 * 1024;
+
+/// Tries of a look at a store whose journal moves on meanwhile: a checkpoint comes once in seconds, a look is quicker.
+pub(crate) const LOOKS: usize = 16;
+
+/// Longest `/proc/locks` that is read: it has a line of some fifty bytes for each lock of the system.
+pub(crate) const LOCKS_BYTES: usize = 4 * 1024 * 1024;
+
+/// A piece of a large object that a look reads at once.
+pub(crate) const OBJECT_PIECE_BYTES: usize = 256 * 1024;

@@ -51,6 +51,10 @@ impl LiveSet {
         // An adopted object is never a record.
     }
 
+    pub(crate) fn get(&self, key: &Key) -> Option<&Bytes> {
+        self.records.get(key)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Bytes)> {
         self.records.iter()
     }
@@ -124,18 +128,44 @@ pub(crate) fn newest(
     store: StoreId,
     least: Seq,
 ) -> Result<Option<Index>, DiskError> {
+    let survey = survey(disk, folder, store, least)?;
+    for path in &survey.unreadable {
+        tracing::warn!(path = %path.display(), "a live index is not readable and is passed over");
+    }
+    Ok(survey.newest)
+}
+
+/// What a folder of indexes has to offer.
+pub(crate) struct Survey {
+    pub(crate) newest: Option<Index>,
+    /// Those that were passed over.
+    pub(crate) unreadable: Vec<PathBuf>,
+}
+
+/// Looks for the newest readable index that is not older than the commit `least`.
+pub(crate) fn survey(
+    disk: &Disk,
+    folder: &Path,
+    store: StoreId,
+    least: Seq,
+) -> Result<Survey, DiskError> {
     let mut found = list(disk, folder)?;
     found.sort_unstable_by_key(|(seq, _)| std::cmp::Reverse(*seq));
+    let mut survey = Survey {
+        newest: None,
+        unreadable: Vec::new(),
+    };
     for (seq, path) in found.into_iter().filter(|(seq, _)| *seq >= least) {
         let bytes = disk.read(&path, u64::MAX)?;
         match decode(store, &bytes) {
-            Some(index) if index.at.seq == seq => return Ok(Some(index)),
-            Some(_) | None => {
-                tracing::warn!(path = %path.display(), "a live index is not readable and is passed over")
+            Some(index) if index.at.seq == seq => {
+                survey.newest = Some(index);
+                break;
             }
+            Some(_) | None => survey.unreadable.push(path),
         }
     }
-    Ok(None)
+    Ok(survey)
 }
 
 /// Removes every index of an earlier commit than `seq`.
@@ -143,6 +173,12 @@ pub(crate) fn remove_older(disk: &Disk, folder: &Path, seq: Seq) -> Result<(), D
     let old = list(disk, folder)?.into_iter().filter(|(at, _)| *at < seq);
     old.map(|(_, path)| path)
         .try_for_each(|path| disk.remove_file(&path))
+}
+
+/// The indexes in a folder.
+pub(crate) fn paths(disk: &Disk, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let found = list(disk, folder)?.into_iter();
+    Ok(found.map(|(_, path)| path).collect())
 }
 
 fn list(disk: &Disk, folder: &Path) -> Result<Vec<(Seq, PathBuf)>, DiskError> {

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk::{Action, Disk, DiskError, DiskFile};
 use crate::engine::OpenError;
-use crate::limits::CONTROL_FILE_BYTES;
+use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+const LOCKS: &str = "/proc/locks";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The process that holds a store, as far as it could write that down.
@@ -76,6 +77,25 @@ impl Owner {
             since: disk.seconds_since_1970(),
         }
     }
+}
+
+/// Who holds the lock of a store, if anybody does, asked without touching it: even a shared lock of a moment could keep
+/// a daemon from starting. A holder in a container that this process cannot see into is not found.
+pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
+    let inode = disk.identity(path).ok()?.inode.to_string();
+    let locks = disk.read_special(Path::new(LOCKS), LOCKS_BYTES).ok()?;
+    let locks = String::from_utf8_lossy(&locks);
+    let owner = read_owner(disk, path);
+    // Its line ends in `major:minor:inode first last`; device numbers of some file systems differ from those of files.
+    let is_held = locks.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        fields.next() == Some("FLOCK")
+            && fields
+                .nth(3)
+                .and_then(|place| place.rsplit(':').next())
+                .is_some_and(|locked| locked == inode)
+    });
+    is_held.then_some(owner)
 }
 
 fn read_owner(disk: &Disk, path: &Path) -> Owner {

@@ -120,14 +120,29 @@ impl Overlay {
     /// Brings the tree to what this overlay says. Files go before others come, since a name may turn from a file
     /// into a folder and the other way.
     pub(crate) fn redo(&self, tree: &Tree) -> Result<(), DiskError> {
+        self.redo_unless(tree, |_, _| Ok(false))
+    }
+
+    /// The same, but for files whose content `is_newer` than a commit.
+    pub(crate) fn redo_unless(
+        &self,
+        tree: &Tree,
+        is_newer: impl Fn(&Key, Seq) -> Result<bool, DiskError>,
+    ) -> Result<(), DiskError> {
         for (key, entry) in &self.entries {
-            if matches!(entry.base, Base::Absent(_)) {
+            if let Base::Absent(seq) = entry.base
+                && !is_newer(key, seq)?
+            {
                 tree.delete_with_leftover(key)?;
             }
         }
         for (key, entry) in &self.entries {
             match &entry.base {
-                Base::Content(_, bytes) => tree.put(key, bytes)?,
+                Base::Content(seq, bytes) => {
+                    if !is_newer(key, *seq)? {
+                        tree.put(key, bytes)?;
+                    }
+                }
                 Base::Adopted(_, staged) => tree.adopt(key, staged)?,
                 Base::Tree | Base::Absent(_) => {}
             }
@@ -184,6 +199,46 @@ impl Entry {
             content[at..end].copy_from_slice(bytes);
         }
         Ok(Some(content.into()))
+    }
+
+    /// At most `limit` bytes of the file from byte `at` on, asking the tree for the same piece where it matters.
+    pub(crate) fn piece(
+        &self,
+        at: u64,
+        limit: usize,
+        tree: impl FnOnce(Option<&Staged>) -> Result<Option<Vec<u8>>, DiskError>,
+    ) -> Result<Option<Bytes>, DiskError> {
+        let base = match &self.base {
+            Base::Tree => tree(None)?,
+            Base::Adopted(_, staged) => tree(Some(staged))?,
+            Base::Absent(_) => None,
+            Base::Content(_, bytes) => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                let to = from.saturating_add(limit).min(bytes.len());
+                Some(bytes[from..to].to_vec())
+            }
+        };
+        if !self.exists() {
+            return Ok(None);
+        }
+        let mut piece = base.unwrap_or_default();
+        let end = at.saturating_add(limit as u64);
+        for Piece {
+            at: start, bytes, ..
+        } in &self.pieces
+        {
+            let (first, last) = (at.max(*start), end.min(start + bytes.len() as u64));
+            // Both ends lie within a piece and within `limit`, so neither difference leaves `usize`. A gap is as in
+            // `content`.
+            let (to, from) = ((first - at) as usize, first.saturating_sub(*start) as usize);
+            if first >= last || to > piece.len() {
+                continue;
+            }
+            let count = (last - first) as usize;
+            piece.resize(piece.len().max(to + count), 0);
+            piece[to..to + count].copy_from_slice(&bytes[from..from + count]);
+        }
+        Ok(Some(piece.into()))
     }
 
     /// The length of the file, asking the tree only where it matters.
@@ -295,6 +350,34 @@ mod tests {
         }
         let length = |tree: u64| overlay.get(&key()).unwrap().length(|| Ok(tree)).unwrap();
         assert_eq!((length(3), length(6)), (6, 6));
+    }
+
+    #[test]
+    fn pieces_of_a_file_are_those_of_its_content() {
+        for (batches, tree) in [
+            (vec![append(3, "def"), append(6, "g")], "abc"),
+            (vec![append(3, "def")], "abcdef"),
+            (vec![put("12"), append(2, "34")], "abcdef"),
+            (vec![delete(), append(0, "xyz")], "abcdef"),
+            (vec![delete()], "abc"),
+        ] {
+            let mut overlay = Overlay::default();
+            for (batch, seq) in batches.iter().zip(1..) {
+                overlay.add(Seq(seq), batch);
+            }
+            let whole = content(&overlay, tree);
+            let entry = overlay.get(&key()).unwrap();
+            for (at, limit) in (0..9).flat_map(|at| (0..9).map(move |limit| (at, limit))) {
+                let cut = |text: &[u8]| -> Vec<u8> {
+                    text.iter().skip(at).take(limit).copied().collect()
+                };
+                let piece = entry
+                    .piece(at as u64, limit, |_| Ok(Some(cut(tree.as_bytes()))))
+                    .unwrap();
+                let expected = whole.as_ref().map(|whole| cut(whole));
+                assert_eq!(piece.map(Vec::from), expected, "{limit} from {at}");
+            }
+        }
     }
 
     #[test]

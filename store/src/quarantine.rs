@@ -57,7 +57,7 @@ pub(crate) fn holds(disk: &Disk, layout: &Layout, folder: &str) -> Result<bool, 
     }
 }
 
-fn numbered(path: &Path, number: u32) -> PathBuf {
+pub(crate) fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-{number}"));
     name.into()

@@ -1,14 +1,14 @@
-//! Reads a whole journal at recovery: which records follow the checkpoint, and whether any acknowledged one is
-//! missing. Changes nothing on disk; damage is reported with segment and offset and left as it is.
+//! Reads a whole journal: which records follow the checkpoint, and whether any acknowledged one is missing. Changes
+//! nothing on disk; damage is reported with segment and offset and left as it is.
 
 use std::path::{Path, PathBuf};
 
 use crate::batch::{Epoch, Seq};
-use crate::control::StoreId;
-use crate::disk::Disk;
+use crate::control::{Checkpoint, StoreId};
+use crate::disk::{Disk, DiskError};
 use crate::engine::OpenError;
 use crate::limits::SEGMENT_FILE_BYTES;
-use crate::record::Record;
+use crate::record::{HEADER_BYTES, Record};
 use crate::segment::{self, Contents, Damage, Header};
 
 /// What the journal says.
@@ -22,17 +22,39 @@ pub(crate) struct Scan {
     pub(crate) epoch: Epoch,
     /// The segments, oldest first.
     pub(crate) segments: Vec<PathBuf>,
+    /// Why the records end where they end, when it is not the end of the journal.
+    pub(crate) broken: Option<Broken>,
+    /// Where the next record goes.
+    pub(crate) end: End,
 }
 
-/// Everything after the checkpoint; where something is missing or unreadable it is an error.
+/// The place of the next record in the last segment, and what is there. It changes with every commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) offset: u64,
+    behind: Vec<u8>,
+}
+
+/// Where a journal can no longer be read, although it goes on.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) path: PathBuf,
+    pub(crate) offset: u64,
+    pub(crate) what: String,
+}
+
+/// Reads a journal in which nothing may be missing.
 pub(crate) fn scan(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
 ) -> Result<Scan, OpenError> {
-    let (scan, damage) = read_journal(disk, folder, store, checkpoint)?;
-    damage.map_or(Ok(scan), Err)
+    let mut scan = survey(disk, folder, store, checkpoint)?;
+    match scan.broken.take() {
+        None => Ok(scan),
+        Some(Broken { path, offset, what }) => Err(OpenError::Damaged { path, offset, what }),
+    }
 }
 
 /// What can be read after the checkpoint, up to the first record that is missing or unreadable. For a journal that is
@@ -44,26 +66,21 @@ pub(crate) fn readable(
     store: StoreId,
     checkpoint: Seq,
 ) -> Result<Scan, OpenError> {
-    let (scan, damage) = read_journal(disk, folder, store, checkpoint)?;
-    if let Some(damage) = damage {
-        tracing::debug!(%damage, last = %scan.last, "the journal is read up to its first gap");
+    let scan = survey(disk, folder, store, checkpoint)?;
+    if let Some(broken) = &scan.broken {
+        tracing::debug!(?broken, last = %scan.last, "the journal is read up to its first gap");
     }
     Ok(scan)
 }
 
-/// The records up to the first problem, and that.
-fn read_journal(
+/// Reads a journal as far as it is readable.
+pub(crate) fn survey(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
-) -> Result<(Scan, Option<OpenError>), OpenError> {
-    let mut firsts: Vec<Seq> = disk
-        .list(folder)?
-        .iter()
-        .filter_map(|(name, _)| segment::first_of_file_name(name))
-        .collect();
-    firsts.sort_unstable();
+) -> Result<Scan, DiskError> {
+    let firsts = firsts(disk, folder)?;
     let path = |first: Seq| folder.join(segment::file_name(first));
     let mut scan = Scan {
         last: checkpoint,
@@ -75,82 +92,165 @@ fn read_journal(
         .partition_point(|first| *first <= checkpoint.next())
         .saturating_sub(1);
     let mut previous: Option<Seq> = None;
-    let mut damage = None;
     for first in &firsts[needed..] {
         let path = path(*first);
         let expected = previous.unwrap_or(checkpoint).next();
-        let continues = if previous.is_some() {
-            *first == expected
-        } else {
-            *first <= expected
-        };
-        if !continues {
-            let what =
-                format!("the segment begins with record {first}, and the next one is {expected}");
-            damage = Some(damaged(path, Damage { offset: 0, what }));
-            break;
-        }
         let bytes = disk.read(&path, SEGMENT_FILE_BYTES)?;
-        let header = match header(&bytes, *first, store) {
-            Ok(header) => header,
-            Err(problem) => {
-                damage = Some(damaged(path, problem));
+        let read = follows(*first, expected, previous.is_some())
+            .and_then(|()| read(&bytes, *first, store, scan.epoch));
+        let (header, contents) = match read {
+            Ok(read) => read,
+            Err(damage) => {
+                scan.broken = Some(Broken::of(path, damage));
                 break;
             }
         };
-        if header.epoch < scan.epoch {
-            let what = format!(
-                "its epoch {} is older than the one before it, {}",
-                header.epoch, scan.epoch
-            );
-            damage = Some(damaged(path, Damage { offset: 0, what }));
-            break;
-        }
-        let Contents {
-            records,
-            damage: problem,
-            ..
-        } = segment::read(&header, &bytes);
         scan.epoch = header.epoch;
         previous = Some(
-            records
+            contents
+                .records
                 .last()
                 .map_or(Seq(first.0.saturating_sub(1)), |record| record.seq),
         );
+        scan.end = End::of(&bytes, contents.end);
+        let needed = contents.records.into_iter();
         scan.records
-            .extend(records.into_iter().filter(|record| record.seq > checkpoint));
-        if let Some(problem) = problem {
-            damage = Some(damaged(path, problem));
+            .extend(needed.filter(|record| record.seq > checkpoint));
+        if let Some(damage) = contents.damage {
+            scan.broken = Some(Broken::of(path, damage));
             break;
         }
     }
     if let Some(record) = scan.records.last() {
         scan.last = record.seq;
     }
-    Ok((scan, damage))
+    if scan.broken.is_some() {
+        scan.end = end_at(disk, &scan.segments, 0)?;
+    }
+    Ok(scan)
 }
 
-fn header(bytes: &[u8], first: Seq, store: StoreId) -> Result<Header, Damage> {
+/// What is at an offset of the last segment.
+pub(crate) fn end_at(disk: &Disk, segments: &[PathBuf], offset: u64) -> Result<End, DiskError> {
+    let behind = match segments.last() {
+        Some(path) => disk.open_to_read(path)?.read_at(offset, HEADER_BYTES)?,
+        None => Vec::new(),
+    };
+    Ok(End { offset, behind })
+}
+
+/// The segments in a folder, oldest first.
+pub(crate) fn segments(disk: &Disk, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let firsts = firsts(disk, folder)?.into_iter();
+    Ok(firsts
+        .map(|first| folder.join(segment::file_name(first)))
+        .collect())
+}
+
+fn firsts(disk: &Disk, folder: &Path) -> Result<Vec<Seq>, DiskError> {
+    let names = disk.list(folder)?;
+    let mut firsts: Vec<Seq> = names
+        .iter()
+        .filter_map(|(name, _)| segment::first_of_file_name(name))
+        .collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+/// Where a journal begins when nothing else tells: just before the first record of its first segment.
+pub(crate) fn beginning(disk: &Disk, folder: &Path) -> Result<Checkpoint, DiskError> {
+    let first = firsts(disk, folder)?.first().copied();
+    Ok(Checkpoint {
+        seq: Seq(first.map_or(0, |first| first.0.saturating_sub(1))),
+        epoch: Epoch(0),
+    })
+}
+
+/// The highest number among the records that `scan` could not reach, as far as any of them can still be recognised.
+pub(crate) fn last_cut_off(
+    disk: &Disk,
+    scan: &Scan,
+    store: StoreId,
+) -> Result<Option<Seq>, DiskError> {
+    let Some(broken) = &scan.broken else {
+        return Ok(None);
+    };
+    let mut last = None;
+    for path in scan.segments.iter().filter(|path| **path >= broken.path) {
+        let bytes = disk.read(path, SEGMENT_FILE_BYTES)?;
+        let Ok(header) = Header::decode(&bytes) else {
+            continue;
+        };
+        if header.store != store {
+            continue;
+        }
+        let contents = segment::read(&header, &bytes);
+        let behind = segment::last_cut_off(&header, &bytes, &contents);
+        let whole = contents.records.last().map(|record| record.seq);
+        // The header alone says that everything before its first record had been written.
+        let before = header.first.0.checked_sub(1).map(Seq);
+        last = last.max(behind).max(whole).max(before);
+    }
+    Ok(last.filter(|last| *last > scan.last))
+}
+
+impl End {
+    fn of(bytes: &[u8], offset: usize) -> Self {
+        let behind = bytes.get(offset..).unwrap_or_default();
+        Self {
+            offset: offset as u64,
+            behind: behind[..behind.len().min(HEADER_BYTES)].to_vec(),
+        }
+    }
+}
+
+impl Broken {
+    fn of(path: PathBuf, damage: Damage) -> Self {
+        Self {
+            path,
+            offset: damage.offset as u64,
+            what: damage.what,
+        }
+    }
+}
+
+/// Whether a segment may begin with the record `first` where `expected` is next.
+fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> {
+    let continues = if has_previous {
+        first == expected
+    } else {
+        first <= expected
+    };
+    if continues {
+        return Ok(());
+    }
+    Err(Damage {
+        offset: 0,
+        what: format!("the segment begins with record {first}, and the next one is {expected}"),
+    })
+}
+
+fn read(
+    bytes: &[u8],
+    first: Seq,
+    store: StoreId,
+    epoch: Epoch,
+) -> Result<(Header, Contents), Damage> {
     let header = Header::decode(bytes)?;
-    if header.store != store {
-        return Err(Damage {
-            offset: 0,
-            what: format!("the segment belongs to store {}", header.store),
-        });
-    }
-    if header.first != first {
-        return Err(Damage {
-            offset: 0,
-            what: format!("the segment begins with record {}", header.first),
-        });
-    }
-    Ok(header)
-}
-
-fn damaged(path: PathBuf, Damage { offset, what }: Damage) -> OpenError {
-    OpenError::Damaged {
-        path,
-        offset: offset as u64,
-        what,
-    }
+    let problem = if header.store != store {
+        format!("the segment belongs to store {}", header.store)
+    } else if header.first != first {
+        format!("the segment begins with record {}", header.first)
+    } else if header.epoch < epoch {
+        format!(
+            "its epoch {} is older than the one before it, {epoch}",
+            header.epoch
+        )
+    } else {
+        return Ok((header, segment::read(&header, bytes)));
+    };
+    Err(Damage {
+        offset: 0,
+        what: problem,
+    })
 }

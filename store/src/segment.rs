@@ -28,6 +28,7 @@ pub(crate) struct Header {
 pub(crate) struct Contents {
     pub(crate) records: Vec<Record>,
     pub(crate) end: usize,
+    /// Why they end there, when it is not the end of what was written.
     pub(crate) damage: Option<Damage>,
 }
 
@@ -121,24 +122,51 @@ pub(crate) fn read(header: &Header, bytes: &[u8]) -> Contents {
         contents.end += frame.length();
         expected = expected.next();
     }
-    contents.damage = search(header, bytes, contents.end, expected).map(|later| Damage {
+    contents.damage = search(header, bytes, contents.end, expected).map(|(_, later)| Damage {
         offset: contents.end,
         what: format!("record {expected} is not readable, although record {later} behind it is"),
     });
     contents
 }
 
-/// A valid record anywhere behind `from`.
-fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<Seq> {
+/// The last valid record behind the readable ones, which damage in front of it cuts off.
+pub(crate) fn last_cut_off(header: &Header, bytes: &[u8], contents: &Contents) -> Option<Seq> {
+    let expected = contents
+        .records
+        .last()
+        .map_or(header.first, |record| record.seq.next());
+    let mut last = None;
+    let mut from = contents.end;
+    while let Some((at, seq)) = search(header, bytes, from, expected) {
+        last = last.max(Some(seq));
+        from = at;
+    }
+    last
+}
+
+/// The first valid record behind `from`, and where it is.
+fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<(usize, Seq)> {
     let plausible = expected.0..expected.0.saturating_add(SEARCH_AHEAD);
     let wanted = |seq: Seq, epoch| epoch == header.epoch && plausible.contains(&seq.0);
     let epoch = header.epoch.0.to_le_bytes();
     let last = bytes.len().checked_sub(record::HEADER_BYTES)?;
-    (from + 1..=last)
+    (from + 1..=last.min(reserved(bytes)))
         // The epoch stands at byte 20 of a record: one comparison rules out almost every position.
         .filter(|at| bytes[at + 20..at + 28] == epoch)
-        .find_map(|at| record::frame(header.salt, &bytes[at..], wanted))
-        .map(|frame| frame.seq)
+        .find_map(|at| {
+            record::frame(header.salt, &bytes[at..], wanted).map(|frame| (at, frame.seq))
+        })
+}
+
+/// Where the zeros begin that a segment is filled with when it is reserved, to the block: no record begins in them.
+fn reserved(bytes: &[u8]) -> usize {
+    let mut end = bytes.len();
+    while let Some(block) = bytes[..end].last_chunk::<DATA_START>()
+        && *block == [0; DATA_START]
+    {
+        end -= DATA_START;
+    }
+    end
 }
 
 #[cfg(test)]
@@ -231,7 +259,7 @@ mod tests {
             zeroed[at..].fill(0);
             for torn in [&zeroed[..], &bytes[..at]] {
                 let contents = read(&HEADER, torn);
-                assert_eq!(contents.damage, None);
+                assert_eq!(contents.damage, None, "torn at {at}");
                 // The last bytes of the record may be zeros themselves; then nothing was torn.
                 let whole = torn.len() >= end && torn[..end] == bytes[..end];
                 assert_eq!(
@@ -250,9 +278,18 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] ^= 0x10;
             let contents = read(&HEADER, &changed);
-            let start = if at < starts[1] { starts[0] } else { starts[1] };
-            assert_eq!(contents.damage.unwrap().offset, start, "changed at {at}");
-            assert_eq!(contents.end, start);
+            let (readable, start) = if at < starts[1] {
+                (0, starts[0])
+            } else {
+                (1, starts[1])
+            };
+            assert_eq!(
+                contents.damage.as_ref().unwrap().offset,
+                start,
+                "changed at {at}"
+            );
+            assert_eq!(contents.records.len(), readable, "changed at {at}");
+            assert_eq!(last_cut_off(&HEADER, &changed, &contents), Some(Seq(12)));
         }
     }
 

@@ -16,6 +16,7 @@ mod dependency_watch;
 mod disk_full;
 mod documented;
 mod failpoints;
+mod fsck;
 mod hello;
 mod io_errors;
 mod load;

@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use model::decide::{CreateRegistration, DeleteJob, Dispatch, RecordTip};
-use model::{Actor, IdempotencyKey, RevisionId};
+use model::RevisionId;
 
 use super::*;
-use crate::tests::fixture::{
-    Fleet, Folder, Opened, WATCHING, completion, large_inputs, line, scan_name,
-};
-use crate::tests::removal::{EXPIRING, finished};
+use crate::tests::everything::make_one_of_everything;
+use crate::tests::fixture::{Folder, scan_name};
 
 const PAGE: &str = include_str!("../../../state-layout.md");
 
@@ -193,60 +190,6 @@ fn files(folder: &Folder) -> BTreeSet<String> {
         .into_keys()
         .filter(|path| !folder.root().join(path).is_dir())
         .collect()
-}
-
-async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
-    let state = &opened.state;
-    state.make_first_token().await.unwrap();
-    state.submit(CreateRegistration).await.unwrap();
-    opened.set_values().await;
-    let tip = RecordTip {
-        name: "recon".parse().unwrap(),
-        commit: "0123456789abcdef".to_owned(),
-        summary: "a first tip".to_owned(),
-        author: "somebody".to_owned(),
-        history_rewritten: false,
-        skipped: Vec::new(),
-        more_skipped: false,
-        files: Vec::new(),
-        stale_files: Vec::new(),
-        file_count: 1,
-        folder_missing: false,
-    };
-    state.submit(tip).await.unwrap();
-    let caller = TokenId::from_uuid(uuid::Uuid::nil());
-    let key = IdempotencyKey::new(caller, "dispatch", "key", b"body");
-    let dispatch = Dispatch {
-        idempotency: Some(key),
-        inputs: large_inputs(),
-        ..opened.dispatch(fleet, "build")
-    };
-    let job = state.dispatch(dispatch).await.unwrap();
-    opened.claim(fleet, job).await;
-    state
-        .logs()
-        .append(job, 0, vec![line("hello")])
-        .await
-        .unwrap();
-    opened.store_artifact(job, "report", "zip").await;
-    state.complete(completion(job, 1)).await.unwrap();
-    let watching = Fleet {
-        workflow: opened.activate("watching", WATCHING).await,
-        ..fleet
-    };
-    let waking = opened.running_job(watching, "build").await;
-    opened.complete(waking).await;
-    let expiring = Fleet {
-        workflow: opened.activate("expiring", EXPIRING).await,
-        ..fleet
-    };
-    finished(opened, expiring, &["cache"]).await;
-    let deleted = finished(opened, expiring, &[]).await;
-    let delete = DeleteJob {
-        job: state.job(deleted).await.unwrap().unwrap(),
-        actor: Actor::Daemon,
-    };
-    state.submit(delete).await.unwrap();
 }
 
 #[test]

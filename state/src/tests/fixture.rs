@@ -88,7 +88,16 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        let kept = tempfile::tempdir().unwrap();
+        Self::kept_in(tempfile::tempdir().unwrap())
+    }
+
+    /// The same in memory, where that can be had, for tests that write a lot.
+    fn in_memory() -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm");
+        Self::kept_in(memory.or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn kept_in(kept: TempDir) -> Self {
         let clock = Arc::new(TestClock(AtomicI64::new(NOON)));
         Self {
             root: kept.path().join("state"),
@@ -142,11 +151,19 @@ impl Folder {
 
     /// A new folder with the workflow and a runner.
     pub(crate) async fn prepared() -> (Self, Opened, Fleet) {
-        let mut folder = Self::new();
-        let opened = folder.open().await;
+        Self::new().prepare().await
+    }
+
+    /// The same in memory.
+    pub(crate) async fn prepared_in_memory() -> (Self, Opened, Fleet) {
+        Self::in_memory().prepare().await
+    }
+
+    async fn prepare(mut self) -> (Self, Opened, Fleet) {
+        let opened = self.open().await;
         let workflow = opened.activate("main", WORKFLOW).await;
         let runner = opened.register("one").await;
-        (folder, opened, Fleet { workflow, runner })
+        (self, opened, Fleet { workflow, runner })
     }
 
     pub(crate) fn advance(&self, millis: i64) {
@@ -162,7 +179,8 @@ impl Folder {
 
     /// A folder beside this one that is not there yet, at the same time of day.
     pub(crate) fn empty_twin(&self) -> Self {
-        let kept = tempfile::tempdir().unwrap();
+        let place = self._kept.path().parent().unwrap();
+        let kept = tempfile::tempdir_in(place).unwrap();
         let now = AtomicI64::new(self.clock.0.load(Ordering::SeqCst));
         Self {
             root: kept.path().join("state"),

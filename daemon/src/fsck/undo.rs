@@ -1,0 +1,79 @@
+//! The commands that undo a repair, for a shell, in the order in which they are to be run.
+
+use std::path::Path;
+
+use state::fsck::Repair;
+
+/// What undoes the repairs, the last of them first. The live index is made again by the next start.
+pub(crate) fn commands(root: &Path, repairs: &[Repair]) -> Vec<String> {
+    let mut commands: Vec<String> = repairs
+        .iter()
+        .rev()
+        .filter_map(|repair| command(root, repair))
+        .collect();
+    if !commands.is_empty() {
+        let index = quoted(&root.join("index").to_string_lossy());
+        commands.push(format!("rm -f {index}/live-*"));
+    }
+    commands
+}
+
+fn command(root: &Path, repair: &Repair) -> Option<String> {
+    let path = |path: &str| quoted(&root.join(path).to_string_lossy());
+    match repair {
+        Repair::Moved { from, to } if !is_of_the_store(from) => Some(format!(
+            "mkdir -p {} && mv {} {}",
+            path(folder(from)),
+            path(to),
+            path(from)
+        )),
+        Repair::Closed { path: closed, mode } => Some(format!("chmod {mode} {}", path(closed))),
+        // What the store derives is made again, a lost journal stays lost, and a head comes back with its file.
+        Repair::Moved { .. } | Repair::Recounted { .. } | Repair::Lost { .. } => None,
+    }
+}
+
+fn is_of_the_store(path: &str) -> bool {
+    path.starts_with("index/") || path.starts_with("journal/")
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// A word that a shell takes as it is.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_repair_is_undone_first_and_words_are_quoted() {
+        let repairs = [
+            Repair::Closed {
+                path: "a".to_owned(),
+                mode: "0644".to_owned(),
+            },
+            Repair::Moved {
+                from: "b/it's.json".to_owned(),
+                to: "quarantine/b/it's.json".to_owned(),
+            },
+            Repair::Moved {
+                from: "index/live-1".to_owned(),
+                to: "quarantine/index/live-1".to_owned(),
+            },
+        ];
+        assert_eq!(
+            commands(Path::new("/s"), &repairs),
+            [
+                "mkdir -p '/s/b' && mv '/s/quarantine/b/it'\\''s.json' '/s/b/it'\\''s.json'",
+                "chmod 0644 '/s/a'",
+                "rm -f '/s/index'/live-*",
+            ]
+        );
+        assert!(commands(Path::new("/s"), &[]).is_empty());
+    }
+}

@@ -1,0 +1,140 @@
+//! `everscand state`: looks into a state folder, without a daemon.
+
+use std::io::{self, Write};
+
+use chrono::SecondsFormat;
+use cli::Table;
+use serde::Serialize;
+use state::inspect::{Contents, InspectError, Shown, Size, Step, contents, history, show};
+
+use crate::arguments::{OutputForm, StateCommand};
+use crate::error::Error;
+
+/// Looks, and writes what it sees to standard output.
+pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
+    let text = text(command)?;
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        // Whoever read the output has what they wanted.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(Error::Output),
+    }
+}
+
+fn text(command: &StateCommand) -> Result<String, InspectError> {
+    Ok(match command {
+        StateCommand::Tree { options } => {
+            let contents = contents(&options.state_dir)?;
+            match options.output {
+                OutputForm::Text => tree(&contents),
+                OutputForm::Json => json(&contents),
+            }
+        }
+        StateCommand::Show { id, options } => {
+            let shown = show(&options.state_dir, id)?;
+            match options.output {
+                OutputForm::Text => records(&shown),
+                OutputForm::Json => json(&shown),
+            }
+        }
+        StateCommand::History { id, limit, options } => {
+            let steps = history(&options.state_dir, id, *limit)?;
+            match options.output {
+                OutputForm::Text => story(&steps),
+                OutputForm::Json => json(&steps),
+            }
+        }
+    })
+}
+
+fn tree(contents: &Contents) -> String {
+    let mut table = Table::new(&["WHAT", "HOW MANY", "FILES", "BYTES", "ON DISK"]);
+    let mut row = |what: String, count: String, size: &Size| {
+        let Size {
+            files,
+            bytes,
+            allocated,
+        } = size;
+        table.row([
+            what,
+            count,
+            files.to_string(),
+            bytes.to_string(),
+            allocated.to_string(),
+        ]);
+    };
+    for (name, size) in &contents.sources {
+        row(format!("source {name}"), String::new(), size);
+    }
+    for workflow in &contents.workflows {
+        let name = workflow
+            .name
+            .as_deref()
+            .unwrap_or("(its record cannot be read)");
+        let count = format!("{} revisions", workflow.revisions);
+        row(
+            format!("workflow {name} {}", workflow.id),
+            count,
+            &workflow.size,
+        );
+    }
+    for day in &contents.days {
+        row(
+            format!("jobs of {}", day.day),
+            format!("{} jobs", day.jobs),
+            &day.size,
+        );
+    }
+    for (name, size) in &contents.others {
+        row(name.clone(), String::new(), size);
+    }
+    let mut text = table.text();
+    for workflow in &contents.workflows {
+        for (scan, ended) in &workflow.scans {
+            let name = workflow.name.as_deref().unwrap_or(&workflow.id);
+            text.push_str(&cli::clean(&format!(
+                "{name}, {scan}: {ended} jobs ended so far"
+            )));
+            text.push('\n');
+        }
+    }
+    text.push_str(&format!(
+        "the last commit is {}; the journal holds {} that the files may not show\n",
+        contents.last_commit, contents.commits_in_journal
+    ));
+    text
+}
+
+fn records(shown: &[Shown]) -> String {
+    let mut text = String::new();
+    for Shown { path, record } in shown {
+        text.push_str(&cli::clean(path));
+        text.push('\n');
+        // JSON has no control characters but line ends.
+        text.push_str(&json(record));
+    }
+    text
+}
+
+fn story(steps: &[Step]) -> String {
+    let mut table = Table::new(&["TIME", "JOB", "STATE", "WHAT"]);
+    for step in steps {
+        table.row([
+            step.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            step.job.to_string(),
+            step.state.clone(),
+            step.what.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// Values that were read as JSON, or consist of numbers and texts, can be written as JSON.
+fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}

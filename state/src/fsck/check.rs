@@ -1,0 +1,270 @@
+//! One part of the state being checked: the files of a job, of a workflow, of a folder. What it finds and what it learns
+//! count only once it is certain that nothing changed meanwhile.
+
+use bytes::Bytes;
+use model::{RevisionId, ScanKey, Timestamp};
+use store::look::{Entry, Look, Role};
+use store::{Details, DiskError, Form, Key, ReadError};
+
+use workflow::hex;
+
+use super::ended::EndedJob;
+use super::finding::{Code, Finding};
+use super::known::Known;
+use crate::envelope::{self, EnvelopeError};
+use crate::typed::Typed;
+
+/// What others than the owner may do, in the bits of a mode.
+const OTHERS: u32 = 0o077;
+
+/// A part being checked.
+pub(crate) struct Check<'a> {
+    pub(crate) look: &'a Look,
+    pub(crate) known: &'a Known,
+    pub(crate) now: Timestamp,
+    pub(crate) found: Vec<Finding>,
+    pub(crate) facts: Facts,
+}
+
+/// What was learned of a part.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+    pub(crate) jobs: u64,
+    /// Folders to be checked by themselves, below the state folder.
+    pub(crate) folders: Vec<String>,
+    pub(crate) revisions: Vec<RevisionId>,
+    pub(crate) ended: Vec<EndedJob>,
+    /// Scans whose histories do not have all of their lines any more.
+    pub(crate) cut: Vec<ScanKey>,
+}
+
+/// A record that was read and stands where it belongs.
+pub(crate) struct Checked {
+    pub(crate) typed: Typed,
+    pub(crate) sequence: store::Seq,
+}
+
+/// What a record says of a large object.
+pub(crate) struct Expected<'a> {
+    pub(crate) sha256: &'a str,
+    pub(crate) size: Option<u64>,
+    pub(crate) may_be_gone: bool,
+    pub(crate) missing: Code,
+    pub(crate) differs: Code,
+}
+
+impl Check<'_> {
+    pub(crate) fn find(
+        &mut self,
+        code: Code,
+        path: impl std::fmt::Display,
+        what: impl std::fmt::Display,
+    ) {
+        self.found.push(Finding::new(code, path, what));
+    }
+
+    /// What a folder holds. Entries that are no files of keys are told and left out, and so are those whose rights are
+    /// told.
+    pub(crate) fn entries(&mut self, folder: &str) -> Vec<Entry> {
+        let entries = match self.look.entries(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.unreadable(folder, &error);
+                return Vec::new();
+            }
+        };
+        let mut taken = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let path = join(folder, &entry.name);
+            self.check_rights(&path, entry.details.as_ref());
+            match entry.role {
+                Role::File(_) => {
+                    self.facts.files += 1;
+                    self.facts.bytes += entry.details.map_or(0, |details| details.bytes);
+                    taken.push(entry);
+                }
+                Role::Folder => taken.push(entry),
+                Role::Store => {}
+                Role::Leftover => {
+                    self.find(Code::Leftover, path, "a write of this file never ended")
+                }
+                Role::Foreign => self.find(
+                    Code::UnknownFile,
+                    path,
+                    "no file of a state has such a name",
+                ),
+            }
+        }
+        taken
+    }
+
+    /// Folders are checked by themselves later, files are not expected.
+    pub(crate) fn only_folders(&mut self, folder: &str) {
+        for entry in self.entries(folder) {
+            match entry.role {
+                Role::Folder => self.facts.folders.push(join(folder, &entry.name)),
+                _ => self.unknown(&join(folder, &entry.name)),
+            }
+        }
+    }
+
+    pub(crate) fn unknown(&mut self, path: &str) {
+        self.find(Code::UnknownFile, path, "no part of a state has this place");
+    }
+
+    pub(crate) fn unreadable(&mut self, path: &str, error: &dyn std::error::Error) {
+        self.find(Code::Unreadable, path, model::error_chain(error));
+    }
+
+    fn check_rights(&mut self, path: &str, details: Option<&Details>) {
+        let Some(details) = details else {
+            return;
+        };
+        if details.form == Form::Other {
+            // The rights of a link say nothing.
+            return;
+        }
+        if details.mode & OTHERS != 0 {
+            self.find(
+                Code::Mode,
+                path,
+                format!(
+                    "others than its owner may use it: its mode is {:04o}",
+                    details.mode
+                ),
+            );
+        }
+        if self.known.owner.is_some_and(|owner| owner != details.owner) {
+            self.find(
+                Code::Owner,
+                path,
+                format!("it belongs to user {}", details.owner),
+            );
+        }
+        if details.form == Form::File && details.links > 1 {
+            self.find(Code::Links, path, format!("it has {} names", details.links));
+        }
+    }
+
+    /// The content of a file, when it can be read.
+    pub(crate) fn content(&mut self, key: &Key) -> Option<Bytes> {
+        match self.look.get(key) {
+            Ok(content) => content,
+            Err(
+                error @ (ReadError::TooLarge { .. } | ReadError::Unsettled | ReadError::Disk(_)),
+            ) => {
+                self.unreadable(key.as_str(), &error);
+                None
+            }
+        }
+    }
+
+    /// Reads a record that stands at `key`, and tells what is wrong with it by itself.
+    pub(crate) fn record(&mut self, key: &Key) -> Option<Checked> {
+        let bytes = self.content(key)?;
+        self.facts.records += 1;
+        let record = match envelope::read(&bytes) {
+            Ok(record) => record,
+            Err(error) => {
+                self.find(code_of(&error), key, &error);
+                return None;
+            }
+        };
+        let (id, live, sequence) = (record.id.clone(), record.live, record.stamp.sequence);
+        let typed = match Typed::of(record) {
+            Ok(typed) => typed,
+            Err(error) => {
+                self.find(code_of(&error), key, &error);
+                return None;
+            }
+        };
+        let place = typed.place();
+        if place != *key {
+            self.find(Code::RecordMisplaced, key, EnvelopeError::Place(place));
+            return None;
+        }
+        if typed.id() != id {
+            let what = format!(
+                "its envelope says that it is `{id}`, and its body `{}`",
+                typed.id()
+            );
+            self.find(Code::RecordMisplaced, key, what);
+        }
+        if typed.is_live() != live {
+            let settled = if live { "live" } else { "settled" };
+            let what =
+                format!("its envelope says that it is {settled}, and its body that it is not");
+            self.find(Code::RecordLive, key, what);
+        }
+        let last = self.look.position().last;
+        if sequence > last {
+            let what = format!("commit {sequence} wrote it, and the last one known is {last}");
+            self.find(Code::RecordAhead, key, what);
+        }
+        self.check_index(key, live.then_some(&bytes));
+        Some(Checked { typed, sequence })
+    }
+
+    /// The live index must say of a record what the record says.
+    fn check_index(&mut self, key: &Key, live: Option<&Bytes>) {
+        if self.look.live().is_none() {
+            return;
+        }
+        let what = match (self.look.live_record(key), live) {
+            (None, None) => return,
+            (Some(indexed), Some(bytes)) if indexed == bytes => return,
+            (Some(_), Some(_)) => "the live index has another content of it",
+            (None, Some(_)) => "it is live, and not in the live index",
+            (Some(_), None) => "it is settled, and still in the live index",
+        };
+        self.find(Code::IndexDiffers, key, what);
+    }
+
+    /// Compares a large object with what its record says of it.
+    pub(crate) fn object(&mut self, key: &Key, expected: &Expected<'_>) {
+        let object = self.look.object(key);
+        let Some(object) = self.readable(key.as_str(), object) else {
+            return;
+        };
+        match object {
+            None if expected.may_be_gone => {}
+            None => self.find(expected.missing, key, "a record names it, and it is gone"),
+            Some(found) if expected.size.is_some_and(|size| size != found.size) => {
+                let size = expected.size.unwrap_or_default();
+                let what = format!("it has {} bytes, and its record says {size}", found.size);
+                self.find(expected.differs, key, what);
+            }
+            Some(found) if hex(&found.sha256) != expected.sha256 => {
+                let what = format!("its SHA-256 is {}", hex(&found.sha256));
+                self.find(expected.differs, key, what);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Passes an error of the disk on as a finding.
+    pub(crate) fn readable<T>(&mut self, path: &str, result: Result<T, DiskError>) -> Option<T> {
+        result.map_err(|error| self.unreadable(path, &error)).ok()
+    }
+}
+
+/// The path of an entry of a folder, which may be the root.
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}
+
+const fn code_of(error: &EnvelopeError) -> Code {
+    match error {
+        EnvelopeError::Malformed(_) => Code::RecordMalformed,
+        EnvelopeError::Newer(_) => Code::RecordNewer,
+        EnvelopeError::Checksum => Code::RecordChecksum,
+        EnvelopeError::Kind { .. } | EnvelopeError::Place(_) => Code::RecordMisplaced,
+    }
+}

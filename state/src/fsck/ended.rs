@@ -1,0 +1,64 @@
+//! Which jobs the histories say have ended, and how: a line of forty bytes for each, so that a million of them fit into
+//! memory while the jobs' own records are compared with them.
+
+use std::sync::Arc;
+
+use model::{JobId, ScanKey, Timestamp};
+
+/// What a history says of a job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct EndedJob {
+    pub(crate) job: JobId,
+    pub(crate) scan: Arc<ScanKey>,
+    pub(crate) state: EndState,
+    pub(crate) at: Timestamp,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EndState {
+    Succeeded,
+    Failed,
+    Cancelled,
+    Skipped,
+}
+
+impl EndState {
+    /// The end of that name, as histories have it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "succeeded" => Some(Self::Succeeded),
+            "failed" => Some(Self::Failed),
+            "cancelled" => Some(Self::Cancelled),
+            "skipped" => Some(Self::Skipped),
+            _ => None,
+        }
+    }
+}
+
+/// All of them, in order of ids.
+#[derive(Debug, Default)]
+pub(crate) struct EndedJobs {
+    jobs: Vec<EndedJob>,
+}
+
+impl EndedJobs {
+    pub(crate) fn add(&mut self, mut jobs: Vec<EndedJob>) {
+        self.jobs.append(&mut jobs);
+    }
+
+    /// To be called once, before any is asked for. Answers those that are there twice.
+    pub(crate) fn sort(&mut self) -> Vec<JobId> {
+        self.jobs.sort_unstable();
+        let pairs = self.jobs.windows(2);
+        pairs
+            .filter(|pair| pair[0].job == pair[1].job)
+            .map(|pair| pair[0].job)
+            .collect()
+    }
+
+    pub(crate) fn get(&self, job: JobId) -> Option<&EndedJob> {
+        let at = self.jobs.binary_search_by_key(&job, |ended| ended.job);
+        at.ok().and_then(|at| self.jobs.get(at))
+    }
+}

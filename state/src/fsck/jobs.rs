@@ -1,0 +1,181 @@
+//! A job's folder: the record, its log, its artifacts, and what other records say of it.
+
+use std::collections::BTreeSet;
+
+use model::{Artifact, Inputs, Job, JobId};
+use store::look::Role;
+
+use super::check::{Check, Checked, Expected, join};
+use super::ended::EndState;
+use super::finding::Code;
+use super::lines::each_line;
+use super::told::Told;
+use crate::layout::Layout;
+use crate::log::LogRecord;
+use crate::typed::Typed;
+
+const RECORD: &str = "job.json";
+const LOG: &str = "log.jsonl";
+const INPUTS: &str = "inputs.object";
+const ARTIFACTS: &str = "artifacts";
+
+/// Checks the folder of a job.
+pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
+    let mut record = None;
+    let mut others = Vec::new();
+    for entry in check.entries(folder) {
+        match (entry.role, entry.name.as_str()) {
+            (Role::File(key), RECORD) => record = Some(key),
+            (Role::File(key), LOG | INPUTS) => others.push(key),
+            (Role::Folder, ARTIFACTS) => {
+                for entry in check.entries(&join(folder, ARTIFACTS)) {
+                    match entry.role {
+                        Role::File(key) => others.push(key),
+                        _ => check.unknown(&join(&join(folder, ARTIFACTS), &entry.name)),
+                    }
+                }
+            }
+            (_, name) => check.unknown(&join(folder, name)),
+        }
+    }
+    let Some(key) = record else {
+        for key in others {
+            check.find(Code::Orphan, key, "there is no record of its job");
+        }
+        return;
+    };
+    let Some(Checked { typed, sequence }) = check.record(&key) else {
+        return;
+    };
+    let Typed::Job(job) = typed else {
+        return;
+    };
+    check.facts.jobs += 1;
+    for problem in job.irregularities() {
+        check.find(Code::JobIllegal, &key, problem);
+    }
+    if sequence <= check.known.began {
+        check_history(check, &job);
+    }
+    if !job.state.is_terminal() && !check.known.revisions.contains(&job.revision.id) {
+        let revision = Layout::revision(job.workflow.id, &job.revision);
+        let what = format!(
+            "job {} runs this revision, and its record is not readable",
+            job.id
+        );
+        check.find(Code::RecordMissing, revision, what);
+    }
+    check_log(check, &job);
+    let mut named = BTreeSet::from([Layout::log(job.id)]);
+    if let Inputs::Object { sha256, bytes } = &job.inputs {
+        let expected = Expected {
+            sha256,
+            size: Some(*bytes),
+            may_be_gone: false,
+            missing: Code::InputsMissing,
+            differs: Code::InputsDiffer,
+        };
+        let key = Layout::inputs(job.id);
+        check.object(&key, &expected);
+        named.insert(key);
+    }
+    for artifact in job.state.run().into_iter().flat_map(|run| &run.artifacts) {
+        named.insert(Layout::artifact(job.id, &artifact.name));
+        check_artifact(check, job.id, artifact);
+    }
+    if job.state.is_terminal() {
+        for key in others.into_iter().filter(|key| !named.contains(key)) {
+            check.find(Code::Orphan, key, "the record of its job does not name it");
+        }
+    }
+}
+
+/// What the history of its scan says of a job.
+fn check_history(check: &mut Check<'_>, job: &Job) {
+    let Some(end) = job.state.end() else {
+        return;
+    };
+    let key = Layout::job(job.id);
+    match check.known.ended.get(job.id) {
+        None if check.known.cut.contains(&job.scan_key()) => {}
+        None => {
+            let what = format!(
+                "it has ended, and no line in the history of `{}` says so",
+                job.scan
+            );
+            check.find(Code::HistoryLacks, key, what);
+        }
+        Some(line)
+            if *line.scan != job.scan_key()
+                || Some(line.state) != EndState::named(job.state.name())
+                || line.at != end.at =>
+        {
+            let what = format!(
+                "it was {} at {}, and the history of `{}` says something else",
+                job.state.name(),
+                end.at,
+                job.scan
+            );
+            check.find(Code::HistoryDiffers, key, what);
+        }
+        Some(_) => {}
+    }
+}
+
+/// A completed job says how many lines its log has.
+fn check_log(check: &mut Check<'_>, job: &Job) {
+    let key = Layout::log(job.id);
+    let mut told = Told::new(Code::LogLine, &key);
+    let mut next = 0;
+    let read = each_line(check.look, &key, u64::MAX, |at, line| {
+        // A crash or a lost runner can leave a last line that is not whole. It was never acknowledged.
+        if !line.ends_with(b"\n") && told.is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<LogRecord>(line) {
+            Ok(record) if record.n == next => next += 1,
+            Ok(record) => {
+                told.add(
+                    at,
+                    format!("the line has the number {}, and {next} is next", record.n),
+                );
+                next = record.n + 1;
+            }
+            Err(error) => {
+                told.add(at, error);
+                next += 1;
+            }
+        }
+    });
+    let Some(length) = check.readable(key.as_str(), read) else {
+        return;
+    };
+    told.finish(check);
+    let Some(run) = job.state.run().filter(|run| run.log_records > 0) else {
+        return;
+    };
+    if !job.state.is_terminal() {
+        return;
+    }
+    if length.is_none() {
+        let what = format!("its job says that it has {} lines", run.log_records);
+        check.find(Code::LogMissing, key, what);
+    } else if next != run.log_records {
+        let what = format!("it has {next} lines, and its job says {}", run.log_records);
+        check.find(Code::LogCount, key, what);
+    }
+}
+
+fn check_artifact(check: &mut Check<'_>, job: JobId, artifact: &Artifact) {
+    if artifact.removed.is_some() {
+        return;
+    }
+    let expected = Expected {
+        sha256: &artifact.sha256,
+        size: Some(artifact.size),
+        may_be_gone: artifact.expires_at.is_some_and(|end| end <= check.now),
+        missing: Code::ArtifactMissing,
+        differs: Code::ArtifactDiffers,
+    };
+    check.object(&Layout::artifact(job, &artifact.name), &expected);
+}

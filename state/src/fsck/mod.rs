@@ -1,0 +1,203 @@
+//! Checks a state folder against everything it promises, without changing it and without stopping the daemon that may
+//! be using it.
+//!
+//! The files are looked at as the journal will make them. A state in use moves while it is looked at: what is found in
+//! one part counts only if nothing was committed since the look it was found with; otherwise the part is looked at
+//! again. Memory is bounded by the live records and some forty bytes for each finished job.
+
+mod check;
+mod ended;
+mod finding;
+mod jobs;
+mod known;
+mod lines;
+mod repair;
+mod shelves;
+mod told;
+mod workflows;
+
+use std::path::{Path, PathBuf};
+
+use model::Timestamp;
+use serde::Serialize;
+use store::look::{Look, Position};
+use store::{OpenError, Owner};
+
+pub(crate) use self::check::join;
+use self::check::{Check, Facts};
+use self::finding::Evidence;
+pub use self::finding::{Code, Finding, Severity};
+use self::known::Known;
+pub(crate) use self::lines::each_line;
+pub use self::repair::{Repair, RepairError, Repairing, repair};
+use crate::layout::Layout;
+use crate::limits::{CHECK_PAUSE, CHECK_TRIES};
+
+/// What a check says while it goes.
+#[derive(Debug)]
+pub enum Progress {
+    /// Something was found.
+    Found(Finding),
+    /// So much has been looked at.
+    Looked(Counts),
+}
+
+/// How much was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counts {
+    /// Files besides the store's own.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Records among them.
+    pub records: u64,
+    /// Jobs among the records.
+    pub jobs: u64,
+}
+
+/// What a check came to.
+#[derive(Debug)]
+pub struct Checked {
+    /// What was looked at.
+    pub counts: Counts,
+    /// How far the store had come as the check began.
+    pub position: Position,
+    /// The process that has the state open, if one does.
+    pub user: Option<Owner>,
+    /// Parts that somebody changed each time they were looked at, so that not everything about them could be told.
+    pub unsettled: u64,
+}
+
+/// Checks the state folder at `root`. Blocks. One of a newer format, or none at all, is an error; everything else is a
+/// finding.
+pub fn fsck(
+    root: &Path,
+    now: Timestamp,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Checked, OpenError> {
+    let look = Look::at(root)?;
+    let position = look.position();
+    let user = look.user();
+    let known = Known {
+        owner: look.owner()?,
+        began: position.last,
+        is_used: user.is_some(),
+        ..Known::default()
+    };
+    let mut fsck = Fsck {
+        root: root.to_owned(),
+        look,
+        known,
+        now,
+        tell,
+        counts: Counts::default(),
+        unsettled: 0,
+    };
+    fsck.run()?;
+    Ok(Checked {
+        counts: fsck.counts,
+        position,
+        user,
+        unsettled: fsck.unsettled,
+    })
+}
+
+struct Fsck<'a> {
+    root: PathBuf,
+    look: Look,
+    known: Known,
+    now: Timestamp,
+    tell: &'a mut dyn FnMut(Progress),
+    counts: Counts,
+    unsettled: u64,
+}
+
+impl Fsck<'_> {
+    fn run(&mut self) -> Result<(), OpenError> {
+        self.part(shelves::check_store)?;
+        let top = self.part(shelves::check_root)?.folders;
+        // Workflows come first: what they know of jobs and revisions, jobs are compared with.
+        for top in top.iter().filter(|top| *top == "workflows") {
+            for folder in self.folders(top)? {
+                self.part(|check| workflows::check(check, &folder))?;
+            }
+        }
+        self.tell_doubles();
+        for top in &top {
+            match top.as_str() {
+                "jobs" => self.jobs(top)?,
+                "workflows" => {}
+                _ => {
+                    self.part(|check| shelves::check(check, top))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn jobs(&mut self, top: &str) -> Result<(), OpenError> {
+        for day in self.folders(top)? {
+            for hour in self.folders(&day)? {
+                for shard in self.folders(&hour)? {
+                    for job in self.folders(&shard)? {
+                        self.part(|check| jobs::check(check, &job))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The folders in a folder that holds nothing else.
+    fn folders(&mut self, folder: &str) -> Result<Vec<String>, OpenError> {
+        Ok(self.part(|check| check.only_folders(folder))?.folders)
+    }
+
+    fn tell_doubles(&mut self) {
+        for job in self.known.ended.sort() {
+            let key = Layout::job(job);
+            let what = "two lines of histories say that it has ended";
+            (self.tell)(Progress::Found(Finding::new(Code::HistoryTwice, key, what)));
+        }
+    }
+
+    /// Checks one part until what was found in it is certain.
+    fn part(&mut self, check: impl Fn(&mut Check<'_>)) -> Result<Facts, OpenError> {
+        let mut tries = 1;
+        let (mut found, mut facts) = self.once(&check);
+        while !found.is_empty() && !self.look.is_current()? {
+            if tries == CHECK_TRIES {
+                let before = found.len();
+                found.retain(|finding| finding.code.evidence() == Evidence::Alone);
+                self.unsettled += u64::from(found.len() < before);
+                break;
+            }
+            std::thread::sleep(CHECK_PAUSE);
+            tries += 1;
+            self.look = Look::at(&self.root)?;
+            (found, facts) = self.once(&check);
+        }
+        for finding in found {
+            (self.tell)(Progress::Found(finding));
+        }
+        self.counts.files += facts.files;
+        self.counts.bytes += facts.bytes;
+        self.counts.records += facts.records;
+        self.counts.jobs += facts.jobs;
+        self.known.learn(&mut facts);
+        (self.tell)(Progress::Looked(self.counts));
+        Ok(facts)
+    }
+
+    fn once(&self, check: &impl Fn(&mut Check<'_>)) -> (Vec<Finding>, Facts) {
+        let mut one = Check {
+            look: &self.look,
+            known: &self.known,
+            now: self.now,
+            found: Vec::new(),
+            facts: Facts::default(),
+        };
+        check(&mut one);
+        (one.found, one.facts)
+    }
+}

@@ -1,0 +1,386 @@
+//! Puts right what a check finds, as far as a program can know what is right. Files that cannot be trusted go to the
+//! quarantine, rights are tightened, derived files are made again, heads are counted anew from their histories. Nothing
+//! is deleted, and all of it can be undone.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use model::retention::Retention;
+use model::{Change, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals};
+use serde::Serialize;
+use store::file::{FileEngine, Options};
+use store::look::Look;
+use store::mend::{Loss, Mending, Moved};
+use store::{Engine, Key};
+
+use super::finding::{Code, Finding};
+use super::lines::each_line;
+use super::workflows::HistoryLine;
+use super::{Checked, Progress, fsck};
+use crate::envelope::{self, Kind};
+use crate::error::ReadError;
+use crate::heads;
+use crate::layout::Layout;
+use crate::reader::StoreReader;
+use crate::written::{Keys, Written};
+
+/// Something that was put right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "repair", rename_all = "snake_case")]
+pub enum Repair {
+    /// A file went aside.
+    Moved {
+        /// Below the state folder.
+        from: String,
+        /// Below the state folder.
+        to: String,
+    },
+    /// Others than the owner can no longer use it.
+    Closed {
+        /// Below the state folder.
+        path: String,
+        /// The mode before, in octal digits.
+        mode: String,
+    },
+    /// A head was written anew.
+    Recounted {
+        /// Below the state folder.
+        path: String,
+    },
+    /// Damage in the journal was cut off.
+    Lost {
+        /// The first change that could not be read.
+        first: u64,
+        /// The last that is known to have been there.
+        last: u64,
+    },
+}
+
+/// What a repair says while it goes.
+#[derive(Debug)]
+pub enum Repairing {
+    /// Something was found.
+    Found(Finding),
+    /// Something was put right.
+    Done(Repair),
+    /// Something is left to a person.
+    Left(Finding),
+    /// So much has been looked at.
+    Looked(super::Counts),
+}
+
+/// Why a state was not repaired, or not to the end.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    /// The store.
+    #[error(transparent)]
+    Open(#[from] store::OpenError),
+    /// A file.
+    #[error(transparent)]
+    Disk(#[from] store::DiskError),
+    /// A file, when reading.
+    #[error(transparent)]
+    Look(#[from] store::ReadError),
+    /// The past of a scan.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The changes.
+    #[error("a head that was counted anew could not be committed")]
+    Commit(#[from] store::CommitError),
+    /// The end.
+    #[error("the state was repaired, but not closed")]
+    Close(#[from] store::file::CloseError),
+    /// A defect.
+    #[error("a head cannot be written as JSON")]
+    Unwritable(#[from] serde_json::Error),
+}
+
+/// What is done about a finding.
+enum Remedy {
+    SetAside,
+    CloseToOthers,
+    SetIndexAside,
+    Recount,
+    /// No program can know what is right.
+    None,
+}
+
+/// Repairs the state folder at `root`, which nobody has open, and checks it once more. With `accept_loss` a journal
+/// that is damaged in the middle is cut there.
+pub async fn repair(
+    root: &Path,
+    now: Timestamp,
+    accept_loss: bool,
+    tell: &mut dyn FnMut(Repairing),
+) -> Result<Checked, RepairError> {
+    mend_store(root, accept_loss, tell)?;
+    // What the journal holds comes into the files first, so that no later redo brings anything back.
+    let mut engine = FileEngine::new(root, Options::default());
+    engine.open(&mut |_, _| ()).await?;
+    engine.close()?;
+
+    let scans = mend_files(root, now, tell)?;
+    if !scans.is_empty() {
+        recount(root, scans, tell).await?;
+    }
+    let left = &mut |progress| match progress {
+        Progress::Found(finding) => tell(Repairing::Left(finding)),
+        Progress::Looked(counts) => tell(Repairing::Looked(counts)),
+    };
+    Ok(fsck(root, now, left)?)
+}
+
+fn mend_store(
+    root: &Path,
+    accept_loss: bool,
+    tell: &mut dyn FnMut(Repairing),
+) -> Result<(), RepairError> {
+    let mending = Mending::begin(root)?;
+    for moved in mending.mend_checkpoint()? {
+        tell(Repairing::Done(moved.into()));
+    }
+    if accept_loss && let Some((Loss { first, last }, moved)) = mending.accept_loss()? {
+        let (first, last) = (first.0, last.0);
+        tell(Repairing::Done(Repair::Lost { first, last }));
+        for moved in moved {
+            tell(Repairing::Done(moved.into()));
+        }
+    }
+    Ok(())
+}
+
+/// Checks, and puts right what is a matter of single files. Answers the scans whose heads are to be counted.
+fn mend_files(
+    root: &Path,
+    now: Timestamp,
+    tell: &mut dyn FnMut(Repairing),
+) -> Result<BTreeSet<ScanKey>, RepairError> {
+    let mending = Mending::begin(root)?;
+    let (mut scans, mut is_index_old, mut failed) = (BTreeSet::new(), false, None);
+    fsck(root, now, &mut |progress| {
+        let finding = match progress {
+            Progress::Found(finding) => finding,
+            Progress::Looked(counts) => return tell(Repairing::Looked(counts)),
+        };
+        tell(Repairing::Found(finding.clone()));
+        if let Some(scan) = Key::new(&finding.path)
+            .ok()
+            .and_then(|key| heads::scan_at(&key, Layout::head))
+            && is_about_a_head(finding.code)
+        {
+            scans.insert(scan);
+        }
+        match mend(&mending, &finding) {
+            Ok((done, index)) => {
+                is_index_old |= index;
+                done.into_iter()
+                    .for_each(|done| tell(Repairing::Done(done)));
+            }
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    if is_index_old {
+        for moved in mending.set_index_aside()? {
+            tell(Repairing::Done(moved.into()));
+        }
+    }
+    Ok(scans)
+}
+
+/// Does what one file needs. Also answers whether the live index no longer fits.
+fn mend(mending: &Mending, finding: &Finding) -> Result<(Option<Repair>, bool), store::DiskError> {
+    match remedy(finding.code) {
+        Remedy::SetAside => {
+            let moved = mending.set_aside(&finding.path)?;
+            Ok((moved.map(Repair::from), true))
+        }
+        Remedy::CloseToOthers => {
+            let before = mending.close_to_others(&finding.path)?;
+            let closed = before.map(|mode| Repair::Closed {
+                path: finding.path.clone(),
+                mode: format!("{mode:04o}"),
+            });
+            Ok((closed, false))
+        }
+        Remedy::SetIndexAside => Ok((None, true)),
+        Remedy::Recount | Remedy::None => Ok((None, false)),
+    }
+}
+
+/// Whether a head with this finding is to be written anew.
+const fn is_about_a_head(code: Code) -> bool {
+    matches!(code, Code::RecordMissing)
+        || matches!(remedy(code), Remedy::Recount | Remedy::SetAside)
+}
+
+const fn remedy(code: Code) -> Remedy {
+    match code {
+        Code::Leftover
+        | Code::UnknownFile
+        | Code::RecordMalformed
+        | Code::RecordChecksum
+        | Code::RecordMisplaced
+        | Code::RecordLive
+        | Code::JobIllegal
+        | Code::ArtifactDiffers
+        | Code::InputsDiffer
+        | Code::Orphan => Remedy::SetAside,
+        Code::Mode => Remedy::CloseToOthers,
+        Code::IndexDamaged | Code::IndexDiffers => Remedy::SetIndexAside,
+        Code::HeadTotals | Code::HeadBehind => Remedy::Recount,
+        Code::Unreadable
+        | Code::CheckpointDamaged
+        | Code::JournalDamaged
+        | Code::Owner
+        | Code::Links
+        | Code::RecordNewer
+        | Code::RecordAhead
+        | Code::RecordMissing
+        | Code::SecretMalformed
+        | Code::ClockAhead
+        | Code::RevisionText
+        | Code::HeadSuccesses
+        | Code::HistoryLine
+        | Code::HistoryShort
+        | Code::HistoryLong
+        | Code::HistoryTwice
+        | Code::HistoryLacks
+        | Code::HistoryDiffers
+        | Code::LedgerLine
+        | Code::LedgerShort
+        | Code::LedgerLong
+        | Code::LogCount
+        | Code::LogLine
+        | Code::LogMissing
+        | Code::ArtifactMissing
+        | Code::InputsMissing => Remedy::None,
+    }
+}
+
+/// Writes heads anew, each in a commit of its own. A head that is there goes aside first.
+async fn recount(
+    root: &Path,
+    scans: BTreeSet<ScanKey>,
+    tell: &mut dyn FnMut(Repairing),
+) -> Result<(), RepairError> {
+    let (mut heads, mut revisions) = (Vec::new(), HashMap::new());
+    {
+        let mending = Mending::begin(root)?;
+        let look = Look::at(root)?;
+        for scan in scans {
+            let key = Layout::head(&scan);
+            let bytes = look.get(&key)?.unwrap_or_default();
+            let known = envelope::read(&bytes).ok().and_then(|record| {
+                revisions.insert(key.clone(), record.stamp.revision);
+                record.body::<ScanHead>().ok()
+            });
+            if let Some(moved) = mending.set_aside(key.as_str())? {
+                tell(Repairing::Done(moved.into()));
+            }
+            heads.push((scan, known));
+        }
+        for moved in mending.set_index_aside()? {
+            tell(Repairing::Done(moved.into()));
+        }
+    }
+    let mut engine = FileEngine::new(root, Options::default());
+    let (epoch, last) = engine.open(&mut |_, _| ()).await?;
+    let reader = StoreReader::new(engine.reader());
+    let look = Look::at(root)?;
+    let mut written = Written::until(epoch, last, revisions);
+    for (scan, known) in heads {
+        let head = match known {
+            Some(known) => counted(&look, known)?,
+            None => after_loss(root, &look, &reader, &scan).await?,
+        };
+        let path = Layout::head(&scan).to_string();
+        let batch = written.encoder().encode(&[Change::Head(head.into())])?;
+        let keys = Keys::of(&batch);
+        let sequence = engine.commit(batch).await?;
+        written.committed(sequence, keys);
+        tell(Repairing::Done(Repair::Recounted { path }));
+    }
+    drop(reader);
+    engine.close()?;
+    Ok(())
+}
+
+/// A head with the counters that its history proves.
+fn counted(look: &Look, head: ScanHead) -> Result<ScanHead, RepairError> {
+    let history = History::read(look, &head.key(), head.history)?;
+    let pick = |known: u64, counted: u64| {
+        if history.is_whole {
+            counted
+        } else {
+            known.max(counted)
+        }
+    };
+    Ok(ScanHead {
+        totals: Totals {
+            succeeded: pick(head.totals.succeeded, history.totals.succeeded),
+            failed: pick(head.totals.failed, history.totals.failed),
+            cancelled: pick(head.totals.cancelled, history.totals.cancelled),
+            skipped: pick(head.totals.skipped, history.totals.skipped),
+            bytes: pick(head.totals.bytes, history.totals.bytes),
+        },
+        latest_job: head.latest_job.max(history.newest.unwrap_or(JobId::FIRST)),
+        ..head
+    })
+}
+
+/// What is left of a head whose record is lost, as a start would find it.
+async fn after_loss(
+    root: &Path,
+    look: &Look,
+    reader: &StoreReader,
+    scan: &ScanKey,
+) -> Result<ScanHead, RepairError> {
+    let bytes = look.get(&Layout::retention(scan))?.unwrap_or_default();
+    let known = envelope::open::<Retention>(Kind::Retention, &bytes).ok();
+    let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
+    Ok(heads::after_loss(root, reader, &retention).await?)
+}
+
+/// What the lines of a history prove.
+struct History {
+    totals: Totals,
+    newest: Option<JobId>,
+    is_whole: bool,
+}
+
+impl History {
+    fn read(look: &Look, scan: &ScanKey, end: Tail) -> Result<Self, RepairError> {
+        let mut history = Self {
+            totals: Totals::default(),
+            newest: None,
+            is_whole: true,
+        };
+        for page in 0..=end.page {
+            let is_last = page == end.page;
+            let length = if is_last { end.bytes } else { u64::MAX };
+            let key = Layout::history(scan, page);
+            let read = each_line(look, &key, length, |_, line| {
+                match serde_json::from_slice::<HistoryLine>(line) {
+                    Ok(line) => {
+                        history.totals.count(&line.state, line.bytes);
+                        history.newest = history.newest.max(Some(line.id));
+                    }
+                    Err(_) => history.is_whole = false,
+                }
+            })?;
+            history.is_whole &= read.is_some() || (is_last && end.bytes == 0);
+        }
+        Ok(history)
+    }
+}
+
+impl From<Moved> for Repair {
+    fn from(Moved { from, to }: Moved) -> Self {
+        Self::Moved { from, to }
+    }
+}

@@ -1,0 +1,121 @@
+//! The folders besides jobs and workflows: records on shelves, payloads, and what the store keeps for itself.
+
+use store::look::{Part, Role};
+
+use super::check::{Check, join};
+use super::finding::Code;
+use crate::layout::Layout;
+use crate::typed::Typed;
+
+/// Checks a folder of records, with the folders in it.
+pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
+    for entry in check.entries(folder) {
+        let path = join(folder, &entry.name);
+        match entry.role {
+            // Git's own files, of which nothing is known here.
+            Role::Folder if is_mirror(&path) => {}
+            Role::Folder => self::check(check, &path),
+            Role::File(key) if key.is_record() => {
+                if let Some(checked) = check.record(&key) {
+                    check_body(check, &key, &checked.typed);
+                }
+            }
+            _ => check.unknown(&path),
+        }
+    }
+}
+
+/// A bare mirror, or one that is being made or was put aside for a new one.
+fn is_mirror(path: &str) -> bool {
+    let mut segments = path.split('/');
+    let name = segments.nth(2);
+    segments.next().is_none()
+        && matches!(
+            name,
+            Some("mirror.git" | "mirror.git.new" | "mirror.git.old")
+        )
+}
+
+fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
+    match typed {
+        Typed::Secrets(secrets) => {
+            for (name, secret) in &secrets.secrets {
+                if !secret.sealed.is_well_formed() {
+                    check.find(Code::SecretMalformed, key, format!("secret `{name}`"));
+                }
+            }
+        }
+        Typed::Source(_)
+        | Typed::Tip(_)
+        | Typed::Workflow(_)
+        | Typed::Revision(_)
+        | Typed::Head(_)
+        | Typed::Digests(_)
+        | Typed::Repeats(_)
+        | Typed::Job(_)
+        | Typed::Runner(_)
+        | Typed::Registration(_)
+        | Typed::Token(_)
+        | Typed::Vars(_)
+        | Typed::Idempotency(_)
+        | Typed::Retention(_)
+        | Typed::Expiry(_) => {}
+    }
+}
+
+/// Checks what the store keeps for itself.
+pub(crate) fn check_store(check: &mut Check<'_>) {
+    for damage in check.look.damage() {
+        let (code, what) = match damage.part {
+            Part::Checkpoint => (Code::CheckpointDamaged, damage.what.clone()),
+            Part::Index => (Code::IndexDamaged, damage.what.clone()),
+            Part::Journal { first, last } => (
+                Code::JournalDamaged,
+                format!(
+                    "at byte {}: {}; the changes {first} to {last} may be lost",
+                    damage.offset, damage.what
+                ),
+            ),
+        };
+        check.find(code, &damage.path, what);
+    }
+    if !check.known.is_used {
+        let leftovers = check.look.leftovers();
+        for path in check.readable("tmp", leftovers).unwrap_or_default() {
+            check.find(Code::Leftover, path, "a write never ended");
+        }
+    }
+    let missing: Vec<_> = check
+        .look
+        .live()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.clone())
+        .collect();
+    for key in missing {
+        let length = check.look.length(&key);
+        if let Ok(None) = length {
+            check.find(
+                Code::RecordMissing,
+                &key,
+                "the live index has it, and its file is gone",
+            );
+        }
+    }
+}
+
+/// Checks the root, and answers which of the known folders are there.
+pub(crate) fn check_root(check: &mut Check<'_>) {
+    for entry in check.entries("") {
+        match (&entry.role, entry.name.as_str()) {
+            (Role::Folder, "jobs" | "workflows" | "sources" | "projects" | Layout::EXPIRIES)
+            | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens") => {
+                check.facts.folders.push(entry.name);
+            }
+            (Role::File(key), _) if *key == Layout::initial_admin_token() => {}
+            // A file system of its own has a folder for lost files.
+            (_, "lost+found") => {}
+            (_, name) => check.unknown(name),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Damaged lines of one file: the first few are told one by one, so that a file of noise makes no flood.
+
+use std::fmt;
+
+use store::Key;
+
+use super::check::Check;
+use super::finding::Code;
+use crate::limits::TOLD_LINES;
+
+/// The damaged lines of a file.
+pub(crate) struct Told {
+    code: Code,
+    key: Key,
+    lines: Vec<String>,
+    more: u64,
+}
+
+impl Told {
+    pub(crate) fn new(code: Code, key: &Key) -> Self {
+        Self {
+            code,
+            key: key.clone(),
+            lines: Vec::new(),
+            more: 0,
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, at: u64, problem: impl fmt::Display) {
+        if (self.lines.len() as u64) < TOLD_LINES {
+            self.lines.push(format!("at byte {at}: {problem}"));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(crate) fn finish(self, check: &mut Check<'_>) {
+        for line in self.lines {
+            check.find(self.code, &self.key, line);
+        }
+        if self.more > 0 {
+            let what = format!("{} more lines are damaged", self.more);
+            check.find(self.code, &self.key, what);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Looking into a state folder without a daemon: what is there and how large it is, one record, the past of a job or a
+//! scan. Changes nothing, and may be used beside the daemon. Secrets and tokens are never shown.
+
+mod contents;
+mod redacted;
+mod story;
+
+use std::path::Path;
+
+use model::{JobId, ProjectId, RegistrationId, RunnerId, SourceName, TokenId, WorkflowId};
+use serde::Serialize;
+use serde_json::Value;
+use store::look::{Look, Role};
+use store::{DiskError, Key, OpenError, ReadError};
+
+pub use self::contents::{Contents, Day, Size, Workflow, contents};
+use self::redacted::redacted;
+pub use self::story::{Step, history};
+use crate::envelope;
+use crate::fsck::join;
+use crate::layout::Layout;
+
+/// A record that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shown {
+    /// Below the state folder.
+    pub path: String,
+    /// The whole record. What must stay secret is replaced.
+    pub record: Value,
+}
+
+/// Why something cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// The store.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A folder.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A file.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// There is none of that name.
+    #[error("nothing in this state has the id or name `{name}`")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// A record that is damaged.
+    #[error("{path} cannot be read: {problem}; `everscand fsck` tells more")]
+    Damaged {
+        /// Below the state folder.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// The records that an id or a name stands for: a job, workflow, revision, project, runner, registration, token,
+/// source, or every scan of that name.
+pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
+    let look = Look::at(root)?;
+    let mut shown = Vec::new();
+    for key in places(&look, name)? {
+        let Some(bytes) = look.get(&key)? else {
+            continue;
+        };
+        let damaged = |problem: String| InspectError::Damaged {
+            path: key.to_string(),
+            problem,
+        };
+        envelope::read(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let record: Value =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        shown.push(Shown {
+            path: key.to_string(),
+            record: redacted(record),
+        });
+    }
+    if shown.is_empty() {
+        return Err(InspectError::Unknown {
+            name: name.to_owned(),
+        });
+    }
+    Ok(shown)
+}
+
+/// Where a record of that id or name may stand.
+fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
+    let mut places = Vec::new();
+    places.extend(name.parse::<JobId>().ok().map(Layout::job));
+    places.extend(name.parse::<WorkflowId>().ok().map(Layout::workflow));
+    places.extend(name.parse::<RunnerId>().ok().map(Layout::runner));
+    places.extend(name.parse::<TokenId>().ok().map(Layout::token));
+    places.extend(
+        name.parse::<RegistrationId>()
+            .ok()
+            .map(Layout::registration),
+    );
+    if let Ok(project) = name.parse::<ProjectId>() {
+        places.extend([Layout::vars(project), Layout::secrets(project)]);
+    }
+    if let Ok(source) = name.parse::<SourceName>() {
+        places.push(Layout::source(&source));
+    }
+    for workflow in folders(look, "workflows")? {
+        for revision in folders(look, &join(&workflow, "revisions"))? {
+            let key = Key::new(join(&revision, "revision.json")).ok();
+            places.extend(key.filter(|key| is_record_of(look, key, name)));
+        }
+        for scan in folders(look, &join(&workflow, "scans"))? {
+            let key = Key::new(join(&scan, "head.json")).ok();
+            places.extend(key.filter(|key| is_record_of(look, key, name)));
+        }
+    }
+    Ok(places)
+}
+
+/// Whether the record at `key` has that id. One that cannot be read has none.
+fn is_record_of(look: &Look, key: &Key, id: &str) -> bool {
+    let bytes = look.get(key).ok().flatten().unwrap_or_default();
+    envelope::read(&bytes).is_ok_and(|record| record.id == id)
+}
+
+/// The folders in a folder, in order.
+fn folders(look: &Look, folder: &str) -> Result<Vec<String>, DiskError> {
+    let entries = look.entries(folder)?.into_iter();
+    let folders = entries.filter(|entry| entry.role == Role::Folder);
+    Ok(folders.map(|entry| join(folder, &entry.name)).collect())
+}

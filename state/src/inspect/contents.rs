@@ -1,0 +1,175 @@
+//! What is in a state folder: counts and sizes, like a `du` that knows what it counts.
+
+use std::path::Path;
+
+use model::{ScanHead, WorkflowRecord};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use store::look::{Look, Role};
+use store::{DiskError, Key};
+
+use super::{InspectError, folders};
+use crate::envelope;
+use crate::fsck::join;
+
+/// Everything in a state folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// The last commit.
+    pub last_commit: u64,
+    /// Commits that only the journal has for certain.
+    pub commits_in_journal: u64,
+    /// Sources by name, mirrors included.
+    pub sources: Vec<(String, Size)>,
+    /// Workflows.
+    pub workflows: Vec<Workflow>,
+    /// Days with jobs, in order.
+    pub days: Vec<Day>,
+    /// The other folders and files by name.
+    pub others: Vec<(String, Size)>,
+}
+
+/// How much there is of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Size {
+    /// Files.
+    pub files: u64,
+    /// Their lengths together.
+    pub bytes: u64,
+    /// What they take on the disk.
+    pub allocated: u64,
+}
+
+/// A workflow's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Workflow {
+    /// Its id.
+    pub id: String,
+    /// Source and name, when its record can be read.
+    pub name: Option<String>,
+    /// Revisions that are kept.
+    pub revisions: u64,
+    /// Scans with the number of jobs that have ended over their lives.
+    pub scans: Vec<(String, u64)>,
+    /// All of it.
+    pub size: Size,
+}
+
+/// The jobs of a day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Day {
+    /// In UTC.
+    pub day: String,
+    /// Jobs that are kept.
+    pub jobs: u64,
+    /// All of it.
+    pub size: Size,
+}
+
+/// Looks through the whole folder.
+pub fn contents(root: &Path) -> Result<Contents, InspectError> {
+    let look = Look::at(root)?;
+    let mut contents = Contents {
+        last_commit: look.position().last.0,
+        commits_in_journal: look.journal().commits,
+        sources: Vec::new(),
+        workflows: Vec::new(),
+        days: Vec::new(),
+        others: Vec::new(),
+    };
+    for entry in look.entries("")? {
+        match (entry.name.as_str(), &entry.role) {
+            ("sources", Role::Folder) => {
+                for folder in folders(&look, "sources")? {
+                    let size = size(&look, &folder)?;
+                    contents.sources.push((last(&folder), size));
+                }
+            }
+            ("workflows", Role::Folder) => {
+                for folder in folders(&look, "workflows")? {
+                    contents.workflows.push(workflow(&look, &folder)?);
+                }
+            }
+            ("jobs", Role::Folder) => {
+                for folder in folders(&look, "jobs")? {
+                    contents.days.push(day(&look, &folder)?);
+                }
+            }
+            (name, Role::Folder | Role::Store) => {
+                let size = size(&look, name)?;
+                contents.others.push((name.to_owned(), size));
+            }
+            (name, _) => {
+                let mut size = Size::default();
+                size.add(entry.details.as_ref());
+                contents.others.push((name.to_owned(), size));
+            }
+        }
+    }
+    Ok(contents)
+}
+
+fn day(look: &Look, folder: &str) -> Result<Day, DiskError> {
+    let mut jobs = 0;
+    for hour in folders(look, folder)? {
+        for shard in folders(look, &hour)? {
+            jobs += folders(look, &shard)?.len() as u64;
+        }
+    }
+    Ok(Day {
+        day: last(folder),
+        jobs,
+        size: size(look, folder)?,
+    })
+}
+
+fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
+    let record: Option<WorkflowRecord> = body(look, &join(folder, "workflow.json"));
+    let mut scans = Vec::new();
+    for scan in folders(look, &join(folder, "scans"))? {
+        if let Some(head) = body::<ScanHead>(look, &join(&scan, "head.json")) {
+            scans.push((head.scan.to_string(), head.totals.jobs()));
+        }
+    }
+    Ok(Workflow {
+        id: last(folder),
+        name: record.map(|record| format!("{}/{}", record.source, record.name)),
+        revisions: folders(look, &join(folder, "revisions"))?.len() as u64,
+        scans,
+        size: size(look, folder)?,
+    })
+}
+
+/// The body of a record that can be read.
+pub(super) fn body<B: DeserializeOwned>(look: &Look, path: &str) -> Option<B> {
+    let key = Key::new(path).ok()?;
+    let bytes = look.get(&key).ok()??;
+    envelope::read(&bytes).ok()?.body().ok()
+}
+
+fn size(look: &Look, path: &str) -> Result<Size, DiskError> {
+    let mut size = Size::default();
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        for (name, details) in look.files(&path)? {
+            if details.form == store::Form::Folder {
+                waiting.push(join(&path, &name));
+            } else {
+                size.add(Some(&details));
+            }
+        }
+    }
+    Ok(size)
+}
+
+impl Size {
+    fn add(&mut self, details: Option<&store::Details>) {
+        self.files += 1;
+        self.bytes += details.map_or(0, |details| details.bytes);
+        self.allocated += details.map_or(0, |details| details.allocated);
+    }
+}
+
+fn last(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}

@@ -1,0 +1,59 @@
+//! What of a record may be shown: hashes of tokens are cut to what tells them apart, sealed values to that word.
+
+use serde_json::Value;
+
+/// Digits of a token's hash that tell it from others and help nobody to find the token.
+const SHOWN_DIGITS: usize = 8;
+
+/// The record without what must stay secret.
+pub(super) fn redacted(record: Value) -> Value {
+    match record {
+        Value::Object(members) => Value::Object(
+            members
+                .into_iter()
+                .map(|(name, value)| {
+                    let value = match name.as_str() {
+                        "sealed" => Value::from("sealed"),
+                        "token" | "hash" => shortened(value),
+                        _ => redacted(value),
+                    };
+                    (name, value)
+                })
+                .collect(),
+        ),
+        Value::Array(items) => Value::Array(items.into_iter().map(redacted).collect()),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
+    }
+}
+
+fn shortened(value: Value) -> Value {
+    match value {
+        Value::String(hash) => {
+            let shown: String = hash.chars().take(SHOWN_DIGITS).collect();
+            Value::from(format!("{shown}…"))
+        }
+        other => redacted(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hashes_are_cut_and_sealed_values_are_gone() {
+        let record = json!({"body": {
+            "session": {"token": "0123456789abcdef"},
+            "list": [{"hash": "fedcba9876543210"}],
+            "secrets": {"KEY": {"sealed": {"nonce": "00"}, "bytes": 7}},
+        }});
+        let expected = json!({"body": {
+            "session": {"token": "01234567…"},
+            "list": [{"hash": "fedcba98…"}],
+            "secrets": {"KEY": {"sealed": "sealed", "bytes": 7}},
+        }});
+        assert_eq!(redacted(record), expected);
+    }
+}

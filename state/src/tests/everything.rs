@@ -1,0 +1,61 @@
+//! A state with one of everything in it.
+
+use model::decide::{CreateRegistration, DeleteJob, Dispatch, RecordTip};
+use model::{Actor, IdempotencyKey, TokenId};
+
+use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
+use super::removal::{EXPIRING, finished};
+
+pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
+    let state = &opened.state;
+    state.make_first_token().await.unwrap();
+    state.submit(CreateRegistration).await.unwrap();
+    opened.set_values().await;
+    let tip = RecordTip {
+        name: "recon".parse().unwrap(),
+        commit: "0123456789abcdef".to_owned(),
+        summary: "a first tip".to_owned(),
+        author: "somebody".to_owned(),
+        history_rewritten: false,
+        skipped: Vec::new(),
+        more_skipped: false,
+        files: Vec::new(),
+        stale_files: Vec::new(),
+        file_count: 1,
+        folder_missing: false,
+    };
+    state.submit(tip).await.unwrap();
+    let caller = TokenId::from_uuid(uuid::Uuid::nil());
+    let key = IdempotencyKey::new(caller, "dispatch", "key", b"body");
+    let dispatch = Dispatch {
+        idempotency: Some(key),
+        inputs: large_inputs(),
+        ..opened.dispatch(fleet, "build")
+    };
+    let job = state.dispatch(dispatch).await.unwrap();
+    opened.claim(fleet, job).await;
+    state
+        .logs()
+        .append(job, 0, vec![line("hello")])
+        .await
+        .unwrap();
+    opened.store_artifact(job, "report", "zip").await;
+    state.complete(completion(job, 1)).await.unwrap();
+    let watching = Fleet {
+        workflow: opened.activate("watching", WATCHING).await,
+        ..fleet
+    };
+    let waking = opened.running_job(watching, "build").await;
+    opened.complete(waking).await;
+    let expiring = Fleet {
+        workflow: opened.activate("expiring", EXPIRING).await,
+        ..fleet
+    };
+    finished(opened, expiring, &["cache"]).await;
+    let deleted = finished(opened, expiring, &[]).await;
+    let delete = DeleteJob {
+        job: state.job(deleted).await.unwrap().unwrap(),
+        actor: Actor::Daemon,
+    };
+    state.submit(delete).await.unwrap();
+}

@@ -1,0 +1,63 @@
+//! Checks of whole states: clean ones, and ones that somebody damaged.
+
+use std::path::Path;
+
+use model::Clock;
+use store::OpenError;
+
+use super::everything::make_one_of_everything;
+use super::fixture::Folder;
+use crate::fsck::{Code, Finding, Progress, Severity, fsck};
+
+/// What a check of the folder finds.
+pub(crate) fn findings(folder: &Folder) -> Vec<Finding> {
+    findings_at(folder.root(), folder).unwrap()
+}
+
+pub(crate) fn findings_at(root: &Path, folder: &Folder) -> Result<Vec<Finding>, OpenError> {
+    let mut found = Vec::new();
+    let told = &mut |progress| match progress {
+        Progress::Found(finding) => found.push(finding),
+        Progress::Looked(_) => {}
+    };
+    fsck(root, folder.clock.now(), told)?;
+    Ok(found)
+}
+
+#[test]
+fn every_code_is_explained_and_nothing_else() {
+    let page = include_str!("../../../docs/fsck.md");
+    let (_, table) = page.split_once("## Codes").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let explained: Vec<(&str, &str)> = rows
+        .map(|row| {
+            let mut cells = row.split('|').map(|cell| cell.trim().trim_matches('`'));
+            (cells.next().unwrap(), cells.next().unwrap())
+        })
+        .collect();
+    let codes = Code::ALL.iter();
+    let codes: Vec<(&str, &str)> = codes
+        .map(|code| (code.name(), code.severity().name()))
+        .collect();
+    assert_eq!(explained, codes);
+}
+
+#[tokio::test]
+async fn a_state_with_one_of_everything_is_clean_running_crashed_and_stopped() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    let severe = |folder: &Folder, but: Option<Code>| {
+        let found = findings(folder).into_iter();
+        let severe = found.filter(|finding| finding.severity < Severity::Note);
+        severe
+            .filter(|finding| Some(finding.code) != but)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(severe(&folder, None), []);
+    // The copy has other modes.
+    assert_eq!(severe(&folder.crashed(), Some(Code::Mode)), []);
+    opened.close();
+    assert_eq!(severe(&folder, None), []);
+    folder.open().await.close();
+    assert_eq!(severe(&folder, None), []);
+}

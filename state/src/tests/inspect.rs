@@ -1,0 +1,73 @@
+//! Looks into whole states without a daemon.
+
+use super::everything::make_one_of_everything;
+use super::fixture::Folder;
+use crate::inspect::{InspectError, contents, history, show};
+
+#[tokio::test]
+async fn a_state_is_looked_into_by_ids_and_names() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    let ended = opened.running_job(fleet, "check").await;
+    opened.complete(ended).await;
+    let waiting = opened.new_job(fleet, "check").await;
+    let root = folder.root();
+
+    let seen = contents(root).unwrap();
+    assert_eq!(seen.sources.len(), 1);
+    assert_eq!(seen.workflows.len(), 3);
+    assert_eq!(seen.days.iter().map(|day| day.jobs).sum::<u64>(), 5);
+    assert!(
+        seen.others
+            .iter()
+            .any(|(name, size)| name == "tokens" && size.files == 1)
+    );
+
+    let names = [
+        ended.to_string(),
+        fleet.workflow.to_string(),
+        fleet.runner.to_string(),
+        "recon".to_owned(),
+        "check".to_owned(),
+    ];
+    for name in names {
+        let shown = show(root, &name).unwrap();
+        assert!(!shown.is_empty(), "{name}");
+    }
+    let token = std::fs::read_dir(root.join("tokens"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let id = token
+        .file_name()
+        .into_string()
+        .unwrap()
+        .replace(".json", "");
+    let hash = show(root, &id).unwrap()[0].record["body"]["hash"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(hash.ends_with('…') && hash.chars().count() == 9, "{hash}");
+    assert!(matches!(
+        show(root, "nothing"),
+        Err(InspectError::Unknown { .. })
+    ));
+
+    let states = |name: &str| -> Vec<String> {
+        let steps = history(root, name, 10).unwrap().into_iter();
+        steps.map(|step| step.state).collect()
+    };
+    assert_eq!(
+        states(&ended.to_string()),
+        ["scheduled", "running", "succeeded"]
+    );
+    assert_eq!(states(&waiting.to_string()), ["scheduled"]);
+    assert_eq!(states("check"), ["succeeded"]);
+    assert_eq!(states(&fleet.workflow.to_string()).len(), 2);
+    assert!(matches!(
+        history(root, "nothing", 10),
+        Err(InspectError::Unknown { .. })
+    ));
+    opened.close();
+}

@@ -1,0 +1,194 @@
+//! States that somebody damaged, put right.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::everything::make_one_of_everything;
+use super::fixture::Folder;
+use super::fsck::findings;
+use crate::fsck::{Code, Finding, Repair, Repairing, Severity, repair};
+use crate::layout::Layout;
+
+/// What a repair found, did and left.
+#[derive(Default)]
+struct Told {
+    found: Vec<Finding>,
+    done: Vec<Repair>,
+    left: Vec<Finding>,
+}
+
+async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
+    let mut told = Told::default();
+    let now = model::Clock::now(&*folder.clock);
+    let tell = &mut |word| match word {
+        Repairing::Found(finding) => told.found.push(finding),
+        Repairing::Done(done) => told.done.push(done),
+        Repairing::Left(finding) => told.left.push(finding),
+        Repairing::Looked(_) => {}
+    };
+    repair(folder.root(), now, accept_loss, tell).await.unwrap();
+    told
+}
+
+fn severe(found: &[Finding]) -> Vec<&Finding> {
+    let severe = |finding: &&Finding| finding.severity < Severity::Note;
+    found.iter().filter(severe).collect()
+}
+
+#[tokio::test]
+async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    let broken = opened.running_job(fleet, "check").await;
+    opened.complete(broken).await;
+    let whole = opened.running_job(fleet, "check").await;
+    opened.complete(whole).await;
+    let head = opened.head(fleet, "check");
+    opened.close();
+
+    let root = folder.root().to_owned();
+    let path = |key: &store::Key| root.join(key.as_str());
+    let job = Layout::job(broken);
+    let text = fs::read_to_string(path(&job)).unwrap();
+    fs::write(path(&job), text.replace("\"check\"", "\"chalk\"")).unwrap();
+    let head_key = Layout::head(&fleet.scan("check"));
+    fs::write(path(&head_key), "{").unwrap();
+    fs::write(root.join("jobs/notes.txt"), "mine").unwrap();
+    let token = root.join("initial-admin-token");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
+
+    let told = repaired(&folder, false).await;
+    let codes: Vec<Code> = told.found.iter().map(|finding| finding.code).collect();
+    for code in [
+        Code::RecordChecksum,
+        Code::RecordMalformed,
+        Code::UnknownFile,
+        Code::Mode,
+    ] {
+        assert!(codes.contains(&code), "{code} is not among {codes:?}");
+    }
+    assert_eq!(
+        fs::metadata(&token).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    for aside in [job.as_str(), head_key.as_str(), "jobs/notes.txt"] {
+        assert!(root.join("quarantine").join(aside).exists(), "{aside}");
+    }
+    // A head that is lost does not know its successes any more, and says so until there are others.
+    let left: Vec<Code> = severe(&told.left)
+        .iter()
+        .map(|finding| finding.code)
+        .collect();
+    assert_eq!(left, [Code::HeadSuccesses], "{:?}", told.left);
+
+    let opened = folder.open().await;
+    assert!(opened.state.job(broken).await.unwrap().is_none());
+    assert!(opened.state.job(whole).await.unwrap().is_some());
+    let counted = opened.head(fleet, "check");
+    assert_eq!(
+        (counted.totals, counted.latest_job),
+        (head.totals, head.latest_job)
+    );
+    let next = opened.running_job(fleet, "check").await;
+    opened.complete(next).await;
+    opened.close();
+    let codes: Vec<Code> = findings(&folder)
+        .iter()
+        .map(|finding| finding.code)
+        .collect();
+    assert!(
+        !codes.contains(&Code::HistoryTwice) && !codes.contains(&Code::HistoryLine),
+        "{codes:?}"
+    );
+
+    // What was moved and closed can be put back.
+    for done in told.done.iter().rev() {
+        if let Repair::Moved { from, to } = done
+            && !from.starts_with("index/")
+        {
+            fs::rename(root.join(to), root.join(from)).unwrap();
+        }
+    }
+    assert_eq!(fs::read_to_string(path(&head_key)).unwrap(), "{");
+}
+
+#[tokio::test]
+async fn wrong_counters_are_counted_again() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    for _ in 0..3 {
+        let job = opened.running_job(fleet, "check").await;
+        opened.complete(job).await;
+    }
+    let head = opened.head(fleet, "check");
+    opened.close();
+    let wrong = model::ScanHead {
+        totals: model::Totals {
+            succeeded: 7,
+            failed: 1,
+            ..head.totals
+        },
+        latest_job: model::JobId::FIRST,
+        ..model::ScanHead::clone(&head)
+    };
+    let key = Layout::head(&fleet.scan("check"));
+    let stamp = crate::envelope::Stamp {
+        revision: 9,
+        sequence: store::Seq(3),
+    };
+    let kind = crate::envelope::Kind::ScanHead;
+    let bytes = crate::envelope::seal(kind, "check", true, stamp, &wrong).unwrap();
+    fs::write(folder.root().join(key.as_str()), bytes).unwrap();
+    fs::remove_dir_all(folder.root().join("index")).unwrap();
+
+    let told = repaired(&folder, false).await;
+    let codes: Vec<Code> = told.found.iter().map(|finding| finding.code).collect();
+    assert_eq!(
+        codes,
+        [Code::HeadTotals, Code::HeadTotals, Code::HeadBehind]
+    );
+    assert_eq!(severe(&told.left), Vec::<&Finding>::new());
+    let opened = folder.open().await;
+    assert_eq!(*opened.head(fleet, "check"), *head);
+    opened.close();
+}
+
+#[tokio::test]
+async fn a_journal_that_is_damaged_in_the_middle_is_cut_when_that_is_asked_for() {
+    let (_folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    let mut crashed = _folder.crashed();
+    opened.close();
+    let journal = crashed.root().join("journal");
+    let segments = fs::read_dir(&journal)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let segment = segments
+        .filter(|path| path.extension().is_some())
+        .max()
+        .unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    // In the first record after the header.
+    bytes[4096 + 40] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+
+    let refused = crashed.try_open().await.err().unwrap();
+    assert!(
+        model::error_chain(&refused).contains("everscand fsck"),
+        "{refused}"
+    );
+    let codes: Vec<Code> = findings(&crashed)
+        .iter()
+        .map(|finding| finding.code)
+        .collect();
+    assert!(codes.contains(&Code::JournalDamaged), "{codes:?}");
+    let told = repaired(&crashed, true).await;
+    let lost = told.done.iter().find_map(|done| match done {
+        Repair::Lost { first, last } => Some((*first, *last)),
+        _ => None,
+    });
+    let (first, last) = lost.unwrap();
+    assert!(first == 1 && last > 10, "{first} to {last}");
+    assert_eq!(severe(&told.left), Vec::<&Finding>::new());
+    crashed.open().await.close();
+    assert!(repaired(&crashed, true).await.done.is_empty());
+}

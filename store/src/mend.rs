@@ -1,0 +1,193 @@
+//! Putting a store right by hand while nobody has it open: files that are not trusted go aside, a damaged journal is
+//! cut where it breaks. Nothing is ever removed; everything that leaves its place is found in `quarantine/`, at the
+//! same path.
+
+use std::path::{Path, PathBuf};
+
+use crate::batch::{Seq, sequence_of};
+use crate::control::{self, Checkpoint, StoreId};
+use crate::disk::{Disk, DiskError, Form};
+use crate::engine::OpenError;
+use crate::layout::Layout;
+use crate::limits::GET_BYTES;
+use crate::live;
+use crate::lock::Lock;
+use crate::look::below;
+use crate::overlay::Overlay;
+use crate::quarantine::numbered;
+use crate::scan;
+use crate::tree::Tree;
+
+/// A store that is being mended. Nobody else can open it meanwhile.
+pub struct Mending {
+    disk: Disk,
+    layout: Layout,
+    store: StoreId,
+    _lock: Lock,
+}
+
+/// A file that left its place. Both paths are below the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    pub from: String,
+    pub to: String,
+}
+
+/// What was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The first change that can no longer be read.
+    pub first: Seq,
+    /// The last that is known to have been there.
+    pub last: Seq,
+}
+
+impl Mending {
+    /// Takes the lock of the store at `root`.
+    pub fn begin(root: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let (disk, layout) = (Disk::new(), Layout::new(root.as_ref()));
+        let Some(store) = control::read_format(&disk, &layout.format)? else {
+            return Err(OpenError::NotAState {
+                root: layout.root.clone(),
+            });
+        };
+        let lock = Lock::take(&disk, &layout.lock, &layout.root)?;
+        Ok(Self {
+            disk,
+            layout,
+            store,
+            _lock: lock,
+        })
+    }
+
+    /// Moves what stands at `path` aside; none when nothing does. Durable when this returns.
+    pub fn set_aside(&self, path: &str) -> Result<Option<Moved>, DiskError> {
+        let from = self.layout.root.join(path);
+        if self.disk.details(&from)?.is_none() {
+            return Ok(None);
+        }
+        let to = self.free_place(path)?;
+        self.disk.rename(&from, &to)?;
+        self.sync_around(&to)?;
+        self.sync_around(&from)?;
+        Ok(Some(self.moved(&from, &to)))
+    }
+
+    /// Takes everything from others than the owner, and answers the mode before.
+    pub fn close_to_others(&self, path: &str) -> Result<Option<u32>, DiskError> {
+        let path = self.layout.root.join(path);
+        let Some(details) = self.disk.details(&path)? else {
+            return Ok(None);
+        };
+        let owners = if details.form == Form::Folder {
+            0o700
+        } else {
+            0o600
+        };
+        self.disk.set_mode(&path, details.mode & owners)?;
+        Ok(Some(details.mode))
+    }
+
+    /// Moves the live indexes aside: the next start reads the files instead.
+    pub fn set_index_aside(&self) -> Result<Vec<Moved>, DiskError> {
+        let mut moved = Vec::new();
+        for path in live::paths(&self.disk, &self.layout.index)? {
+            moved.extend(self.set_aside(&below(&self.layout, &path))?);
+        }
+        Ok(moved)
+    }
+
+    /// Writes `CHECKPOINT` anew when it is damaged and an index or the journal still tells the position. The journal is
+    /// then done again from further back than needed, which changes nothing.
+    pub fn mend_checkpoint(&self) -> Result<Vec<Moved>, OpenError> {
+        match control::read_checkpoint(&self.disk, &self.layout.checkpoint, self.store) {
+            Ok(_) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
+            Err(_) => {}
+        }
+        let index = live::survey(&self.disk, &self.layout.index, self.store, Seq(0))?.newest;
+        let segments = scan::segments(&self.disk, &self.layout.journal)?;
+        let at = match index {
+            Some(index) => index.at,
+            None if segments.is_empty() => return Ok(Vec::new()),
+            None => scan::beginning(&self.disk, &self.layout.journal)?,
+        };
+        let moved = self.set_aside(&below(&self.layout, &self.layout.checkpoint))?;
+        control::write_checkpoint(&self.disk, &self.layout.checkpoint, self.store, at)?;
+        Ok(moved.into_iter().collect())
+    }
+
+    /// Gives up what a damaged journal holds behind the damage. What is readable in front of it is done again, except
+    /// where a file is newer already; then the segments go aside. Nothing happens to a journal that is whole.
+    pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
+        let (disk, layout) = (&self.disk, &self.layout);
+        let checkpoint = control::read_checkpoint(disk, &layout.checkpoint, self.store)?;
+        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
+        let index = live::survey(disk, &layout.index, self.store, least)?.newest;
+        let indexed = index.map(|index| index.at);
+        let base = match checkpoint.or(indexed) {
+            Some(base) => base,
+            None => scan::beginning(disk, &layout.journal)?,
+        };
+        let scan = scan::survey(disk, &layout.journal, self.store, base.seq)?;
+        let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
+        let applied = indexed.map(|at| at.seq).filter(|seq| *seq > scan.last);
+        if scan.broken.is_none() && applied.is_none() {
+            return Ok(None);
+        }
+        let first = scan.last.next();
+        let last = cut_off.max(applied).unwrap_or(first);
+        let root = disk.open_to_read(&layout.root)?;
+        let tree = Tree::new(disk.clone(), layout.root.clone());
+        let mut overlay = Overlay::default();
+        for record in &scan.records {
+            overlay.add(record.seq, &record.batch);
+        }
+        overlay.redo_unless(&tree, |key, seq| {
+            let content = tree.read(key, GET_BYTES)?;
+            let newer = content.and_then(|bytes| sequence_of(key, &bytes));
+            Ok(newer.is_some_and(|newer| newer > seq))
+        })?;
+        root.sync_file_system()?;
+        // No number is given out twice: a file that was written by a lost change keeps its place in the order.
+        let at = Checkpoint {
+            seq: last,
+            epoch: base.epoch.max(scan.epoch),
+        };
+        let mut moved = self.set_index_aside()?;
+        control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
+        for path in &scan.segments {
+            moved.extend(self.set_aside(&below(layout, path))?);
+        }
+        Ok(Some((Loss { first, last }, moved)))
+    }
+
+    /// A path in the quarantine that nothing has yet.
+    fn free_place(&self, path: &str) -> Result<PathBuf, DiskError> {
+        let wanted = self.layout.quarantine.join(path);
+        if let Some(folder) = wanted.parent() {
+            self.disk.create_folders(folder)?;
+        }
+        let mut place = wanted.clone();
+        let mut number = 1_u32;
+        while self.disk.details(&place)?.is_some() {
+            number += 1;
+            place = numbered(&wanted, number);
+        }
+        Ok(place)
+    }
+
+    /// Makes a name durable, with the folders of this store that it lies in.
+    fn sync_around(&self, path: &Path) -> Result<(), DiskError> {
+        path.ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(&self.layout.root))
+            .try_for_each(|folder| self.disk.sync_folder(folder))
+    }
+
+    fn moved(&self, from: &Path, to: &Path) -> Moved {
+        Moved {
+            from: below(&self.layout, from),
+            to: below(&self.layout, to),
+        }
+    }
+}

@@ -12,7 +12,7 @@ use workflow::sha256;
 use crate::pretty::{compact, pretty};
 
 /// The format of records this program writes.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ mod crash;
 mod damaged;
 pub(crate) mod everything;
 pub(crate) mod fixture;
+mod format;
 mod fsck;
 mod full_disk;
 mod heads;

@@ -14,7 +14,7 @@ use crate::limits::CONTROL_FILE_BYTES;
 use crate::replace::replace_durably;
 
 /// The format this program reads and writes.
-pub(crate) const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 1;
 
 /// Tells the files of one store from those of another.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

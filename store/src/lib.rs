@@ -51,6 +51,7 @@ pub mod objects;
 mod tests;
 
 pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq, Urgency};
+pub use control::FORMAT;
 pub use disk::{Action, Details, DiskError, Form};
 pub use engine::{CommitError, Engine, OpenError, Page, ReadError, Reader};
 pub use feed::{Change, Changes, Compacted};

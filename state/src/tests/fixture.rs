@@ -107,6 +107,22 @@ impl Folder {
         }
     }
 
+    /// A folder with what is stored at `fixture`. Git keeps neither modes nor empty folders.
+    pub(crate) fn holding(fixture: &Path) -> Self {
+        let mut folder = Self::new();
+        folder.openings = 1_000;
+        copy(fixture, &folder.root);
+        for empty in ["index", "journal", "quarantine", "tmp"] {
+            std::fs::create_dir_all(folder.root.join(empty)).unwrap();
+        }
+        for path in folder.walk().keys().map(String::as_str).chain([""]) {
+            let path = folder.root.join(path);
+            let mode = if path.is_dir() { 0o700 } else { 0o600 };
+            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        folder
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -212,7 +228,7 @@ impl Folder {
 }
 
 /// The files of a folder that is written to may go away while they are copied; the journal comes last.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     let Ok(entries) = std::fs::read_dir(from) else {
         return;

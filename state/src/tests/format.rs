@@ -1,0 +1,228 @@
+//! What an earlier program left can still be opened. `tests/format-<n>/state` is a folder of format `n` as a crash left
+//! it, with changes that only its journal has, and `expected.json` beside it is what was known before the crash.
+//!
+//! `UPDATE_STATE_FIXTURE=1` writes the one of the present format anew. Only for a format that was not released: the
+//! fixture of a released one never changes again. Run the tests once more after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use model::WorkflowId;
+use serde_json::{Value, json};
+
+use super::everything::make_one_of_everything;
+use super::fixture::{Fleet, Folder, Opened, artifact, completion, copy, line, picture};
+use super::fsck::findings;
+use crate::JobFilter;
+use crate::envelope::{self, VERSION};
+use crate::fsck::Severity;
+
+const PAGE: &str = include_str!("../../../state-layout.md");
+
+/// The format of the present program: a new one of the store or of the records is a new one of the whole.
+fn newest() -> u64 {
+    store::FORMAT.max(u64::from(VERSION))
+}
+
+fn fixture(format: u64) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    tests.join(format!("format-{format}"))
+}
+
+#[tokio::test]
+async fn the_states_of_all_formats_open_as_they_were() {
+    if std::env::var_os("UPDATE_STATE_FIXTURE").is_some() {
+        renew(&fixture(newest())).await;
+    }
+    for format in 1..=newest() {
+        let expected = std::fs::read(fixture(format).join("expected.json")).unwrap();
+        let expected: Value = serde_json::from_slice(&expected).unwrap();
+        for has_index in [true, false] {
+            let mut folder = Folder::holding(&fixture(format).join("state"));
+            if !has_index {
+                remove_index(&folder);
+            }
+            assert_ne!(
+                json!(files(&folder)),
+                expected["files"],
+                "the journal of format {format} has something to do"
+            );
+            let opened = folder.open().await;
+            let found = seen(&folder, &opened).await;
+            let mut differences = Vec::new();
+            compare("", &found, &expected, &mut differences);
+            assert_eq!(differences, [""; 0], "format {format}, index: {has_index}");
+            go_on(&opened).await;
+            opened.close();
+            let severe = findings(&folder).into_iter();
+            let severe = severe.filter(|finding| finding.severity < Severity::Note);
+            assert_eq!(severe.collect::<Vec<_>>(), [], "format {format}");
+        }
+    }
+}
+
+#[test]
+fn every_format_has_its_fixture() {
+    for format in 1..=newest() {
+        let path = fixture(format);
+        assert!(path.is_dir(), "{} is missing", path.display());
+    }
+    let state = fixture(newest()).join("state");
+    let format = std::fs::read(state.join("FORMAT")).unwrap();
+    let format: Value = serde_json::from_slice(&format).unwrap();
+    assert_eq!(format["format"], store::FORMAT);
+    let folder = Folder::holding(&state);
+    let mut kinds = BTreeSet::new();
+    for path in files(&folder) {
+        if path.ends_with(".json") {
+            let bytes = std::fs::read(folder.root().join(&path)).unwrap();
+            envelope::read(&bytes).unwrap();
+            let record: Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(record["version"], VERSION, "{path}");
+            kinds.insert(record["kind"].as_str().unwrap().to_owned());
+        }
+    }
+    let (_, row) = PAGE.split_once("| kind | what the record is: ").unwrap();
+    let (row, _) = row.split_once(" |").unwrap();
+    let known: BTreeSet<String> = row.split(", ").map(str::to_owned).collect();
+    assert_eq!(kinds, known, "the fixture has a record of every kind");
+}
+
+/// Writes the fixture of the present format. Ids and times repeat; the store's own id does not.
+async fn renew(fixture: &Path) {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    opened.new_job(fleet, "check").await;
+    opened.close();
+    let opened = folder.open().await;
+    let state = &opened.state;
+    let job = opened.running_job(fleet, "build").await;
+    opened.running_job(fleet, "check").await;
+    let logs = state.logs();
+    logs.append(job, 0, vec![line("last words")]).await.unwrap();
+    let upload = state.begin_upload().await.unwrap();
+    let upload = upload.write(Bytes::from_static(b"zip")).await.unwrap();
+    let received = upload.finish().await.unwrap();
+    state.settled().await.unwrap();
+    let crashed = folder.crashed();
+    let store = artifact(job, "report", &received);
+    state.store_artifact(store, received).await.unwrap();
+    state.complete(completion(job, 1)).await.unwrap();
+    // From the copy on the crash keeps nothing but the journal.
+    copy(
+        &folder.root().join("journal"),
+        &crashed.root().join("journal"),
+    );
+    state.settled().await.unwrap();
+    let expected = seen(&folder, &opened).await;
+    opened.close();
+
+    let state = fixture.join("state");
+    if state.exists() {
+        std::fs::remove_dir_all(&state).unwrap();
+    }
+    copy(crashed.root(), &state);
+    // It names the machine, and every start writes it anew.
+    std::fs::remove_file(state.join("LOCK")).unwrap();
+    trim_journal(&state.join("journal"));
+    let expected = serde_json::to_string_pretty(&expected).unwrap() + "\n";
+    std::fs::write(fixture.join("expected.json"), expected).unwrap();
+}
+
+/// Leaves out the zeros that a segment is filled with when it is reserved, but for those of a block that is begun.
+fn trim_journal(journal: &Path) {
+    const BLOCK: usize = 4096;
+    for entry in std::fs::read_dir(journal).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "jnl") {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+            // The last record may end with a zero itself.
+            bytes.truncate((last / BLOCK + 2) * BLOCK);
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+/// Lets the next start read the files themselves.
+fn remove_index(folder: &Folder) {
+    for entry in std::fs::read_dir(folder.root().join("index")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+}
+
+/// What an open state knows: everything live, and what it reads from settled records, ledgers and logs.
+async fn seen(folder: &Folder, opened: &Opened) -> Value {
+    let state = &opened.state;
+    let page = state.jobs(&JobFilter::default(), None, 100).await.unwrap();
+    assert_eq!(page.next, None);
+    let mut logs = BTreeMap::new();
+    for job in &page.jobs {
+        let (_, log) = state.logs().stream(job.id, 0).next().await;
+        let log = log.unwrap().unwrap_or_default();
+        logs.insert(job.id, String::from_utf8(log.to_vec()).unwrap());
+    }
+    let scans: Vec<_> = state.read(|world| world.heads().map(|head| head.key()).collect());
+    let mut ledgers = BTreeMap::new();
+    for scan in scans {
+        let ledger = state.ledger(&scan, None, 100).await.unwrap();
+        ledgers.insert(format!("{}/{}", scan.workflow, scan.scan), ledger);
+    }
+    let jobs: Vec<_> = page.jobs.iter().map(|job| json!(**job)).collect();
+    json!({
+        "live": state.read(picture),
+        "jobs": jobs,
+        "logs": logs,
+        "ledgers": ledgers,
+        "files": files(folder),
+    })
+}
+
+/// The files that are not the store's own. What is damaged shows as a file in `quarantine/`.
+fn files(folder: &Folder) -> BTreeSet<String> {
+    let is_of_store = |path: &str| {
+        let first = path.split('/').next();
+        matches!(first, Some("FORMAT" | "LOCK" | "index" | "journal" | "tmp"))
+    };
+    let paths = folder.walk().into_keys();
+    paths
+        .filter(|path| !is_of_store(path) && folder.root().join(path).is_file())
+        .collect()
+}
+
+/// What a program says otherwise than expected. It may know more about a thing than the one that wrote it.
+fn compare(place: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            for (name, expected) in expected {
+                let found = found.get(name).unwrap_or(&Value::Null);
+                compare(&format!("{place}/{name}"), found, expected, differences);
+            }
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+            for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+                compare(&format!("{place}/{index}"), found, expected, differences);
+            }
+        }
+        (found, expected) if found == expected => {}
+        (found, expected) => {
+            differences.push(format!("{place} is {found}, expected {expected}"));
+        }
+    }
+}
+
+/// Runs another job in a state that was opened.
+async fn go_on(opened: &Opened) {
+    let runner = opened
+        .state
+        .read(|world| world.runners().next().unwrap().id);
+    let fleet = Fleet {
+        workflow: WorkflowId::derive(&"recon".parse().unwrap(), "main"),
+        runner,
+    };
+    let before = opened.head(fleet, "build").totals.succeeded;
+    let job = opened.running_job(fleet, "build").await;
+    opened.complete(job).await;
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, before + 1);
+}

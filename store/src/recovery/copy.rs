@@ -53,7 +53,7 @@ pub(super) fn read(
 
 /// Ends the journal before the first record whose object was not copied. An object gets a second name in `journal/`
 /// before anything of its batch is in a file, so one that is missing was given its key after `journal/` was listed:
-/// later than everything in the files.
+/// later than everything in the files. What the copy has of it in `tmp/` may have been copied while it was being written.
 fn cut(disk: &Disk, layout: &Layout, scan: &mut Scan, span: Span) -> Result<(), DiskError> {
     let held = Holds::new(disk, &layout.root).objects()?;
     loop {
@@ -64,10 +64,9 @@ fn cut(disk: &Disk, layout: &Layout, scan: &mut Scan, span: Span) -> Result<(), 
         let mut missing = None;
         for (key, seq, staged) in overlay.adoptions() {
             let name = staged.name().as_str();
-            let is_there = held.contains(name)
-                || disk.kind(&layout.tmp.join(name))? == Kind::File
-                || disk.kind(&layout.root.join(key.as_str()))? == Kind::File;
-            // One that was gone when the hold began is told of by the redo.
+            let is_there =
+                held.contains(name) || disk.kind(&layout.root.join(key.as_str()))? == Kind::File;
+            // One of a record from before the hold was whole, or is told of by the redo.
             if !is_there && seq > span.last {
                 missing = Some(missing.map_or(seq, |least: Seq| least.min(seq)));
             }

@@ -218,6 +218,31 @@ async fn copies_made_while_it_is_written_are_whole() {
 }
 
 #[tokio::test]
+async fn an_object_that_was_copied_while_it_was_written_is_not_taken_for_whole() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let mut object = busy.world.engine.objects().create().unwrap();
+    object.write(b"half").unwrap();
+    let copied = busy.folder("copy");
+    copy(&busy.root(), &copied);
+    object.write(b" of it").unwrap();
+    let adopt = vec![adopt("late.zip", object.finish().unwrap())];
+    let late = |files: &mut Files| drop(files.insert("late.zip".into(), "half of it".into()));
+    busy.commit(adopt, late).await;
+    // The names in `journal/` were listed before the object got its second name, and the segment was read after it.
+    replace_journal(&busy.root(), &copied);
+    for name in names(&copied, "journal") {
+        if name.starts_with("held-") {
+            fs::remove_file(copied.join("journal").join(name)).unwrap();
+        }
+    }
+    let last = hold.last();
+    assert!(hold.release().unwrap());
+    busy.assert_whole(&copied, last).await;
+}
+
+#[tokio::test]
 async fn a_hold_outlives_a_restart_and_the_store_is_itself_meanwhile() {
     let mut busy = Busy::new().await;
     busy.steps(9).await;

@@ -137,6 +137,7 @@ impl Error {
                 store::file::CloseError::Disk(_) => exit::COMMIT_FAILED,
                 store::file::CloseError::Unfinished => exit::DISK_FULL,
             },
+            Self::Close(state::CloseError::Failed(_)) => exit::COMMIT_FAILED,
             Self::Close(state::CloseError::Panicked) => exit::FAILED,
         }
     }

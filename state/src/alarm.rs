@@ -55,6 +55,11 @@ impl Alarm {
         }
     }
 
+    /// The first failure, if there was one.
+    pub(crate) fn first(&self) -> Option<Fatal> {
+        self.0.borrow().clone()
+    }
+
     /// Waits for the first failure.
     pub(crate) async fn rung(&self) -> Fatal {
         let mut fatal = self.0.subscribe();

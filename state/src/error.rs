@@ -11,6 +11,9 @@ pub enum CloseError {
     /// The store itself.
     #[error(transparent)]
     Store(#[from] store::file::CloseError),
+    /// What is durable beside the journal is not known.
+    #[error(transparent)]
+    Failed(Fatal),
     /// A mistake in this program.
     #[error("the committer thread panicked")]
     Panicked,

@@ -58,13 +58,17 @@ struct Shared {
 
 /// The committer's thread. It ends once every [`State`] is dropped; joining it leaves a closed store behind.
 #[must_use]
-pub struct Closing(std::thread::JoinHandle<FileEngine>);
+pub struct Closing(std::thread::JoinHandle<FileEngine>, Alarm);
 
 impl Closing {
     /// Waits until everything decided is committed and the store is closed. Blocks.
     pub fn join(self) -> Result<(), CloseError> {
         let engine = self.0.join().map_err(|_| CloseError::Panicked)?;
-        Ok(engine.close()?)
+        engine.close()?;
+        // Something beside the journal, such as a log, may have failed while nobody waited for it any more.
+        self.1
+            .first()
+            .map_or(Ok(()), |fatal| Err(CloseError::Failed(fatal)))
     }
 }
 
@@ -139,13 +143,13 @@ impl State {
             objects,
             logs,
             gauge,
-            alarm,
+            alarm: alarm.clone(),
         });
         let state = Self { shared, queue };
         if is_restored {
             state.settle_restored().await?;
         }
-        Ok((state, Closing(thread)))
+        Ok((state, Closing(thread, alarm)))
     }
 
     /// Decides on a command and answers once its changes are durable.

@@ -79,7 +79,11 @@ async fn finished_after(
         }
         // One more than is wanted, to know where the last one ends and whether there are others.
         let wanted = limit + 1 - jobs.len();
-        let found: Vec<(Position, HistoryLine)> = lines(&key, next, &bytes).take(wanted).collect();
+        let unread = usize::try_from(next.at)
+            .ok()
+            .and_then(|at| bytes.get(at..))
+            .unwrap_or_default();
+        let found: Vec<(Position, HistoryLine)> = lines(&key, next, unread).take(wanted).collect();
         let ends = found.iter().skip(1).map(|(at, _)| *at);
         // Behind the last line of a page that is closed the next page begins.
         let last = if page < end.page {

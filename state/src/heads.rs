@@ -10,7 +10,7 @@ use model::retention::Retention;
 use model::{Digests, JobId, Repeats, ScanHead, ScanKey, Tail, digests_of};
 use serde::{Deserialize, Serialize};
 use store::append_file::AppendReader;
-use store::{DiskError, Key, Prefix};
+use store::{DiskError, Key, Prefix, parallel};
 use workflow::ScanName;
 
 use crate::error::ReadError;
@@ -18,6 +18,7 @@ use crate::files::{blocking, names};
 use crate::history::{Recount, recount};
 use crate::jobs::settled_job;
 use crate::layout::Layout;
+use crate::limits::LOOKING_THREADS;
 use crate::reader::StoreReader;
 
 /// The scan whose record of that place belongs at this key, unless its name was cut to fit the path.
@@ -29,9 +30,18 @@ pub(crate) fn scan_at(key: &Key, place: fn(&ScanKey) -> Key) -> Option<ScanKey> 
     (place(&scan) == *key).then_some(scan)
 }
 
-/// A head whose last page of history or ledger was cut short goes on with the next page: an append behind the end of
-/// a file is no commit, and would stop the daemon at the scan's next finished job.
-pub(crate) fn with_ends(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
+/// Heads whose last page of history or ledger was cut short go on with the next page: an append behind the end of a file
+/// is no commit, and would stop the daemon at the scan's next finished job.
+pub(crate) async fn with_ends(
+    root: &Path,
+    heads: Vec<Arc<ScanHead>>,
+) -> Result<Vec<Arc<ScanHead>>, ReadError> {
+    let root = root.to_owned();
+    blocking(move || parallel::try_map(LOOKING_THREADS, &heads, |head| Ok(with_end(&root, head))))
+        .await
+}
+
+fn with_end(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
     let scan = head.key();
     let history = end_of(
         root,
@@ -94,6 +104,9 @@ pub(crate) async fn whole(
 }
 
 fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
+    if tail.bytes == 0 {
+        return tail;
+    }
     match length(root, key) {
         Ok(length) if length.unwrap_or(0) < tail.bytes => {
             tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end and goes on with the next page");

@@ -1,4 +1,4 @@
-//! Reading a scan's history backwards, page by page.
+//! Going through a scan's finished jobs, newest first.
 //!
 //! Lines stand in the order in which jobs ended, and lists show them in the order in which jobs were made. A job ends
 //! after it was made, so whatever was made after the earliest end read so far is newer than all that is still unread:
@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Key;
 
+use crate::backwards::{Lines, Place};
 use crate::error::ReadError;
-use crate::files::blocking;
 use crate::layout::Layout;
 use crate::page_index::{PageIndex, Summary};
 use crate::reader::StoreReader;
@@ -68,8 +68,8 @@ pub(crate) struct HistoryCursor {
     end: Tail,
     /// What was removed of it.
     retention: Arc<Retention>,
-    /// The page to read next; those below it are still to be read, too.
-    next_page: Option<u64>,
+    /// How far it was read.
+    next: Option<Place>,
     /// Wanted jobs that were read and not handed out.
     read: BinaryHeap<JobId>,
     /// The earliest end among all lines read.
@@ -94,20 +94,14 @@ impl HistoryCursor {
         wanted: Wanted,
     ) -> Self {
         let KnownPast { head, retention } = past;
-        let end = head.history;
-        let behind_last = if end.bytes == 0 {
-            end.page
-        } else {
-            end.page + 1
-        };
         Self {
             reader,
             index,
             scan: head.key(),
             wanted,
             latest: head.latest_job,
-            end,
-            next_page: retention.page_below(behind_last),
+            end: head.history,
+            next: Place::newest(head.history, retention),
             retention: retention.clone(),
             read: BinaryHeap::new(),
             earliest_end: None,
@@ -120,27 +114,26 @@ impl HistoryCursor {
             .wanted
             .before
             .map_or(self.latest, |before| self.latest.min(before));
-        self.next_page.is_some().then_some(latest)
+        self.next.is_some().then_some(latest)
     }
 
-    /// The newest wanted job that was not handed out. `in_vain` says how many pages may still be read without finding
-    /// one, and is counted down. A page that was read in vain is remembered, so the next reader passes over it.
+    /// The newest wanted job that was not handed out. `in_vain` says how many pieces may still be read without finding
+    /// one, and is counted down. What a piece holds is remembered, so the next reader passes over it.
     pub(crate) async fn newest(&mut self, in_vain: &mut usize) -> Result<Look, ReadError> {
-        while let Some(page) = self.next_page
+        while let Some(place) = self.next
             && !self.is_newest_read()
         {
-            match self.index.get(&self.scan, page, self.end) {
+            match self.index.get(&self.scan, place, self.end) {
                 Some(summary) if !summary.has(&self.wanted) => self.went_back_to(&summary),
                 Some(_) | None if *in_vain == 0 => return Ok(Look::TooFar),
                 Some(_) | None => {
                     let found = self.read.len();
-                    self.read_page(page).await?;
+                    self.read_before(place).await?;
                     if self.read.len() == found {
                         *in_vain -= 1;
                     }
                 }
             }
-            self.next_page = self.retention.page_below(page);
         }
         Ok(self
             .read
@@ -161,41 +154,27 @@ impl HistoryCursor {
         }
     }
 
-    async fn read_page(&mut self, page: u64) -> Result<(), ReadError> {
-        let key = Layout::history(&self.scan, page);
-        let mut bytes = self.reader.get(&key).await?.unwrap_or_default();
-        if page == self.end.page {
-            // What was appended since belongs to jobs that were unfinished when the head was looked at.
-            bytes.truncate(usize::try_from(self.end.bytes).unwrap_or(usize::MAX));
-        }
-        let (wanted, retention) = (self.wanted.clone(), self.retention.clone());
-        let (jobs, summary) = blocking(move || {
-            Ok::<_, ReadError>(read_lines(&key, page, &bytes, &wanted, &retention))
-        })
-        .await?;
+    async fn read_before(&mut self, place: Place) -> Result<(), ReadError> {
+        let lines = place.read(&self.reader, &self.scan).await?;
+        let (jobs, summary) = wanted_of(&lines, &self.wanted, &self.retention);
         self.read.extend(jobs);
         self.went_back_to(&summary);
-        self.index.put(&self.scan, page, self.end, summary);
+        self.index.put(&self.scan, place, self.end, summary);
         Ok(())
     }
 
-    fn went_back_to(&mut self, page: &Summary) {
-        let earlier = self.earliest_end.into_iter().chain(page.earliest_end);
+    fn went_back_to(&mut self, piece: &Summary) {
+        let earlier = self.earliest_end.into_iter().chain(piece.earliest_end);
         self.earliest_end = earlier.min();
+        self.next = Place::before(piece.begin, &self.retention);
     }
 }
 
-/// The wanted jobs of a page, and what is remembered of all of its lines but those of removed jobs.
-fn read_lines(
-    key: &Key,
-    page: u64,
-    bytes: &[u8],
-    wanted: &Wanted,
-    retention: &Retention,
-) -> (Vec<JobId>, Summary) {
+/// The wanted jobs of a piece, and what is remembered of all of its lines but those of removed jobs.
+fn wanted_of(lines: &Lines, wanted: &Wanted, retention: &Retention) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
-    let mut summary = Summary::default();
-    for (at, line) in lines::<Line>(key, Position { page, at: 0 }, bytes) {
+    let mut summary = Summary::new(lines.begin);
+    for (at, line) in self::lines::<Line>(&lines.key, lines.begin, &lines.bytes) {
         if !retention.may_hold(line.id, at) {
             continue;
         }
@@ -212,17 +191,14 @@ fn read_lines(
     (jobs, summary)
 }
 
-/// The lines of a page from a place on where one begins, each with its place. One that is damaged is left out.
+/// The lines in `bytes`, which stand in a page from a place on where one begins, each with its place. One that is
+/// damaged is left out.
 pub(crate) fn lines<L: DeserializeOwned>(
     key: &Key,
     from: Position,
-    page: &[u8],
+    bytes: &[u8],
 ) -> impl Iterator<Item = (Position, L)> {
     let mut at = from.at;
-    let bytes = usize::try_from(at)
-        .ok()
-        .and_then(|at| page.get(at..))
-        .unwrap_or_default();
     let lines = bytes
         .split_inclusive(|byte| *byte == b'\n')
         .map(move |line| {

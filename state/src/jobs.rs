@@ -57,21 +57,20 @@ pub(crate) async fn settled_job(
     reader: &StoreReader,
     id: JobId,
 ) -> Result<Option<Arc<Job>>, ReadError> {
-    let key = Layout::job(id);
-    let Some(bytes) = reader.get(&key).await? else {
-        return Ok(None);
+    let bytes = reader.get(&Layout::job(id)).await?;
+    bytes.map(|bytes| decode(id, &bytes)).transpose()
+}
+
+fn decode(id: JobId, bytes: &[u8]) -> Result<Arc<Job>, ReadError> {
+    let damaged = |problem| ReadError::Damaged {
+        path: Layout::job(id).to_string(),
+        problem,
     };
-    let job: Job = envelope::open(Kind::Job, &bytes).map_err(|error| ReadError::Damaged {
-        path: key.to_string(),
-        problem: error.to_string(),
-    })?;
+    let job: Job = envelope::open(Kind::Job, bytes).map_err(|error| damaged(error.to_string()))?;
     if job.id == id {
-        Ok(Some(Arc::new(job)))
+        Ok(Arc::new(job))
     } else {
-        Err(ReadError::Damaged {
-            path: key.to_string(),
-            problem: format!("it is the record of job {}", job.id),
-        })
+        Err(damaged(format!("it is the record of job {}", job.id)))
     }
 }
 
@@ -110,7 +109,7 @@ impl Listing {
     }
 
     /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.
-    /// At most `in_vain` pages of histories are read without finding a job.
+    /// At most `in_vain` pieces of histories are read without finding a job.
     pub(crate) async fn page(
         self,
         reader: &StoreReader,
@@ -127,42 +126,50 @@ impl Listing {
         let mut merge = Merge::new(self, reader, index, &wanted);
         let mut jobs: Vec<Arc<Job>> = Vec::new();
         let mut passed = before;
+        let mut listed: Vec<Listed> = Vec::new();
         loop {
-            let found = merge.next(&mut in_vain).await?;
-            let is_full = jobs.len() >= limit;
-            match found {
+            let end = loop {
+                match merge.next(&mut in_vain).await? {
+                    Found::Job(job) if jobs.len() + listed.len() < limit => listed.push(job),
+                    end => break end,
+                }
+            };
+            passed = listed.last().map(Listed::id).or(passed);
+            jobs.extend(read(reader, std::mem::take(&mut listed)).await?);
+            match end {
                 Found::Nothing => return Ok(JobPage { jobs, next: None }),
                 Found::TooFar => {
                     let next = passed.or(Some(JobId::LAST));
                     return Ok(JobPage { jobs, next });
                 }
-                Found::Live(_) | Found::Settled(_) if is_full => {
+                Found::Job(_) if jobs.len() >= limit => {
                     return Ok(JobPage { jobs, next: passed });
                 }
-                Found::Live(job) => {
-                    passed = Some(job.id);
-                    jobs.push(job);
-                }
-                Found::Settled(id) => match settled_job(reader, id).await {
-                    Ok(job) => {
-                        passed = Some(id);
-                        jobs.extend(job);
-                    }
-                    Err(error @ ReadError::Damaged { .. }) => {
-                        tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
-                        passed = Some(id);
-                    }
-                    Err(
-                        error @ (ReadError::Store(_)
-                        | ReadError::File { .. }
-                        | ReadError::Interrupted),
-                    ) => {
-                        return Err(error);
-                    }
-                },
+                // It takes the place of one that was left out.
+                Found::Job(job) => listed.push(job),
             }
         }
     }
+}
+
+/// The jobs of a list that can be read, all at once.
+async fn read(reader: &StoreReader, listed: Vec<Listed>) -> Result<Vec<Arc<Job>>, ReadError> {
+    let settled = listed.iter().filter_map(|job| match job {
+        Listed::Live(_) => None,
+        Listed::Settled(id) => Some(Layout::job(*id)),
+    });
+    let mut records = reader.get_all(settled.collect()).await?.into_iter();
+    let jobs = listed.into_iter().filter_map(|job| match job {
+        Listed::Live(job) => Some(job),
+        Listed::Settled(id) => match decode(id, &records.next().flatten()?) {
+            Ok(job) => Some(job),
+            Err(error) => {
+                tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
+                None
+            }
+        },
+    });
+    Ok(jobs.collect())
 }
 
 /// Live jobs and histories as one descending sequence. A history is opened only when its scan may hold the next job.
@@ -172,9 +179,22 @@ struct Merge {
     newest: BinaryHeap<Candidate>,
 }
 
-enum Found {
+enum Listed {
     Live(Arc<Job>),
     Settled(JobId),
+}
+
+impl Listed {
+    fn id(&self) -> JobId {
+        match self {
+            Self::Live(job) => job.id,
+            Self::Settled(id) => *id,
+        }
+    }
+}
+
+enum Found {
+    Job(Listed),
     Nothing,
     /// There may be more further back than the list may look now.
     TooFar,
@@ -233,7 +253,7 @@ impl Merge {
                     is_known: false,
                     ..candidate
                 });
-                return Ok(Found::Settled(candidate.id));
+                return Ok(Found::Job(Listed::Settled(candidate.id)));
             }
             match cursor.newest(in_vain).await? {
                 Look::Job(id) => self.newest.push(Candidate {
@@ -245,6 +265,7 @@ impl Merge {
                 Look::TooFar => return Ok(Found::TooFar),
             }
         }
-        Ok(self.live.next().map_or(Found::Nothing, Found::Live))
+        let live = self.live.next().map(Listed::Live);
+        Ok(live.map_or(Found::Nothing, Found::Job))
     }
 }

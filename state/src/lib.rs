@@ -13,6 +13,7 @@
 
 mod alarm;
 mod backup;
+mod backwards;
 mod committer;
 mod damaged;
 mod download;

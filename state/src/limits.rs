@@ -1,5 +1,6 @@
 //! Every bound of this package, with its reason.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// Commands that may wait for the committer: beyond this, askers wait outside, which bounds memory.
@@ -19,19 +20,28 @@ pub(crate) const LOG_PIECE_BYTES: usize = store::limits::BATCH_BYTES / 2;
 /// A log is synced at least this often while it grows.
 pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 
+/// Threads that look at the files of all scans at a start: each look waits for the disk, which answers several at once.
+pub(crate) const LOOKING_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
 /// Records of what has run out that are read at once: each costs a commit, and others wait for their turn.
 pub(crate) const EXPIRIES_AT_ONCE: usize = 100;
 
-/// Pages of a history that are read for the newest jobs of a scan: one holds thousands of lines, so more are needed
-/// only when nearly all of them are about skipped jobs.
-pub(crate) const RECENT_PAGES: usize = 4;
+/// A piece of a history that is read at once, from its end backwards: some sixty lines, about a page of a list.
+pub(crate) const HISTORY_PIECE_BYTES: usize = 16 * 1024;
 
-/// Pages of histories that one list may read without finding a job it wants; then it answers what it has and where to
-/// go on. A page is up to 1 MiB, so this is a few tenths of a second.
-pub(crate) const PAGES_IN_VAIN: usize = 32;
+/// Pieces of a history that are read for the newest jobs of a scan: a few hold as many as expressions can reach, so more
+/// are needed only when nearly all of them are about skipped jobs. Together 4 MiB.
+pub(crate) const RECENT_PIECES: usize = 256;
+
+/// Pieces of histories that one list may read without finding a job it wants; then it answers what it has and where to
+/// go on. Together 32 MiB, which is a few tenths of a second.
+pub(crate) const PIECES_IN_VAIN: usize = 2_048;
+
+/// Threads that read the records of a list: each read may wait for the disk, which answers several at once.
+pub(crate) const READING_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// Pieces of an upload that are written together: a network brings them in small ones, and each write costs a change of
 /// thread.

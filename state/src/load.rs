@@ -189,7 +189,7 @@ impl Loading {
         reader: &StoreReader,
         now: Timestamp,
         last: Seq,
-    ) -> Loaded {
+    ) -> Result<Loaded, ReadError> {
         self.restore_workflows(root, reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();
@@ -216,15 +216,18 @@ impl Loading {
                 _ => {}
             }
         }
+        let mut heads = Vec::new();
         for change in self.changes {
             match change {
                 Change::Head(head) => {
                     let beside = beside.remove(&head.key()).unwrap_or_default();
-                    let head = heads::whole(reader, head, beside).await;
-                    world.apply(&Change::Head(heads::with_ends(root, &head)));
+                    heads.push(heads::whole(reader, head, beside).await);
                 }
                 change => world.apply(&change),
             }
+        }
+        for head in heads::with_ends(root, heads).await? {
+            world.apply(&Change::Head(head));
         }
         // Since when their triggers count went with their records: they begin again.
         for record in self.restored {
@@ -244,11 +247,11 @@ impl Loading {
                 world.apply(change);
             }
         }
-        Loaded {
+        Ok(Loaded {
             world,
             revisions: self.revisions,
             damaged: self.damaged,
-        }
+        })
     }
 }
 

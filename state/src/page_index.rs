@@ -1,41 +1,54 @@
-//! What is remembered of history pages that were read: enough to pass over a page that holds nothing wanted. A page is
-//! up to 1 MiB and thousands of jobs, its summary about two hundred bytes, so all of them fit in memory.
+//! What is remembered of pieces of histories that were read: enough to pass over one that holds nothing wanted. A piece
+//! is some sixty jobs, its summary about two hundred bytes, so all that was ever looked through fits in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use model::retention::Position;
 use model::{JobId, ScanKey, Tail, Timestamp};
 
+use crate::backwards::Place;
 use crate::history::Wanted;
 
-/// The summaries of all pages that were read since the start.
+/// The summaries of all pieces that were read since the start, by their pages.
 #[derive(Default)]
 pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, BTreeMap<u64, Known>>>);
 
-/// A summary and what it is of.
+/// What is known of a page.
 struct Known {
     /// Where the history ended when the page was read.
     end: Tail,
-    summary: Summary,
+    /// What is right before each place.
+    pieces: BTreeMap<Place, Summary>,
 }
 
-/// What a page holds.
-#[derive(Debug, Clone, Default)]
+/// What a piece holds.
+#[derive(Debug, Clone)]
 pub(crate) struct Summary {
-    /// The oldest job for each state that a job of the page ended in.
+    /// Where it begins.
+    pub(crate) begin: Position,
+    /// The oldest job for each state that a job of the piece ended in.
     oldest: BTreeMap<String, JobId>,
     /// The earliest end of any of its jobs.
     pub(crate) earliest_end: Option<Timestamp>,
 }
 
 impl Summary {
+    pub(crate) fn new(begin: Position) -> Self {
+        Self {
+            begin,
+            oldest: BTreeMap::new(),
+            earliest_end: None,
+        }
+    }
+
     pub(crate) fn add(&mut self, job: JobId, state: String, finished_at: Timestamp) {
         let oldest = self.oldest.entry(state).or_insert(job);
         *oldest = job.min(*oldest);
         self.earliest_end = self.earliest_end.into_iter().chain([finished_at]).min();
     }
 
-    /// Whether a wanted job is in the page.
+    /// Whether a wanted job is in the piece.
     pub(crate) fn has(&self, wanted: &Wanted) -> bool {
         self.oldest.iter().any(|(state, oldest)| {
             wanted.state.as_ref().is_none_or(|wanted| wanted == state)
@@ -45,17 +58,35 @@ impl Summary {
 }
 
 impl PageIndex {
-    /// The summary of a page as it is in a history that ends at `end`. The last page grows, the others do not.
-    pub(crate) fn get(&self, scan: &ScanKey, page: u64, end: Tail) -> Option<Summary> {
+    /// The summary of the piece before a place, in a history that ends at `end`.
+    pub(crate) fn get(&self, scan: &ScanKey, place: Place, end: Tail) -> Option<Summary> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(scan)?.get(&page)?;
-        let is_closed = page < known.end.page && page < end.page;
-        (is_closed || known.end == end).then(|| known.summary.clone())
+        let known = known.get(scan)?.get(&place.page)?;
+        known
+            .is_of(place, end)
+            .then(|| known.pieces.get(&place).cloned())?
     }
 
-    pub(crate) fn put(&self, scan: &ScanKey, page: u64, end: Tail, summary: Summary) {
+    pub(crate) fn put(&self, scan: &ScanKey, place: Place, end: Tail, summary: Summary) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = known.entry(scan.clone()).or_default();
-        pages.insert(page, Known { end, summary });
+        let known = pages.entry(place.page).or_insert_with(|| Known {
+            end,
+            pieces: BTreeMap::new(),
+        });
+        // The pieces of a page that grows end elsewhere each time: those of its past are not kept.
+        if !known.is_of(place, end) {
+            known.end = end;
+            known.pieces.clear();
+        }
+        known.pieces.insert(place, summary);
+    }
+}
+
+impl Known {
+    /// Whether the page is the same in a history that ends at `end`. The last page grows, the others do not.
+    fn is_of(&self, place: Place, end: Tail) -> bool {
+        let is_closed = place.page < self.end.page && place.page < end.page;
+        is_closed || self.end == end
     }
 }

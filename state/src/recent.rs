@@ -7,11 +7,12 @@ use model::retention::{Position, Retention};
 use model::{HistoryLine, JobState, Recent};
 use workflow::limits::HISTORY_JOBS;
 
+use crate::backwards::Place;
 use crate::error::ReadError;
 use crate::history::{KnownPast, lines};
 use crate::jobs::settled_job;
 use crate::layout::Layout;
-use crate::limits::RECENT_PAGES;
+use crate::limits::RECENT_PIECES;
 use crate::reader::StoreReader;
 
 /// Reads what expressions can reach of a scan's finished jobs. Held by the committer, which does not know how.
@@ -37,21 +38,17 @@ async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadEr
     let KnownPast { head, retention } = past;
     let mut recent = Recent::default();
     let mut found = 0;
-    let below = |page: &u64| retention.page_below(*page);
-    let pages = std::iter::successors(below(&(head.history.page + 1)), below);
-    for page in pages.take(RECENT_PAGES) {
-        if found >= HISTORY_JOBS {
-            break;
-        }
-        let key = Layout::history(&head.key(), page);
-        let Some(mut bytes) = reader.get(&key).await? else {
-            continue;
-        };
-        if page == head.history.page {
-            bytes.truncate(usize::try_from(head.history.bytes).unwrap_or(usize::MAX));
-        }
+    let mut next = Place::newest(head.history, retention);
+    let mut pieces = 0;
+    while let Some(place) = next
+        && found < HISTORY_JOBS
+        && pieces < RECENT_PIECES
+    {
+        let read = place.read(reader, &head.key()).await?;
+        next = Place::before(read.begin, retention);
+        pieces += 1;
         // Newest first, so that no more are looked up than are needed.
-        let lines: Vec<(_, HistoryLine)> = lines(&key, Position { page, at: 0 }, &bytes).collect();
+        let lines: Vec<(_, HistoryLine)> = lines(&read.key, read.begin, &read.bytes).collect();
         for (at, line) in lines.into_iter().rev() {
             if found >= HISTORY_JOBS {
                 break;

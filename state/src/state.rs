@@ -15,7 +15,7 @@ use crate::committer::{Committer, Luggage, Waiting, waiting};
 use crate::error::{CloseError, Fatal, OpenError, ReadError, SubmitError, WriteError};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
-use crate::limits::{PAGES_IN_VAIN, WAITING_COMMANDS};
+use crate::limits::{PIECES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::Logs;
 use crate::page_index::PageIndex;
@@ -106,7 +106,7 @@ impl State {
             world,
             revisions,
             damaged,
-        } = loading.finish(&root, &reader, clock.now(), last).await;
+        } = loading.finish(&root, &reader, clock.now(), last).await?;
         let mut written = Written::until(epoch, last, revisions);
         for record in damaged {
             record.put_aside(&mut engine, &mut written).await?;
@@ -230,7 +230,7 @@ impl State {
         let listing = self.read(|world| Listing::of(world, filter, before, limit));
         let (reader, index) = (&self.shared.reader, &self.shared.page_index);
         listing
-            .page(reader, index, filter, before, limit, PAGES_IN_VAIN)
+            .page(reader, index, filter, before, limit, PIECES_IN_VAIN)
             .await
     }
 

@@ -2,6 +2,7 @@
 //! writer, so that a commit costs one sync. A full disk makes it wait, since the journal holds what it cannot write
 //! yet; any other failure ends the opening.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use crate::checkpoint::Checkpointer;
 use crate::disk::DiskError;
 use crate::failpoint;
 use crate::key::Key;
-use crate::limits::PARALLEL_PUTS;
+use crate::limits::{PARALLEL_PUTS, PUT_THREADS};
 use crate::live::LiveSet;
+use crate::parallel;
 use crate::pending::{Committed, Pending, Work};
 use crate::tree::Tree;
 
@@ -105,16 +107,18 @@ impl Applier {
     /// False when the disk is full and it is time to stop.
     fn apply(&mut self, committed: &Committed) -> Result<bool, DiskError> {
         let mut pause = SHORTEST_PAUSE;
+        let mut is_last_try = false;
         while let Err(error) = self.write(committed) {
             if !error.is_full() {
                 return Err(error);
             }
+            if is_last_try {
+                return Ok(false);
+            }
             if pause == SHORTEST_PAUSE {
                 tracing::warn!(%error, "the disk is full; acknowledged changes wait in the journal");
             }
-            if self.pending.stall(pause) {
-                return Ok(false);
-            }
+            is_last_try = self.pending.stall(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         failpoint::reach("batch-applied");
@@ -142,26 +146,14 @@ impl Applier {
         Ok(())
     }
 
-    /// Files of one batch do not depend on each other, and most of the time that one takes is spent in the kernel.
+    /// Each file by itself: those of one batch do not depend on each other.
     fn put_all(&self, puts: &[(&Key, &Put)]) -> Result<(), DiskError> {
-        let put_each = |puts: &[(&Key, &Put)]| {
-            puts.iter()
-                .try_for_each(|(key, put)| self.tree.put(key, &put.bytes))
+        let threads = if puts.len() < PARALLEL_PUTS {
+            NonZeroUsize::MIN
+        } else {
+            PUT_THREADS
         };
-        if puts.len() < PARALLEL_PUTS {
-            return put_each(puts);
-        }
-        let (one, other) = puts.split_at(puts.len() / 2);
-        std::thread::scope(|scope| {
-            let helper = std::thread::Builder::new().spawn_scoped(scope, || put_each(other));
-            let done = put_each(one);
-            match helper.map(|helper| helper.join()) {
-                Ok(Ok(helped)) => done.and(helped),
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // No thread to be had: then it takes longer.
-                Err(_) => done.and_then(|()| put_each(other)),
-            }
-        })
+        parallel::try_map(threads, puts, |(key, put)| self.tree.put(key, &put.bytes)).map(drop)
     }
 
     fn checkpoint(&mut self) -> Result<End, DiskError> {

@@ -40,6 +40,15 @@ pub trait Reader: Clone + Send + Sync + 'static {
     /// The content of one file.
     fn get(&self, key: &Key) -> impl Future<Output = Result<Option<Bytes>, ReadError>> + Send;
 
+    /// A piece of a file, at most `limit` bytes long, that ends before byte `before`, or where the file ends when that
+    /// comes first.
+    fn piece(
+        &self,
+        key: &Key,
+        before: u64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Option<Piece>, ReadError>> + Send;
+
     /// The last `limit` keys inside `prefix` that come before `before`, last first.
     fn list(
         &self,
@@ -54,6 +63,14 @@ pub trait Reader: Clone + Send + Sync + 'static {
 
     /// The batches after `from`, as they are acknowledged.
     fn watch(&self, from: Seq) -> Result<Changes, Compacted>;
+}
+
+/// A piece of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins.
+    pub at: u64,
+    pub bytes: Bytes,
 }
 
 /// A part of a listing, in descending order.

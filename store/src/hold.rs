@@ -125,7 +125,13 @@ impl Hold {
                 what: "it is missing; the next start of the daemon makes it again".to_owned(),
             });
         };
-        let scan = scan::readable(&self.disk, &self.layout.journal, store, checkpoint.seq)?;
+        let scan = scan::readable(
+            &self.disk,
+            &self.layout.journal,
+            store,
+            checkpoint.seq,
+            &mut drop,
+        )?;
         self.last = scan.last;
         file.seq = Some(checkpoint.seq);
         file.last = Some(scan.last);

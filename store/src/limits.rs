@@ -1,5 +1,6 @@
 //! Every bound of this package, each with its reason.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// Longest segment of a key: file systems stop at 255 bytes, and temporary names and suffixes need room.
@@ -76,12 +77,33 @@ pub(crate) const SEGMENT_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`) that is read: each holds one line.
 pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
 
-/// Files of a batch from which on two threads write them: a thread costs about as much as two files.
+/// Files of a batch from which on several threads write them: a thread costs about as much as two files.
 pub(crate) const PARALLEL_PUTS: usize = 16;
+
+/// Threads that write the files of a large batch: what is written lies in memory, so more than there are processors gain
+/// nothing.
+pub(crate) const PUT_THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+/// Files of a redo from which on several threads write them. A redo happens at a start, so a few threads weigh little.
+pub(crate) const PARALLEL_REDO: usize = 64;
+
+/// Threads that write the files of a large redo: each folder must be read from the disk first, and a disk answers several
+/// at once.
+pub(crate) const REDO_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+/// Threads that read the tree where there is no live index: as for a redo.
+pub(crate) const READING_THREADS: NonZeroUsize = REDO_THREADS;
+
+/// Folders that are shared out among those threads: so many that none has much more to do than the others.
+pub(crate) const SHARED_FOLDERS: usize = 16 * 16;
 
 /// Bytes of an object from which on they are hashed and written by two threads: each has some tens of microseconds to do,
 /// more than a thread costs.
 pub(crate) const LARGE_WRITE: usize = 256 * 1024;
+
+/// Memory that is the system's again when it is freed: glibc keeps what is smaller than at most 32 MiB for itself, by how
+/// large the pieces are that it has seen freed. What is not used of it costs nothing.
+pub(crate) const GIVEN_BACK_BYTES: usize = 33 * 1024 * 1024;
 
 /// Attempts of `get` beside concurrent appends before it holds the writer back for the length of one read.
 pub(crate) const OPTIMISTIC_READS: usize = 4;

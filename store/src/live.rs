@@ -11,10 +11,11 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
-use crate::disk::{Disk, DiskError, DiskFile};
+use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::key::{Key, Prefix};
-use crate::limits::{BATCH_BYTES, GET_BYTES};
-use crate::record::Cursor;
+use crate::limits::{BATCH_BYTES, GET_BYTES, READING_THREADS, SHARED_FOLDERS};
+use crate::parallel;
+use crate::record::{Cursor, Record};
 use crate::replace::replace_with;
 use crate::tree::Tree;
 
@@ -29,11 +30,20 @@ pub(crate) struct LiveSet {
     records: BTreeMap<Key, Bytes>,
 }
 
-/// A live set as of a commit.
+/// A live set as of a commit, and of those that it has followed since.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) at: Checkpoint,
     pub(crate) live: LiveSet,
+}
+
+impl Index {
+    /// Goes on to a record of the journal, if it is a later one.
+    pub(crate) fn follow(&mut self, record: &Record) {
+        if record.seq > self.at.seq {
+            self.live.apply(&record.batch);
+        }
+    }
 }
 
 impl LiveSet {
@@ -51,6 +61,13 @@ impl LiveSet {
         // An adopted object is never a record.
     }
 
+    /// Copies every content, so that none keeps what it was read from in memory.
+    pub(crate) fn unshare(&mut self) {
+        for content in self.records.values_mut() {
+            *content = Bytes::copy_from_slice(content);
+        }
+    }
+
     pub(crate) fn get(&self, key: &Key) -> Option<&Bytes> {
         self.records.get(key)
     }
@@ -61,31 +78,73 @@ impl LiveSet {
 
     /// Reads every record of the tree.
     pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
-        let mut live = Self::default();
-        tree.walk(&Prefix::root(), None, |key| {
-            if key.is_record() {
-                let found = match tree.read(&key, GET_BYTES) {
-                    Ok(Some(bytes)) => match liveness(&key, &bytes) {
-                        Liveness::Live => Some(bytes),
-                        Liveness::Settled => None,
-                        // Of a file that no batch could hold its beginning tells enough.
-                        Liveness::Unsaid => {
-                            let length = bytes.len().min(BATCH_BYTES);
-                            Some(Bytes::copy_from_slice(&bytes[..length]))
-                        }
-                    },
-                    Ok(None) => None,
-                    Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-                        Some(Bytes::new())
-                    }
-                    Err(error) => return Err(error),
-                };
-                live.records.extend(found.map(|bytes| (key, bytes)));
+        let mut records = BTreeMap::new();
+        // Level by level, until there are enough folders to share them out.
+        let mut folders = vec![Prefix::root()];
+        while (1..SHARED_FOLDERS).contains(&folders.len()) {
+            let read = |folder: &Prefix| Level::read(tree, folder);
+            let levels = parallel::try_map(READING_THREADS, &folders, read)?;
+            folders.clear();
+            for level in levels {
+                records.extend(level.records);
+                folders.extend(level.folders);
             }
-            Ok(ControlFlow::Continue(()))
+        }
+        let found = parallel::try_map(READING_THREADS, &folders, |folder| {
+            let mut found = Vec::new();
+            tree.walk(folder, None, |key| {
+                found.extend(read_live(tree, key)?);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok(found)
         })?;
-        Ok(live)
+        records.extend(found.into_iter().flatten());
+        Ok(Self { records })
     }
+}
+
+/// What is right in a folder.
+#[derive(Default)]
+struct Level {
+    /// The live records.
+    records: Vec<(Key, Bytes)>,
+    folders: Vec<Prefix>,
+}
+
+impl Level {
+    fn read(tree: &Tree, folder: &Prefix) -> Result<Self, DiskError> {
+        let mut level = Self::default();
+        for (key, kind) in tree.entries(folder)? {
+            match kind {
+                Kind::File => level.records.extend(read_live(tree, key)?),
+                Kind::Folder => level.folders.push(Prefix::of(&key)),
+                Kind::Nothing | Kind::BelowFile => {}
+            }
+        }
+        Ok(level)
+    }
+}
+
+/// The file at `key` if it is a live record, or one that does not say whether it is.
+fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
+    if !key.is_record() {
+        return Ok(None);
+    }
+    let found = match tree.read(&key, GET_BYTES) {
+        Ok(Some(bytes)) => match liveness(&key, &bytes) {
+            Liveness::Live => Some(bytes),
+            Liveness::Settled => None,
+            // Of a file that no batch could hold its beginning tells enough.
+            Liveness::Unsaid => {
+                let length = bytes.len().min(BATCH_BYTES);
+                Some(Bytes::copy_from_slice(&bytes[..length]))
+            }
+        },
+        Ok(None) => None,
+        Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Some(Bytes::new()),
+        Err(error) => return Err(error),
+    };
+    Ok(found.map(|bytes| (key, bytes)))
 }
 
 /// Writes the set as it is after the commit `at.seq`. Not durable by itself.
@@ -215,7 +274,10 @@ fn decode(store: StoreId, bytes: &[u8]) -> Option<Index> {
     };
     let mut live = LiveSet::default();
     for _ in 0..fields.u64()? {
-        live.records.insert(fields.key()?, fields.content()?);
+        let key = fields.key()?;
+        // A copy, so that a small record does not keep the whole file in memory.
+        let content = Bytes::copy_from_slice(fields.content()?);
+        live.records.insert(key, content);
     }
     fields.rest.is_empty().then_some(Index { at, live })
 }

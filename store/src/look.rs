@@ -15,9 +15,10 @@ use crate::engine::{OpenError, ReadError};
 use crate::key::{Key, Prefix, RESERVED};
 use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, GET_BYTES, LOOKS, OBJECT_PIECE_BYTES};
-use crate::live::{self, Index, LiveSet};
+use crate::live::{self, LiveSet};
 use crate::lock::{self, Owner};
 use crate::overlay::{Entry as Pending, Overlay};
+use crate::record::Record;
 use crate::replace;
 use crate::scan::{self, Scan};
 use crate::staged::{Staged, StagedName};
@@ -184,12 +185,19 @@ impl Look {
                 scan::beginning(disk, &layout.journal)?
             }
         };
-        let mut scan = scan::survey(disk, &layout.journal, store, base.seq)?;
+        let (mut overlay, mut live, mut commits) = (Overlay::default(), newest, 0);
+        let indexed = live.as_ref().map(|index| index.at.seq);
+        let mut take = |record: Record| {
+            overlay.add(record.seq, &record.batch);
+            live.iter_mut().for_each(|index| index.follow(&record));
+            commits += 1;
+        };
+        let mut scan = scan::survey(disk, &layout.journal, store, base.seq, &mut take)?;
         damage.add_journal(disk, store, &scan)?;
-        if let Some(index) = newest.as_ref().filter(|index| index.at.seq > scan.last)
+        if let Some(last) = indexed.filter(|indexed| *indexed > scan.last)
             && scan.broken.is_none()
         {
-            let (first, last) = (scan.last.next(), index.at.seq);
+            let first = scan.last.next();
             let what = format!(
                 "it ends with record {}, but record {last} was applied",
                 scan.last
@@ -201,16 +209,6 @@ impl Look {
             segments: std::mem::take(&mut scan.segments),
             end: scan.end.clone(),
         };
-        let mut overlay = Overlay::default();
-        let mut live = newest;
-        for record in &scan.records {
-            overlay.add(record.seq, &record.batch);
-            if let Some(Index { at, live }) = &mut live
-                && record.seq > at.seq
-            {
-                live.apply(&record.batch);
-            }
-        }
         Ok(Self {
             tree: Tree::new(disk.clone(), layout.root.clone()),
             layout: layout.clone(),
@@ -221,7 +219,7 @@ impl Look {
             },
             journal: JournalSize {
                 segments: mark.segments.len() as u64,
-                commits: scan.records.len() as u64,
+                commits,
             },
             overlay,
             live: live.map(|index| index.live),

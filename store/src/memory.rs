@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Put, Seq, is_live};
 use crate::disk::{Action, DiskError};
-use crate::engine::{CommitError, Engine, OpenError, Page, ReadError, Reader};
+use crate::engine::{CommitError, Engine, OpenError, Page, Piece, ReadError, Reader};
 use crate::feed::{Change, Changes, Compacted, Feed};
 use crate::key::{Key, Prefix};
 use crate::limits::PAGE_KEYS;
@@ -250,6 +250,23 @@ impl Contents {
 impl Reader for MemoryReader {
     async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         Ok(self.0.lock().files.get(key).cloned())
+    }
+
+    async fn piece(
+        &self,
+        key: &Key,
+        before: u64,
+        limit: usize,
+    ) -> Result<Option<Piece>, ReadError> {
+        let content = self.get(key).await?;
+        Ok(content.map(|content| {
+            let end = usize::try_from(before).map_or(content.len(), |end| end.min(content.len()));
+            let at = end.saturating_sub(limit);
+            Piece {
+                at: at as u64,
+                bytes: content.slice(at..end),
+            }
+        }))
     }
 
     async fn list(

@@ -15,6 +15,7 @@ use crate::lock::Lock;
 use crate::look::below;
 use crate::overlay::Overlay;
 use crate::quarantine::numbered;
+use crate::record::Record;
 use crate::scan;
 use crate::tree::Tree;
 
@@ -128,7 +129,9 @@ impl Mending {
             Some(base) => base,
             None => scan::beginning(disk, &layout.journal)?,
         };
-        let scan = scan::survey(disk, &layout.journal, self.store, base.seq)?;
+        let mut overlay = Overlay::default();
+        let mut take = |record: Record| overlay.add(record.seq, &record.batch);
+        let scan = scan::survey(disk, &layout.journal, self.store, base.seq, &mut take)?;
         let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
         let applied = indexed.map(|at| at.seq).filter(|seq| *seq > scan.last);
         if scan.broken.is_none() && applied.is_none() {
@@ -138,10 +141,6 @@ impl Mending {
         let last = cut_off.max(applied).unwrap_or(first);
         let root = disk.open_to_read(&layout.root)?;
         let tree = Tree::new(disk.clone(), layout.root.clone());
-        let mut overlay = Overlay::default();
-        for record in &scan.records {
-            overlay.add(record.seq, &record.batch);
-        }
         overlay.redo_unless(&tree, |key, seq| {
             let content = tree.read(key, GET_BYTES)?;
             let newer = content.and_then(|bytes| sequence_of(key, &bytes));

@@ -2,6 +2,7 @@
 //! reading goes through it. Folding a journal into an overlay also gives the last word per key for a redo.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use bytes::Bytes;
@@ -9,6 +10,8 @@ use bytes::Bytes;
 use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
 use crate::key::{Key, Prefix};
+use crate::limits::{PARALLEL_REDO, REDO_THREADS};
+use crate::parallel;
 use crate::staged::Staged;
 use crate::tree::Tree;
 
@@ -127,40 +130,71 @@ impl Overlay {
     pub(crate) fn redo_unless(
         &self,
         tree: &Tree,
-        is_newer: impl Fn(&Key, Seq) -> Result<bool, DiskError>,
+        is_newer: impl Fn(&Key, Seq) -> Result<bool, DiskError> + Sync,
     ) -> Result<(), DiskError> {
-        for (key, entry) in &self.entries {
-            if let Base::Absent(seq) = entry.base
-                && !is_newer(key, seq)?
+        let threads = if self.entries.len() < PARALLEL_REDO {
+            NonZeroUsize::MIN
+        } else {
+            REDO_THREADS
+        };
+        let gone: Vec<(&Key, Seq)> = self
+            .entries
+            .iter()
+            .filter_map(|(key, entry)| match entry.base {
+                Base::Absent(seq) => Some((key, seq)),
+                Base::Tree | Base::Content(..) | Base::Adopted(..) => None,
+            })
+            .collect();
+        parallel::try_map(threads, &gone, |(key, seq)| {
+            if is_newer(key, *seq)? {
+                return Ok(());
+            }
+            tree.delete_with_leftover(key)
+        })?;
+        let there: Vec<(&Key, &Entry)> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.exists())
+            .collect();
+        parallel::try_map(threads, &there, |(key, entry)| {
+            if let Base::Content(seq, bytes) = &entry.base
+                && !is_newer(key, *seq)?
             {
-                tree.delete_with_leftover(key)?;
+                tree.put(key, bytes)?;
             }
-        }
-        for (key, entry) in &self.entries {
-            match &entry.base {
-                Base::Content(seq, bytes) => {
-                    if !is_newer(key, *seq)? {
-                        tree.put(key, bytes)?;
-                    }
-                }
-                Base::Adopted(_, staged) => tree.adopt(key, staged)?,
-                Base::Tree | Base::Absent(_) => {}
-            }
-            for piece in &entry.pieces {
-                let length = tree.length(key)?.unwrap_or_default();
-                if piece.at > length {
-                    // Somebody cut the file. What is left stays readable, and everything else goes on.
-                    tracing::error!(%key, at = piece.at, length, "a piece of a growing file has no place: what was before it is gone");
-                    break;
-                }
-                tree.append(key, piece.at, &piece.bytes)?;
-            }
-        }
-        Ok(())
+            entry.extend(tree, key)
+        })
+        .map(drop)
     }
 }
 
 impl Entry {
+    /// Gives the file its object and its later pieces.
+    fn extend(&self, tree: &Tree, key: &Key) -> Result<(), DiskError> {
+        if let Base::Adopted(_, staged) = &self.base {
+            tree.adopt(key, staged)?;
+        }
+        for (at, bytes) in self.runs() {
+            let length = tree.length(key)?.unwrap_or_default();
+            if at > length {
+                // Somebody cut the file. What is left stays readable, and everything else goes on.
+                tracing::error!(%key, at, length, "a piece of a growing file has no place: what was before it is gone");
+                break;
+            }
+            tree.append(key, at, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The pieces in order, those that continue each other as one.
+    fn runs(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        let continues = |one: &Piece, next: &Piece| one.at + one.bytes.len() as u64 == next.at;
+        self.pieces.chunk_by(continues).map(|run| {
+            let bytes = run.iter().flat_map(|piece| piece.bytes.iter().copied());
+            (run[0].at, bytes.collect())
+        })
+    }
+
     /// Whether the file exists.
     pub(crate) fn exists(&self) -> bool {
         !matches!((&self.base, self.pieces.as_slice()), (Base::Absent(_), []))

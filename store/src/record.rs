@@ -94,11 +94,11 @@ impl Frame {
         HEADER_BYTES + self.payload
     }
 
-    /// The record at the start of `bytes`, which this frame was read from; `None` when the payload makes no sense
-    /// although its checksum is right.
-    pub(crate) fn decode(&self, bytes: &[u8]) -> Option<Record> {
+    /// The record at the start of `rest`, which this frame was read from and which is a part of `whole`; `None` when
+    /// the payload makes no sense although its checksum is right. Contents are not copied and keep `whole` in memory.
+    pub(crate) fn decode(&self, whole: &Bytes, rest: &[u8]) -> Option<Record> {
         let mut payload = Cursor {
-            rest: bytes.get(HEADER_BYTES..self.length())?,
+            rest: rest.get(HEADER_BYTES..self.length())?,
         };
         let mut batch = Batch::new(self.epoch);
         for _ in 0..self.operations {
@@ -115,7 +115,7 @@ impl Frame {
                         key,
                         Put {
                             live,
-                            bytes: payload.content()?,
+                            bytes: whole.slice_ref(payload.content()?),
                         },
                     );
                 }
@@ -125,7 +125,7 @@ impl Frame {
                 APPEND => batch.appends.push(Append {
                     ledger: key,
                     at: payload.u64()?,
-                    bytes: payload.content()?,
+                    bytes: whole.slice_ref(payload.content()?),
                 }),
                 ADOPT => {
                     let (size, sha256) = (payload.u64()?, payload.array()?);
@@ -208,10 +208,9 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(self.take(length.into())?).ok()
     }
 
-    /// A copy, so that a small record does not keep a whole segment in memory.
-    pub(crate) fn content(&mut self) -> Option<Bytes> {
+    pub(crate) fn content(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
-        self.take(length as usize).map(Bytes::copy_from_slice)
+        self.take(length as usize)
     }
 }
 
@@ -254,11 +253,11 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_as_it_went() {
-        let bytes = encode(9, Seq(5), &sample());
+        let bytes = Bytes::from(encode(9, Seq(5), &sample()));
         let frame = frame(9, &bytes, |_, _| true).unwrap();
         assert_eq!(frame.length(), bytes.len());
         assert_eq!(
-            frame.decode(&bytes),
+            frame.decode(&bytes, &bytes),
             Some(Record {
                 seq: Seq(5),
                 batch: sample()
@@ -287,7 +286,8 @@ mod tests {
             let sum = checksum(9, &bytes[4..]);
             bytes[..4].copy_from_slice(&sum.to_le_bytes());
             if let Some(frame) = frame(9, &bytes, |_, _| true) {
-                let _ = frame.decode(&bytes);
+                let bytes = Bytes::from(bytes);
+                let _ = frame.decode(&bytes, &bytes);
             }
         }
     }

@@ -60,12 +60,17 @@ pub(crate) fn recover(
         None => Past::read(disk, layout, store)?,
         Some(span) => copy::read(disk, layout, store, span)?,
     };
-    past.redo(&tree)?;
+    past.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
     sweep(disk, layout)?;
     failpoint::reach("tmp-swept");
-    let Past { base, scan, index } = past;
+    let Past {
+        base,
+        scan,
+        overlay,
+        index,
+    } = past;
     let is_restored = disk.kind(&layout.restored)? == Kind::File;
     let mut epoch = base.epoch.max(scan.epoch).next();
     if is_restored {
@@ -75,16 +80,17 @@ pub(crate) fn recover(
         seq: scan.last,
         epoch,
     };
-    let is_indexed = index.as_ref().is_some_and(|index| index.at.seq == at.seq);
-    let live = match index {
-        Some(Index { at, mut live }) => {
-            scan.records
-                .iter()
-                .filter(|record| record.seq > at.seq)
-                .for_each(|record| live.apply(&record.batch));
-            live
+    // Its contents are the journal's, which is a lot of memory.
+    drop(overlay);
+    let (live, is_written) = match index {
+        Some(Index {
+            at: indexed,
+            mut live,
+        }) => {
+            live.unshare();
+            (live, indexed.seq == at.seq)
         }
-        None => LiveSet::rebuild(&tree)?,
+        None => (LiveSet::rebuild(&tree)?, false),
     };
 
     let sizes = Sizes {
@@ -105,7 +111,7 @@ pub(crate) fn recover(
         segments: segments.clone(),
         root,
     };
-    if is_indexed && scan.records.is_empty() {
+    if is_written && at.seq == base.seq {
         checkpointer.mark(at)?;
     } else {
         checkpointer.run(at.seq, &live)?;
@@ -252,6 +258,10 @@ fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
 struct Past {
     base: Checkpoint,
     scan: Scan,
+    /// What the records after the base make of the tree. Only the last word on each key is kept and written: a name
+    /// that was a file and became a folder stays what it became.
+    overlay: Overlay,
+    /// The newest index, as the journal goes on from it.
     index: Option<Index>,
 }
 
@@ -259,7 +269,7 @@ impl Past {
     fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, OpenError> {
         let checkpoint = control::read_checkpoint(disk, &layout.checkpoint, store)?;
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let index = live::newest(disk, &layout.index, store, least)?;
+        let mut index = live::newest(disk, &layout.index, store, least)?;
         // After a clean stop the journal may go as a whole; the index knows the position too.
         let Some(base) = checkpoint.or(index.as_ref().map(|index| index.at)) else {
             let what =
@@ -270,7 +280,11 @@ impl Past {
                 what,
             });
         };
-        let scan = scan::scan(disk, &layout.journal, store, base.seq)?;
+        let mut overlay = Overlay::default();
+        let scan = scan::scan(disk, &layout.journal, store, base.seq, &mut |record| {
+            overlay.add(record.seq, &record.batch);
+            index.iter_mut().for_each(|index| index.follow(&record));
+        })?;
         if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
             let what = format!(
                 "it ends with record {}, but record {} was applied",
@@ -282,16 +296,11 @@ impl Past {
                 what,
             });
         }
-        Ok(Self { base, scan, index })
-    }
-
-    /// Only the last word on each key is written: a name that was a file and became a folder stays what it became.
-    fn redo(&self, tree: &Tree) -> Result<(), DiskError> {
-        let mut overlay = Overlay::default();
-        self.scan
-            .records
-            .iter()
-            .for_each(|record| overlay.add(record.seq, &record.batch));
-        overlay.redo(tree)
+        Ok(Self {
+            base,
+            scan,
+            overlay,
+            index,
+        })
     }
 }

@@ -1,21 +1,22 @@
 //! Reads a whole journal: which records follow the checkpoint, and whether any acknowledged one is missing. Changes
 //! nothing on disk; damage is reported with segment and offset and left as it is.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
 
 use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
-use crate::disk::{Disk, DiskError};
+use crate::disk::{Action, Disk, DiskError};
 use crate::engine::OpenError;
-use crate::limits::SEGMENT_FILE_BYTES;
+use crate::limits::{COPY_BYTES, GIVEN_BACK_BYTES, SEGMENT_FILE_BYTES};
 use crate::record::{HEADER_BYTES, Record};
-use crate::segment::{self, Contents, Damage, Header};
+use crate::segment::{self, Damage, Header};
 
 /// What the journal says.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// The records after the checkpoint, in order and without a gap.
-    pub(crate) records: Vec<Record>,
     /// The last sequence number that was given out, at least the checkpoint's.
     pub(crate) last: Seq,
     /// The latest epoch of any segment.
@@ -43,14 +44,16 @@ pub(crate) struct Broken {
     pub(crate) what: String,
 }
 
-/// Reads a journal in which nothing may be missing.
+/// Reads a journal in which nothing may be missing. Like the others here it gives the records after the checkpoint to
+/// `take`, in order and without a gap; their contents keep the segment they are from in memory.
 pub(crate) fn scan(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
+    take: &mut dyn FnMut(Record),
 ) -> Result<Scan, OpenError> {
-    let mut scan = survey(disk, folder, store, checkpoint)?;
+    let mut scan = survey(disk, folder, store, checkpoint, take)?;
     match scan.broken.take() {
         None => Ok(scan),
         Some(Broken { path, offset, what }) => Err(OpenError::Damaged { path, offset, what }),
@@ -65,8 +68,9 @@ pub(crate) fn readable(
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
+    take: &mut dyn FnMut(Record),
 ) -> Result<Scan, OpenError> {
-    let scan = survey(disk, folder, store, checkpoint)?;
+    let scan = survey(disk, folder, store, checkpoint, take)?;
     if let Some(broken) = &scan.broken {
         tracing::debug!(?broken, last = %scan.last, "the journal is read up to its first gap");
     }
@@ -79,6 +83,7 @@ pub(crate) fn survey(
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
+    take: &mut dyn FnMut(Record),
 ) -> Result<Scan, DiskError> {
     let firsts = firsts(disk, folder)?;
     let path = |first: Seq| folder.join(segment::file_name(first));
@@ -95,9 +100,16 @@ pub(crate) fn survey(
     for first in &firsts[needed..] {
         let path = path(*first);
         let expected = previous.unwrap_or(checkpoint).next();
-        let bytes = disk.read(&path, SEGMENT_FILE_BYTES)?;
+        let bytes = read_segment(disk, &path)?;
+        let mut take_needed = |record: Record| {
+            if record.seq > checkpoint {
+                scan.last = record.seq;
+                take(record);
+            }
+        };
         let read = follows(*first, expected, previous.is_some())
-            .and_then(|()| read(&bytes, *first, store, scan.epoch));
+            .and_then(|()| header_of(&bytes, *first, store, scan.epoch))
+            .map(|header| (header, segment::read(&header, &bytes, &mut take_needed)));
         let (header, contents) = match read {
             Ok(read) => read,
             Err(damage) => {
@@ -106,28 +118,40 @@ pub(crate) fn survey(
             }
         };
         scan.epoch = header.epoch;
-        previous = Some(
-            contents
-                .records
-                .last()
-                .map_or(Seq(first.0.saturating_sub(1)), |record| record.seq),
-        );
+        previous = Some(Seq(contents.next.0.saturating_sub(1)));
         scan.end = End::of(&bytes, contents.end);
-        let needed = contents.records.into_iter();
-        scan.records
-            .extend(needed.filter(|record| record.seq > checkpoint));
         if let Some(damage) = contents.damage {
             scan.broken = Some(Broken::of(path, damage));
             break;
         }
     }
-    if let Some(record) = scan.records.last() {
-        scan.last = record.seq;
-    }
     if scan.broken.is_some() {
         scan.end = end_at(disk, &scan.segments, 0)?;
     }
     Ok(scan)
+}
+
+/// A segment in memory. It is so large that the allocator gives it back to the system as soon as it is dropped, at
+/// whatever size it has settled what to keep.
+fn read_segment(disk: &Disk, path: &Path) -> Result<Bytes, DiskError> {
+    let file = disk.open_to_read(path)?;
+    let length = file.len()?;
+    if length > SEGMENT_FILE_BYTES {
+        return Err(DiskError::new(
+            Action::Read,
+            path,
+            io::ErrorKind::FileTooLarge.into(),
+        ));
+    }
+    // At most `SEGMENT_FILE_BYTES`, so it fits.
+    let mut bytes = Vec::with_capacity(GIVEN_BACK_BYTES.max(length as usize));
+    loop {
+        let piece = file.read_at(bytes.len() as u64, COPY_BYTES)?;
+        if piece.is_empty() {
+            return Ok(bytes.into());
+        }
+        bytes.extend(piece);
+    }
 }
 
 /// What is at an offset of the last segment.
@@ -177,19 +201,18 @@ pub(crate) fn last_cut_off(
     };
     let mut last = None;
     for path in scan.segments.iter().filter(|path| **path >= broken.path) {
-        let bytes = disk.read(path, SEGMENT_FILE_BYTES)?;
+        let bytes = read_segment(disk, path)?;
         let Ok(header) = Header::decode(&bytes) else {
             continue;
         };
         if header.store != store {
             continue;
         }
-        let contents = segment::read(&header, &bytes);
+        let contents = segment::read(&header, &bytes, &mut drop);
         let behind = segment::last_cut_off(&header, &bytes, &contents);
-        let whole = contents.records.last().map(|record| record.seq);
-        // The header alone says that everything before its first record had been written.
-        let before = header.first.0.checked_sub(1).map(Seq);
-        last = last.max(behind).max(whole).max(before);
+        // Also without any record the header says that everything before its first one had been written.
+        let before = contents.next.0.checked_sub(1).map(Seq);
+        last = last.max(behind).max(before);
     }
     Ok(last.filter(|last| *last > scan.last))
 }
@@ -230,12 +253,8 @@ fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> 
     })
 }
 
-fn read(
-    bytes: &[u8],
-    first: Seq,
-    store: StoreId,
-    epoch: Epoch,
-) -> Result<(Header, Contents), Damage> {
+/// The header of a segment, if it belongs where the segment is.
+fn header_of(bytes: &[u8], first: Seq, store: StoreId, epoch: Epoch) -> Result<Header, Damage> {
     let header = Header::decode(bytes)?;
     let problem = if header.store != store {
         format!("the segment belongs to store {}", header.store)
@@ -247,7 +266,7 @@ fn read(
             header.epoch
         )
     } else {
-        return Ok((header, segment::read(&header, bytes)));
+        return Ok(header);
     };
     Err(Damage {
         offset: 0,

@@ -1,6 +1,8 @@
 //! One file of the journal: a header block, then records back to back, then whatever the file held before. Reading
 //! tells an end that was never acknowledged from damage in front of records that were.
 
+use bytes::Bytes;
+
 use crate::batch::{Epoch, Seq};
 use crate::control::{FORMAT, StoreId};
 use crate::record::{self, Cursor, Record};
@@ -23,10 +25,11 @@ pub(crate) struct Header {
     pub(crate) salt: u64,
 }
 
-/// The records of a segment, where they end, and whether that is where they should.
+/// Up to where a segment has records, and whether that is where they should end.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    pub(crate) records: Vec<Record>,
+    /// The number that the next record would have.
+    pub(crate) next: Seq,
     pub(crate) end: usize,
     /// Why they end there, when it is not the end of what was written.
     pub(crate) damage: Option<Damage>,
@@ -95,22 +98,22 @@ impl Header {
     }
 }
 
-/// Reads the records of a segment up to the first that is none. A valid record behind that one is damage, since the
-/// journal is written in order and one record at a time.
-pub(crate) fn read(header: &Header, bytes: &[u8]) -> Contents {
+/// Gives the records of a segment to `take`, up to the first that is none. A valid record behind that one is damage,
+/// since the journal is written in order and one record at a time.
+pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record)) -> Contents {
     let mut contents = Contents {
-        records: Vec::new(),
+        next: header.first,
         end: DATA_START,
         damage: None,
     };
-    let mut expected = header.first;
     loop {
+        let expected = contents.next;
         let rest = bytes.get(contents.end..).unwrap_or_default();
         let wanted = |seq, epoch| seq == expected && epoch == header.epoch;
         let Some(frame) = record::frame(header.salt, rest, wanted) else {
             break;
         };
-        let Some(record) = frame.decode(rest) else {
+        let Some(record) = frame.decode(bytes, rest) else {
             let what = format!("record {expected} is intact but not understood");
             contents.damage = Some(Damage {
                 offset: contents.end,
@@ -118,10 +121,11 @@ pub(crate) fn read(header: &Header, bytes: &[u8]) -> Contents {
             });
             return contents;
         };
-        contents.records.push(record);
+        take(record);
         contents.end += frame.length();
-        expected = expected.next();
+        contents.next = expected.next();
     }
+    let expected = contents.next;
     contents.damage = search(header, bytes, contents.end, expected).map(|(_, later)| Damage {
         offset: contents.end,
         what: format!("record {expected} is not readable, although record {later} behind it is"),
@@ -131,13 +135,9 @@ pub(crate) fn read(header: &Header, bytes: &[u8]) -> Contents {
 
 /// The last valid record behind the readable ones, which damage in front of it cuts off.
 pub(crate) fn last_cut_off(header: &Header, bytes: &[u8], contents: &Contents) -> Option<Seq> {
-    let expected = contents
-        .records
-        .last()
-        .map_or(header.first, |record| record.seq.next());
     let mut last = None;
     let mut from = contents.end;
-    while let Some((at, seq)) = search(header, bytes, from, expected) {
+    while let Some((at, seq)) = search(header, bytes, from, contents.next) {
         last = last.max(Some(seq));
         from = at;
     }
@@ -171,8 +171,6 @@ fn reserved(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
     use crate::batch::{Batch, Put};
     use crate::key::Key;
@@ -214,10 +212,19 @@ mod tests {
         (bytes, starts)
     }
 
-    fn intact(header: &Header, bytes: &[u8]) -> Result<Contents, Damage> {
-        let mut contents = read(header, bytes);
-        match contents.damage.take() {
-            None => Ok(contents),
+    fn contents(header: &Header, bytes: &[u8]) -> (Vec<Record>, Contents) {
+        let mut records = Vec::new();
+        let bytes = Bytes::copy_from_slice(bytes);
+        let contents = read(header, &bytes, &mut |record| records.push(record));
+        let next = records.last().map_or(header.first, |last| last.seq.next());
+        assert_eq!(contents.next, next);
+        (records, contents)
+    }
+
+    fn intact(header: &Header, bytes: &[u8]) -> Result<Vec<Record>, Damage> {
+        let (records, contents) = contents(header, bytes);
+        match contents.damage {
+            None => Ok(records),
             Some(damage) => Err(damage),
         }
     }
@@ -258,15 +265,11 @@ mod tests {
             let mut zeroed = bytes.clone();
             zeroed[at..].fill(0);
             for torn in [&zeroed[..], &bytes[..at]] {
-                let contents = read(&HEADER, torn);
+                let (records, contents) = contents(&HEADER, torn);
                 assert_eq!(contents.damage, None, "torn at {at}");
                 // The last bytes of the record may be zeros themselves; then nothing was torn.
                 let whole = torn.len() >= end && torn[..end] == bytes[..end];
-                assert_eq!(
-                    contents.records.len(),
-                    if whole { 3 } else { 2 },
-                    "torn at {at}"
-                );
+                assert_eq!(records.len(), if whole { 3 } else { 2 }, "torn at {at}");
             }
         }
     }
@@ -277,7 +280,7 @@ mod tests {
         for at in starts[0]..starts[2] {
             let mut changed = bytes.clone();
             changed[at] ^= 0x10;
-            let contents = read(&HEADER, &changed);
+            let (records, contents) = contents(&HEADER, &changed);
             let (readable, start) = if at < starts[1] {
                 (0, starts[0])
             } else {
@@ -288,7 +291,7 @@ mod tests {
                 start,
                 "changed at {at}"
             );
-            assert_eq!(contents.records.len(), readable, "changed at {at}");
+            assert_eq!(records.len(), readable, "changed at {at}");
             assert_eq!(last_cut_off(&HEADER, &changed, &contents), Some(Seq(12)));
         }
     }
@@ -296,14 +299,12 @@ mod tests {
     #[test]
     fn no_flipped_bit_makes_another_record() {
         let (bytes, starts) = segment(3);
-        let whole = intact(&HEADER, &bytes).unwrap().records;
+        let whole = intact(&HEADER, &bytes).unwrap();
         for at in 0..bytes.len() {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << bit;
-                let found = Header::decode(&changed)
-                    .and_then(|header| intact(&header, &changed))
-                    .map(|contents| contents.records);
+                let found = Header::decode(&changed).and_then(|header| intact(&header, &changed));
                 match found {
                     // Before the records behind it.
                     Err(_) => assert!(at < starts[2], "bit {bit} of byte {at}"),
@@ -320,7 +321,7 @@ mod tests {
     #[test]
     fn what_is_cut_off_or_written_over_makes_no_other_record() {
         let (bytes, _) = segment(3);
-        let whole = intact(&HEADER, &bytes).unwrap().records;
+        let whole = intact(&HEADER, &bytes).unwrap();
         for at in DATA_START..bytes.len() {
             let mut cut = bytes.clone();
             cut.truncate(at);
@@ -329,8 +330,8 @@ mod tests {
             let mut overwritten = bytes.clone();
             overwritten[at..].rotate_left(1);
             for changed in [cut, shifted, overwritten] {
-                if let Ok(contents) = intact(&HEADER, &changed) {
-                    assert!(whole.starts_with(&contents.records), "byte {at}");
+                if let Ok(records) = intact(&HEADER, &changed) {
+                    assert!(whole.starts_with(&records), "byte {at}");
                 }
             }
         }
@@ -347,12 +348,12 @@ mod tests {
         };
         let mut bytes = header.encode();
         bytes.extend(&old[DATA_START..]);
-        let contents = read(&header, &bytes);
-        assert!(contents.records.is_empty());
+        let (records, _) = contents(&header, &bytes);
+        assert!(records.is_empty());
         // A new record over the first old one leaves the others behind it.
         let fresh = record::encode(header.salt, Seq(12), &batch(0));
         bytes[DATA_START..DATA_START + fresh.len()].copy_from_slice(&fresh);
-        let contents = read(&header, &bytes);
-        assert_eq!((contents.records.len(), contents.end), (1, starts[1]));
+        let (records, contents) = contents(&header, &bytes);
+        assert_eq!((records.len(), contents.end), (1, starts[1]));
     }
 }

@@ -189,6 +189,20 @@ impl Tree {
         absent(self.disk.open_to_read(&self.staged(name)))
     }
 
+    /// The file of a key, or of the object that will get it.
+    pub(crate) fn open_adopted(
+        &self,
+        key: &Key,
+        staged: Option<&Staged>,
+    ) -> Result<Option<DiskFile>, DiskError> {
+        if let Some(staged) = staged
+            && let Some(file) = self.open_staged(staged.name())?
+        {
+            return Ok(Some(file));
+        }
+        self.open(key)
+    }
+
     /// Makes the names of objects durable that have no key yet.
     pub(crate) fn sync_staged(&self) -> Result<(), DiskError> {
         self.disk.sync_folder(&self.tmp)
@@ -246,7 +260,7 @@ impl Tree {
     }
 
     /// What a folder holds, in order. Names that are no keys are the engine's own or somebody else's.
-    fn entries(&self, prefix: &Prefix) -> Result<Vec<(Key, Kind)>, DiskError> {
+    pub(crate) fn entries(&self, prefix: &Prefix) -> Result<Vec<(Key, Kind)>, DiskError> {
         let listed = absent(self.disk.list(&self.root.join(prefix.as_str())))?.unwrap_or_default();
         let named = listed
             .into_iter()

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::batch::{Batch, InvalidBatch, Seq};
-use crate::disk::{DiskError, Kind};
-use crate::engine::{CommitError, Page, ReadError, Reader};
+use crate::disk::{DiskError, DiskFile, Kind};
+use crate::engine::{CommitError, Page, Piece, ReadError, Reader};
 use crate::feed::{Changes, Compacted};
 use crate::key::{Key, Prefix};
 use crate::limits::{GET_BYTES, OPTIMISTIC_READS, PAGE_KEYS};
+use crate::overlay::Entry;
 use crate::pending::{Pending, Refused};
 use crate::staged::Staged;
 use crate::tree::Tree;
@@ -37,6 +38,33 @@ impl Reader for FileReader {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn piece(
+        &self,
+        key: &Key,
+        before: u64,
+        limit: usize,
+    ) -> Result<Option<Piece>, ReadError> {
+        let piece = self.look(key, |entry| {
+            let staged = entry.and_then(Entry::adopted);
+            let file = self.tree.open_adopted(key, staged)?;
+            let length = || file.as_ref().map_or(Ok(0), DiskFile::len);
+            let end = before.min(entry.map_or_else(length, |entry| entry.length(length))?);
+            let at = end.saturating_sub(limit as u64);
+            // At most `limit`.
+            let wanted = (end - at) as usize;
+            let read = |_: Option<&Staged>| match &file {
+                Some(file) => file.read_at(at, wanted).map(Some),
+                None => Ok(None),
+            };
+            let bytes = match entry {
+                Some(entry) => entry.piece(at, wanted, read)?,
+                None => read(None)?.map(Bytes::from),
+            };
+            Ok(bytes.map(|bytes| Piece { at, bytes }))
+        });
+        Ok(piece?)
     }
 
     async fn list(
@@ -114,26 +142,32 @@ impl PageBuilder {
 impl FileReader {
     fn content(&self, key: &Key) -> Result<Option<Bytes>, DiskError> {
         let tree = |staged: Option<&Staged>| self.tree.read_adopted(key, staged, GET_BYTES);
+        self.look(key, |entry| match entry {
+            Some(entry) => entry.content(tree),
+            None => tree(None),
+        })
+    }
+
+    /// Reads a file by what the overlay has of it and what the tree says, as of one moment.
+    fn look<T>(
+        &self,
+        key: &Key,
+        read: impl Fn(Option<&Entry>) -> Result<T, DiskError>,
+    ) -> Result<T, DiskError> {
         for _ in 0..OPTIMISTIC_READS {
             let (entry, generation) = {
                 let state = self.pending.lock();
                 (state.overlay.get(key).cloned(), state.generation)
             };
-            let content = match entry {
-                Some(entry) => entry.content(tree)?,
-                None => tree(None)?,
-            };
+            let found = read(entry.as_ref())?;
             // Records are replaced whole. A ledger grows in place, and a read beside that may end within a piece.
             if key.is_record() || self.pending.lock().generation == generation {
-                return Ok(content);
+                return Ok(found);
             }
         }
         // While nothing more becomes visible, what the applier writes is in the overlay too.
         let state = self.pending.lock();
-        match state.overlay.get(key) {
-            Some(entry) => entry.content(tree),
-            None => tree(None),
-        }
+        read(state.overlay.get(key))
     }
 
     /// Refuses what could not be applied after it was acknowledged.

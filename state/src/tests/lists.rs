@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::decide::{Cancel, Claim, Command};
-use model::{Actor, JobId};
+use model::{Actor, Entropy, JobId, Timestamp};
 
 use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::jobs::Listing;
 use crate::layout::Layout;
+use crate::limits::HISTORY_PIECE_BYTES;
 use crate::reader::StoreReader;
 use crate::{JobFilter, State};
 
@@ -246,14 +247,44 @@ async fn histories_go_on_over_pages() {
     }
 }
 
-/// Counts the files that are read.
+/// Counts the files, or pieces of them, that are read.
 #[derive(Clone)]
-struct Counting<R>(R, Arc<AtomicUsize>);
+struct Counting<R>(R, Arc<Reads>);
+
+#[derive(Default)]
+struct Reads {
+    files: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Reads {
+    fn add(&self, bytes: Option<usize>) {
+        self.files.fetch_add(1, Ordering::SeqCst);
+        self.bytes.fetch_add(bytes.unwrap_or(0), Ordering::SeqCst);
+    }
+
+    fn take(&self) -> (usize, usize) {
+        let take = |count: &AtomicUsize| count.swap(0, Ordering::SeqCst);
+        (take(&self.files), take(&self.bytes))
+    }
+}
 
 impl<R: store::Reader> store::Reader for Counting<R> {
     async fn get(&self, key: &store::Key) -> Result<Option<bytes::Bytes>, store::ReadError> {
-        self.1.fetch_add(1, Ordering::SeqCst);
-        self.0.get(key).await
+        let found = self.0.get(key).await?;
+        self.1.add(found.as_ref().map(bytes::Bytes::len));
+        Ok(found)
+    }
+
+    async fn piece(
+        &self,
+        key: &store::Key,
+        before: u64,
+        limit: usize,
+    ) -> Result<Option<store::Piece>, store::ReadError> {
+        let found = self.0.piece(key, before, limit).await?;
+        self.1.add(found.as_ref().map(|piece| piece.bytes.len()));
+        Ok(found)
     }
 
     async fn list(
@@ -328,7 +359,7 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
     };
     batch.puts.insert(Layout::job(failing), put);
     store::Engine::commit(&mut engine, batch).await.unwrap();
-    let reads = Arc::new(AtomicUsize::new(0));
+    let reads = Arc::new(Reads::default());
     let reader = StoreReader::new(Counting(store::Engine::reader(&engine), reads.clone()));
     let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
     head.history = model::Tail {
@@ -344,13 +375,13 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
             state: Some(state.to_owned()),
             ..JobFilter::default()
         };
-        reads.store(0, Ordering::SeqCst);
+        reads.take();
         let page = Listing::of(&world, &filter, before, 5)
             .page(&reader, &index, &filter, before, 5, IN_VAIN)
             .await
             .unwrap();
         let jobs: Vec<JobId> = page.jobs.iter().map(|job| job.id).collect();
-        (jobs, page.next, reads.load(Ordering::SeqCst))
+        (jobs, page.next, reads.take().0)
     };
     let (mut listed, mut before, mut asked) = (Vec::new(), None, 0);
     loop {
@@ -373,4 +404,77 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
         (Vec::new(), None, 0),
         "the head knows that there is none"
     );
+}
+
+#[tokio::test]
+async fn a_history_is_read_no_further_than_is_asked_for() {
+    const LINES: u64 = 2_000;
+    struct Zeros;
+    impl Entropy for Zeros {
+        fn fill(&mut self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+    let (_folder, opened, fleet) = Folder::prepared().await;
+    let scan = fleet.scan("build");
+    let mut ids = vec![JobId::FIRST];
+    for second in 1..LINES {
+        let made = Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(second);
+        ids.push(JobId::next(ids[ids.len() - 1], made, &mut Zeros));
+    }
+    let line = |id: &JobId| {
+        let at = (id.moment() + std::time::Duration::from_millis(1)).to_rfc3339();
+        format!("{{\"id\":\"{id}\",\"state\":\"succeeded\",\"finished_at\":\"{at}\"}}\n")
+    };
+    let text: String = ids.iter().map(line).collect();
+    ids.reverse();
+    let memory = store::memory::MemoryStore::new();
+    let mut engine = memory.engine();
+    let (epoch, _) = store::Engine::open(&mut engine, &mut |_, _| {})
+        .await
+        .unwrap();
+    let mut batch = store::Batch::new(epoch);
+    // The last line is of a job that ended after the head was looked at.
+    let end = model::Tail {
+        page: 4,
+        bytes: text.len() as u64,
+    };
+    let bytes = (text.clone() + &text).into();
+    batch
+        .puts
+        .insert(Layout::history(&scan, 4), store::Put { bytes, live: false });
+    store::Engine::commit(&mut engine, batch).await.unwrap();
+    let reads = Arc::new(Reads::default());
+    let reader = StoreReader::new(Counting(store::Engine::reader(&engine), reads.clone()));
+    let mut head = model::ScanHead::new(scan.workflow, scan.scan.clone());
+    head.history = end;
+    head.latest_job = ids[0];
+    let past = opened
+        .state
+        .read(|world| KnownPast::of(world, &Arc::new(head)));
+    let wanted = Wanted {
+        before: None,
+        state: None,
+    };
+    let mut cursor = HistoryCursor::new(reader, Arc::default(), &past, wanted);
+    let mut newest = Vec::new();
+    for _ in 0..50 {
+        let Look::Job(id) = cursor.newest(&mut 1).await.unwrap() else {
+            panic!("{} of {LINES} jobs", newest.len());
+        };
+        cursor.pop();
+        newest.push(id);
+    }
+    assert_eq!(newest, ids[..50]);
+    assert_eq!(
+        reads.take(),
+        (1, HISTORY_PIECE_BYTES),
+        "of {} bytes",
+        text.len()
+    );
+    while let Look::Job(id) = cursor.newest(&mut 9).await.unwrap() {
+        cursor.pop();
+        newest.push(id);
+    }
+    assert!(newest == ids, "each once, across the ends of the pieces");
 }

@@ -10,9 +10,10 @@ use crate::hold::{Holds, Span};
 use crate::layout::Layout;
 use crate::live;
 use crate::overlay::Overlay;
+use crate::record::Record;
 use crate::recovery::Past;
 use crate::replace;
-use crate::scan::{self, Scan};
+use crate::scan;
 
 /// Reads the past of a copy and makes it ready to be done again. All of this may be done again itself.
 pub(super) fn read(
@@ -21,8 +22,11 @@ pub(super) fn read(
     store: StoreId,
     span: Span,
 ) -> Result<Past, OpenError> {
-    let mut scan = scan::readable(disk, &layout.journal, store, span.after)?;
-    cut(disk, layout, &mut scan, span)?;
+    let mut records = Vec::new();
+    let mut take = |record| records.push(record);
+    let mut scan = scan::readable(disk, &layout.journal, store, span.after, &mut take)?;
+    cut(disk, layout, &mut records, span)?;
+    scan.last = records.last().map_or(span.after, |record| record.seq);
     let damaged = |last: Seq, what: &str| OpenError::Damaged {
         path: layout.journal.clone(),
         offset: 0,
@@ -35,7 +39,7 @@ pub(super) fn read(
         return Err(damaged(span.last, "was there when the copy began"));
     }
     // The files are at least as new as the hold, and the mark may have come with the journal, later than they.
-    let index = live::newest(disk, &layout.index, store, span.after)?;
+    let mut index = live::newest(disk, &layout.index, store, span.after)?;
     if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
         return Err(damaged(index.at.seq, "was applied"));
     }
@@ -48,17 +52,32 @@ pub(super) fn read(
         seq: span.after,
         epoch,
     };
-    Ok(Past { base, scan, index })
+    let mut overlay = Overlay::default();
+    for record in &records {
+        overlay.add(record.seq, &record.batch);
+        index.iter_mut().for_each(|index| index.follow(record));
+    }
+    Ok(Past {
+        base,
+        scan,
+        overlay,
+        index,
+    })
 }
 
 /// Ends the journal before the first record whose object was not copied. An object gets a second name in `journal/`
 /// before anything of its batch is in a file, so one that is missing was given its key after `journal/` was listed:
 /// later than everything in the files. What the copy has of it in `tmp/` may have been copied while it was being written.
-fn cut(disk: &Disk, layout: &Layout, scan: &mut Scan, span: Span) -> Result<(), DiskError> {
+fn cut(
+    disk: &Disk,
+    layout: &Layout,
+    records: &mut Vec<Record>,
+    span: Span,
+) -> Result<(), DiskError> {
     let held = Holds::new(disk, &layout.root).objects()?;
     loop {
         let mut overlay = Overlay::default();
-        scan.records
+        records
             .iter()
             .for_each(|record| overlay.add(record.seq, &record.batch));
         let mut missing = None;
@@ -74,7 +93,6 @@ fn cut(disk: &Disk, layout: &Layout, scan: &mut Scan, span: Span) -> Result<(), 
         let Some(missing) = missing else {
             return Ok(());
         };
-        scan.records.retain(|record| record.seq < missing);
-        scan.last = Seq(missing.0 - 1);
+        records.retain(|record| record.seq < missing);
     }
 }

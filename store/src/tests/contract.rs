@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use reading::{
     a_reader_that_falls_behind_holds_nobody_up_and_is_told, changes_arrive_in_order,
     changes_of_an_earlier_opening_are_compacted, lists_go_backwards_in_pages,
+    pieces_end_where_they_are_asked_to,
 };
 
 use adoption::{
@@ -111,6 +112,7 @@ promises!(
     a_name_may_turn_from_file_to_folder_and_back,
     appends_are_idempotent_and_leave_no_gap,
     lists_go_backwards_in_pages,
+    pieces_end_where_they_are_asked_to,
     changes_arrive_in_order,
     changes_of_an_earlier_opening_are_compacted,
     a_reader_that_falls_behind_holds_nobody_up_and_is_told,

@@ -1,9 +1,11 @@
 //! What every engine promises to its readers: listings and changes.
 
+use bytes::Bytes;
+
 use super::{Store, open};
 use crate::limits::FEED_BATCHES;
 use crate::tests::world::{append, delete, key, ops, put};
-use crate::{Change, Compacted, Engine, Page, Prefix, Reader, Seq};
+use crate::{Change, Compacted, Engine, Page, Piece, Prefix, Reader, Seq};
 
 pub(super) async fn lists_go_backwards_in_pages<S: Store>() {
     let store = S::new();
@@ -84,6 +86,57 @@ pub(super) async fn lists_go_backwards_in_pages<S: Store>() {
             .await
             .unwrap();
     }
+}
+
+pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let lines = [append("l", 0, "one\n"), append("l", 4, "two\n")];
+    engine.commit(ops(epoch, lines)).await.unwrap();
+    engine
+        .commit(ops(epoch, [put("r.json", "record")]))
+        .await
+        .unwrap();
+    drop(engine);
+    // Once from the files alone, and once with changes that may still be on their way.
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
+    let expect = async |name: &str, before, limit, at, bytes: &str| {
+        let piece = reader.piece(&key(name), before, limit).await.unwrap();
+        let bytes = Bytes::copy_from_slice(bytes.as_bytes());
+        assert_eq!(piece, Some(Piece { at, bytes }), "{name} {before} {limit}");
+    };
+    expect("l", u64::MAX, 100, 0, "one\ntwo\n").await;
+    expect("l", u64::MAX, 4, 4, "two\n").await;
+    expect("l", 6, 4, 2, "e\ntw").await;
+    expect("l", 4, 100, 0, "one\n").await;
+    expect("l", 0, 100, 0, "").await;
+    expect("r.json", 3, 2, 1, "ec").await;
+    assert_eq!(reader.piece(&key("none"), 9, 9).await.unwrap(), None);
+
+    for n in 2..50 {
+        let next = append("l", 4 * n, "new\n");
+        engine.commit(ops(epoch, [next])).await.unwrap();
+        expect("l", u64::MAX, 4, 4 * n, "new\n").await;
+        expect(
+            "l",
+            4 * n + 1,
+            3,
+            4 * n - 2,
+            if n == 2 { "o\nn" } else { "w\nn" },
+        )
+        .await;
+        expect("l", 6, 4, 2, "e\ntw").await;
+    }
+    engine.commit(ops(epoch, [delete("l")])).await.unwrap();
+    assert_eq!(reader.piece(&key("l"), 9, 9).await.unwrap(), None);
+    engine
+        .commit(ops(epoch, [append("l", 0, "again\n")]))
+        .await
+        .unwrap();
+    expect("l", u64::MAX, 3, 3, "in\n").await;
 }
 
 pub(super) async fn changes_arrive_in_order<S: Store>() {

@@ -1,0 +1,83 @@
+//! Work on many files at once. Files do not depend on each other, and what one takes is mostly time in the kernel or
+//! of the disk.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Does `work` for each of the items on up to `threads` threads, this one included, and answers in the order of the
+/// items, or with a failure that was met. After a failure no further item is begun. With one thread the work is done
+/// in order.
+pub fn try_map<T: Sync, U: Send, E: Send>(
+    threads: NonZeroUsize,
+    items: &[T],
+    work: impl Fn(&T) -> Result<U, E> + Sync,
+) -> Result<Vec<U>, E> {
+    let next = AtomicUsize::new(0);
+    let has_failed = AtomicBool::new(false);
+    let some = || -> Result<Vec<(usize, U)>, E> {
+        let mut done = Vec::new();
+        while !has_failed.load(Ordering::Relaxed) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { break };
+            let result = work(item).inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+            done.push((at, result));
+        }
+        Ok(done)
+    };
+    let mut done = std::thread::scope(|scope| {
+        // Where no thread is to be had, those that there are do it all: then it takes longer.
+        let helpers: Vec<_> = (1..threads.get().min(items.len()))
+            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, some).ok())
+            .collect();
+        let mut done = some()?;
+        for helper in helpers {
+            match helper.join() {
+                Ok(helped) => done.extend(helped?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(done)
+    })?;
+    done.sort_unstable_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(count: usize) -> NonZeroUsize {
+        NonZeroUsize::new(count).unwrap()
+    }
+
+    #[test]
+    fn every_item_is_done_once_and_answered_in_order() {
+        let items: Vec<u32> = (0..57).collect();
+        for count in [1, 2, 7, 100] {
+            let begun = AtomicUsize::new(0);
+            let result = try_map(threads(count), &items, |item| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, ()>(item * 2)
+            });
+            let doubled: Vec<u32> = (0..57).map(|item| item * 2).collect();
+            assert_eq!(result, Ok(doubled));
+            assert_eq!(begun.into_inner(), items.len());
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_and_ends_the_work() {
+        let items: Vec<usize> = (0..10_000).collect();
+        let last = AtomicUsize::new(0);
+        for count in [1, 2] {
+            let result = try_map(threads(count), &items, |item| {
+                last.store(*item, Ordering::Relaxed);
+                if *item == 3 { Err("three") } else { Ok(()) }
+            });
+            assert_eq!(result, Err("three"));
+            if count == 1 {
+                assert_eq!(last.load(Ordering::Relaxed), 3, "in order, and no further");
+            }
+        }
+    }
+}

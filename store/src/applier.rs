@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::batch::{Put, Seq};
+use crate::beside;
 use crate::checkpoint::Checkpointer;
 use crate::disk::DiskError;
 use crate::failpoint;
@@ -152,16 +153,8 @@ impl Applier {
             return put_each(puts);
         }
         let (one, other) = puts.split_at(puts.len() / 2);
-        std::thread::scope(|scope| {
-            let helper = std::thread::Builder::new().spawn_scoped(scope, || put_each(other));
-            let done = put_each(one);
-            match helper.map(|helper| helper.join()) {
-                Ok(Ok(helped)) => done.and(helped),
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // No thread to be had: then it takes longer.
-                Err(_) => done.and_then(|()| put_each(other)),
-            }
-        })
+        let (done, helped) = beside::both(|| put_each(one), || put_each(other));
+        done.and(helped)
     }
 
     fn checkpoint(&mut self) -> Result<End, DiskError> {

@@ -12,6 +12,7 @@
 
 mod applier;
 mod batch;
+mod beside;
 mod checkpoint;
 mod control;
 mod disk;

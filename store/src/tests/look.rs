@@ -210,6 +210,8 @@ async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
     let look = Look::at(&root).unwrap();
     assert!(look.live().is_none());
     assert_eq!(shown(&look), expected(1));
+    fs::remove_dir_all(root.join("index")).unwrap();
+    assert_eq!(damaged(&root), []);
 }
 
 #[tokio::test]

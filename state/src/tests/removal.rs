@@ -28,7 +28,7 @@ scans:
     steps: [{run: announce}]
 ";
 
-async fn prepared() -> (Folder, Opened, Fleet) {
+pub(super) async fn prepared() -> (Folder, Opened, Fleet) {
     let (folder, opened, fleet) = Folder::prepared().await;
     let workflow = opened.activate("expiring", EXPIRING).await;
     (folder, opened, Fleet { workflow, ..fleet })
@@ -59,7 +59,7 @@ pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) 
 }
 
 /// Removes the oldest jobs of the scan `build`, as many as asked for, and passes over what is protected.
-async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> Pruned {
+pub(super) async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> Pruned {
     let scan = fleet.scan("build");
     let from = opened
         .state

@@ -17,7 +17,8 @@ pub(crate) struct Arguments {
 
 const EXIT_CODES: &str = "Exit codes: 0 stopped, 1 failed, 2 usage or configuration, 10 state folder in use, 11 state \
 folder of a newer format, 12 state folder damaged, not one, or not to be written, 13 address not available, 14 commit failed, 15 disk full, \
-130 and 143 a demonstration, backup or restore stopped by SIGINT and SIGTERM.";
+130 and 143 a demonstration, backup or restore stopped by SIGINT and SIGTERM. Of `fsck`: 0 clean, 1 findings, 2 it cannot \
+check or repair.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -31,7 +32,7 @@ pub(crate) enum Command {
     Backup(BackupOptions),
     /// Put a backup back, into an empty or missing state folder.
     Restore(RestoreOptions),
-    /// Check a state folder, also while a daemon uses it. Exit code 0: clean, 1: findings, 2: it cannot be checked.
+    /// Check a state folder, also while a daemon uses it.
     Fsck(FsckOptions),
     /// Look into a state folder, without a daemon. Secrets and tokens are not shown.
     #[command(subcommand)]
@@ -127,28 +128,7 @@ pub(crate) struct RestoreOptions {
     pub(crate) output: OutputForm,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct FsckOptions {
-    /// The state folder.
-    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
-    pub(crate) state_dir: PathBuf,
-    /// Put right what a program can put right. The state must not be in use. Nothing is deleted: what cannot be trusted
-    /// goes to `quarantine/`, and commands that undo it all are printed.
-    #[arg(long)]
-    pub(crate) repair: bool,
-    /// With --repair: give up the acknowledged changes that a damaged journal no longer tells.
-    #[arg(long, requires = "repair")]
-    pub(crate) accept_loss: bool,
-    /// How findings are shown.
-    #[arg(
-        long,
-        env = "SERVICE_OUTPUT",
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub(crate) output: OutputForm,
-}
-
+/// Which state folder is looked at, and how.
 #[derive(Debug, Args)]
 pub(crate) struct StateOptions {
     /// The state folder.
@@ -163,6 +143,23 @@ pub(crate) struct StateOptions {
     )]
     pub(crate) output: OutputForm,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = FSCK_EXIT_CODES)]
+pub(crate) struct FsckOptions {
+    #[command(flatten)]
+    pub(crate) state: StateOptions,
+    /// Put right what a program can put right. The state must not be in use. Nothing is deleted: what cannot be trusted
+    /// goes to `quarantine/`, and commands that undo it all are printed.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// With --repair: give up the acknowledged changes that a damaged journal no longer tells.
+    #[arg(long, requires = "repair")]
+    pub(crate) accept_loss: bool,
+}
+
+const FSCK_EXIT_CODES: &str = "Exit codes: 0 clean, or only notes, 1 errors or warnings; with --repair: those that are \
+left, 2 it could not check or repair.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateCommand {

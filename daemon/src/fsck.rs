@@ -17,8 +17,8 @@ use crate::system::SystemClock;
 
 /// Checks, and answers the exit code.
 pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
-    let root = &options.state_dir;
-    let mut output = Output::new(options.output, root, io::stdout().lock());
+    let root = &options.state.state_dir;
+    let mut output = Output::new(options.state.output, root, io::stdout().lock());
     let mut line = ProgressLine::new();
     let now = SystemClock.now();
     let checked = if options.repair {

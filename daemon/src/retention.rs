@@ -11,12 +11,8 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileRetention {
-    #[serde(default)]
-    jobs: Option<u64>,
-    #[serde(default)]
-    age: Option<String>,
-    #[serde(default)]
-    bytes: Option<Size>,
+    #[serde(flatten)]
+    default: FilePolicy,
     /// By `source/name`. Such an entry takes the place of the limits above as a whole.
     #[serde(default)]
     workflows: BTreeMap<String, FilePolicy>,
@@ -50,14 +46,9 @@ impl FileRetention {
     /// # Errors
     /// A sentence for the person who wrote them.
     pub(crate) fn check(self) -> Result<RetentionSettings, String> {
-        let Self {
-            jobs,
-            age,
-            bytes,
-            workflows,
-        } = self;
-        let default = FilePolicy { jobs, age, bytes }.check()?;
-        let workflows = workflows
+        let default = self.default.check()?;
+        let workflows = self
+            .workflows
             .into_iter()
             .map(|(name, policy)| {
                 let named = |problem| format!("workflow `{name}`: {problem}");

@@ -67,7 +67,7 @@ impl Handle {
                 reason: Reason::Expired,
                 actor: Actor::Daemon,
             };
-            job = self.state().submit(remove).await?;
+            job = self.state().remove_artifacts(remove).await?;
             bytes -= job.bytes();
             tracing::info!(job = %due.job, bytes, "artifacts have run out and are removed");
             bytes = job.bytes();

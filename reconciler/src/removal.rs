@@ -44,7 +44,7 @@ impl Handle {
                 reason: Reason::DeletedByUser,
                 actor,
             };
-            Ok(handle.state().submit(remove).await?)
+            Ok(handle.state().remove_artifacts(remove).await?)
         };
         self.alone(removal).await
     }
@@ -86,7 +86,7 @@ impl Handle {
                 reason: reason.clone(),
                 actor: actor.clone(),
             };
-            job = self.state().submit(remove).await?;
+            job = self.state().remove_artifacts(remove).await?;
         }
         Ok(job)
     }

@@ -3,14 +3,14 @@
 //! What a success starts is decided in its own commit. This task looks at the rest: slots that come due, successes
 //! that woke more scans than one commit holds, and those that a full disk or a job in the way kept waiting.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::decide::{Command, Consider, ExplainTrigger, Fire};
-use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp};
+use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
 use state::{ReadError, State, SubmitError};
 use tokio::time::Instant;
 
@@ -55,14 +55,14 @@ impl Handle {
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
             let mut looks: Vec<BoxFuture<'static, Looked>> = Vec::new();
             for scan in due.into_iter().filter(|scan| !resting.contains_key(scan)) {
-                let fire = Fire { scan: scan.clone() };
+                let fire = |scan, log_bytes| Fire { scan, log_bytes };
                 looks.push(look(state.clone(), scan, fire).boxed());
             }
             for scan in unseen
                 .into_iter()
                 .filter(|scan| !resting.contains_key(scan))
             {
-                let consider = Consider { scan: scan.clone() };
+                let consider = |scan, log_bytes| Consider { scan, log_bytes };
                 looks.push(look(state.clone(), scan, consider).boxed());
             }
             // Together, so that they share their commits.
@@ -129,8 +129,17 @@ enum Looked {
     InVain(ScanKey),
 }
 
-async fn look<C: Command>(state: State, scan: ScanKey, command: C) -> Looked {
-    match state.submit(command).await {
+/// Looks at a trigger. Jobs that give way to a new one are counted with their logs.
+async fn look<C: Command>(
+    state: State,
+    scan: ScanKey,
+    command: impl FnOnce(ScanKey, BTreeMap<JobId, u64>) -> C,
+) -> Looked {
+    let mut log_bytes = BTreeMap::new();
+    for job in state.read(|world| world.giving_way(&scan)) {
+        log_bytes.insert(job, state.logs().bytes(job).await);
+    }
+    match state.submit(command(scan.clone(), log_bytes)).await {
         Ok(_) => Looked::Well,
         Err(error) => {
             tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be looked at");

@@ -21,7 +21,7 @@ use crate::history::KnownPast;
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
 use crate::recent::ReadRecent;
-use crate::written::{Keys, Written};
+use crate::written::{Keys, Rewritten, Written};
 
 /// A command waiting for its decision. Commands of all types stand in one queue as this.
 pub(crate) type Waiting = Box<dyn Asked>;
@@ -50,6 +50,7 @@ pub(crate) struct Deciding<'a> {
 pub(crate) struct Decided {
     changes: Vec<Change>,
     batch: Batch,
+    rewritten: Option<Rewritten>,
     tell: Tell,
 }
 
@@ -57,6 +58,7 @@ impl Decided {
     /// The same for a later commit than it was encoded for.
     fn sealed_again(mut self, encoder: Encoder<'_>) -> Self {
         // It was encoded before, so it can be again.
+        let encoder = encoder.rewriting(self.rewritten.as_ref());
         if let Ok(batch) = encoder.encode(&self.changes) {
             self.batch.puts = batch.puts;
         }
@@ -64,15 +66,18 @@ impl Decided {
     }
 }
 
-/// Prepares a command and its reply channel for the queue. `luggage` is packed into the command's batch.
+/// Prepares a command and its reply channel for the queue. `luggage` is packed into the command's batch; `rewritten` is
+/// the settled record that the command changes, if it does.
 pub(crate) fn waiting<C: Command>(
     command: C,
     luggage: impl Luggage<C>,
+    rewritten: Option<Rewritten>,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 ) -> Waiting {
     Box::new(AskedOf {
         command,
         luggage,
+        rewritten,
         reply,
     })
 }
@@ -92,6 +97,7 @@ impl<C: Command, F> Luggage<C> for F where
 struct AskedOf<C: Command, L> {
     command: C,
     luggage: L,
+    rewritten: Option<Rewritten>,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
 
@@ -104,12 +110,15 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
         let Self {
             command,
             luggage,
+            rewritten,
             reply,
         } = *self;
+        let encoder = deciding.encoder.rewriting(rewritten.as_ref());
         let refuse =
             |error: SubmitError, reply: oneshot::Sender<Result<C::Answer, SubmitError>>| Decided {
                 changes: Vec::new(),
-                batch: Batch::new(deciding.encoder.0.epoch),
+                batch: encoder.empty(),
+                rewritten: None,
                 tell: Box::new(move |committed| tell(reply, committed.and(Err(error)))),
             };
         match C::URGENCY {
@@ -120,7 +129,7 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
             Ok(decision) => decision,
             Err(refusal) => return refuse(SubmitError::Refused(refusal), reply),
         };
-        let mut batch = match deciding.encoder.encode(&decision.changes) {
+        let mut batch = match encoder.encode(&decision.changes) {
             Ok(batch) => batch,
             Err(error) => {
                 tracing::error!(%error, "a record cannot be written as JSON");
@@ -128,13 +137,14 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
             }
         };
         luggage(&decision, &mut batch);
-        if !Batch::new(deciding.encoder.0.epoch).fits(&batch) {
+        if !encoder.empty().fits(&batch) {
             return refuse(SubmitError::TooLarge, reply);
         }
         let answer = decision.answer;
         Decided {
             changes: decision.changes,
             batch,
+            rewritten,
             tell: Box::new(move |committed| tell(reply, committed.map(|()| answer))),
         }
     }

@@ -8,18 +8,38 @@ use store::{Append, Batch, Key, Put, Staged};
 use crate::envelope::{Kind, seal};
 use crate::heads::RepeatsRecord;
 use crate::layout::Layout;
-use crate::written::Written;
+use crate::written::{Rewritten, Written};
 
 /// Encodes for the commit after what was written.
 #[derive(Clone, Copy)]
-pub(crate) struct Encoder<'a>(pub(crate) &'a Written);
+pub(crate) struct Encoder<'a> {
+    written: &'a Written,
+    rewritten: Option<&'a Rewritten>,
+}
 
-impl Encoder<'_> {
+impl<'a> Encoder<'a> {
+    pub(crate) const fn new(written: &'a Written) -> Self {
+        Self {
+            written,
+            rewritten: None,
+        }
+    }
+
+    /// The same for a command that writes a settled record once more.
+    pub(crate) const fn rewriting(self, rewritten: Option<&'a Rewritten>) -> Self {
+        Self { rewritten, ..self }
+    }
+
+    /// A batch with nothing in it.
+    pub(crate) fn empty(self) -> Batch {
+        Batch::new(self.written.epoch)
+    }
+
     /// The changes of one decision as a batch of its own.
     pub(crate) fn encode(self, changes: &[Change]) -> Result<Batch, serde_json::Error> {
         let mut encoding = Encoding {
-            written: self.0,
-            batch: Batch::new(self.0.epoch),
+            batch: self.empty(),
+            encoder: self,
         };
         changes
             .iter()
@@ -30,7 +50,7 @@ impl Encoder<'_> {
 
 /// A batch that is being put together.
 struct Encoding<'a> {
-    written: &'a Written,
+    encoder: Encoder<'a>,
     batch: Batch,
 }
 
@@ -251,7 +271,9 @@ impl Encoding<'_> {
         live: bool,
         body: &B,
     ) -> Result<(), serde_json::Error> {
-        let bytes = Bytes::from(seal(kind, id, live, self.written.stamp(&key), body)?);
+        let Encoder { written, rewritten } = self.encoder;
+        let stamp = written.stamp(&key, rewritten);
+        let bytes = Bytes::from(seal(kind, id, live, stamp, body)?);
         put(&mut self.batch, key, Put { bytes, live });
         Ok(())
     }

@@ -1,19 +1,22 @@
 //! Reading a scan's history forward, oldest job first, for whoever removes jobs.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use model::decide::RemoveArtifacts;
 use model::retention::{Ahead, Expiry, FinishedJob, Position};
-use model::{HistoryLine, ScanHead, ScanKey, Timestamp};
+use model::{HistoryLine, Job, ScanHead, ScanKey, Timestamp};
 use store::Key;
 
 use crate::envelope::{self, Kind};
-use crate::error::ReadError;
+use crate::error::{ReadError, SubmitError};
 use crate::files::{blocking, names};
 use crate::history::lines;
 use crate::layout::Layout;
 use crate::limits::EXPIRIES_AT_ONCE;
 use crate::reader::StoreReader;
 use crate::state::State;
+use crate::written::Rewritten;
 
 /// The oldest finished jobs of a scan behind a place of its history.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +42,16 @@ impl State {
                 is_whole: true,
             }),
         }
+    }
+
+    /// Removes artifacts of a finished job. Its record is settled, and its revision goes on from what is on disk; one
+    /// that cannot be read begins again.
+    pub async fn remove_artifacts(&self, remove: RemoveArtifacts) -> Result<Arc<Job>, SubmitError> {
+        let key = Layout::job(remove.job.id);
+        let bytes = self.reader().get(&key).await.unwrap_or_default();
+        let revision = bytes.and_then(|bytes| Some(envelope::read(&bytes).ok()?.stamp.revision));
+        let rewritten = revision.map(|revision| Rewritten { key, revision });
+        self.submit_rewriting(remove, rewritten).await
     }
 
     /// Some of what has run out in hours that are over, the earliest first; empty when there is nothing. Looks into the
@@ -139,12 +152,15 @@ fn due_keys(root: &Path, now: Timestamp) -> Result<Vec<Key>, ReadError> {
             if hour >= this_hour {
                 return Ok(keys);
             }
-            let folder = format!("{}/{hour}", Layout::EXPIRIES);
-            let named = names(root, &folder)?.into_iter();
-            let named = named.filter_map(|name| Key::new(format!("{folder}/{name}")).ok());
-            keys.extend(named.take(EXPIRIES_AT_ONCE - keys.len()));
-            if keys.len() == EXPIRIES_AT_ONCE {
-                return Ok(keys);
+            let hour = format!("{}/{hour}", Layout::EXPIRIES);
+            for shard in names(root, &hour)? {
+                let shard = format!("{hour}/{shard}");
+                let named = names(root, &shard)?.into_iter();
+                let named = named.filter_map(|name| Key::new(format!("{shard}/{name}")).ok());
+                keys.extend(named.take(EXPIRIES_AT_ONCE - keys.len()));
+                if keys.len() == EXPIRIES_AT_ONCE {
+                    return Ok(keys);
+                }
             }
         }
     }

@@ -27,7 +27,7 @@ impl Layout {
     /// The folder of tokens.
     pub(crate) const TOKENS: &str = "tokens";
 
-    /// The folder of what runs out, by day and hour.
+    /// The folder of what runs out, by day, hour and shard.
     pub(crate) const EXPIRIES: &str = "expiries";
 
     /// The first admin token, until it is regenerated.
@@ -141,11 +141,12 @@ impl Layout {
 
     /// That artifacts of a job run out in a certain hour.
     pub(crate) fn expiry(expiry: &Expiry) -> Key {
-        let (day, hour) = (day(expiry.at), expiry.at.hour());
+        let id = expiry.job.to_string();
         key(format!(
-            "{}/{day}/{hour:02}/{}.json",
+            "{}/{}/{}/{id}.json",
             Self::EXPIRIES,
-            expiry.job
+            hour(expiry.at),
+            shard(&id)
         ))
     }
 
@@ -182,15 +183,19 @@ pub fn mirror_folder(root: &Path, source: &SourceName) -> PathBuf {
 
 /// Day, hour and the last two hexadecimal digits all follow from the id.
 fn job_folder(job: JobId) -> String {
-    let moment = job.moment();
     let id = job.to_string();
-    let shard = &id[id.len() - 2..];
-    format!("jobs/{}/{:02}/{shard}/{id}", day(moment), moment.hour())
+    format!("jobs/{}/{}/{id}", hour(job.moment()), shard(&id))
 }
 
-fn day(moment: Timestamp) -> String {
+/// The folders of an hour.
+fn hour(moment: Timestamp) -> String {
     let (year, month, day) = (moment.year(), moment.month(), moment.day());
-    format!("{year:04}-{month:02}-{day:02}")
+    format!("{year:04}-{month:02}-{day:02}/{:02}", moment.hour())
+}
+
+/// One of 256 folders, so that none of an hour grows too large: the last digits of an id are random.
+fn shard(id: &str) -> &str {
+    &id[id.len() - 2..]
 }
 
 fn revision_folder(workflow: WorkflowId, revision: &RevisionRef) -> String {

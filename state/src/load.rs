@@ -8,11 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::retention::Retention;
 use model::{
-    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Revision,
-    RevisionRecord, RevisionRef, Runner, ScanHead, ScanKey, Source, Timestamp, Token, WorkflowId,
-    WorkflowRecord, World,
+    Change, Revision, RevisionRecord, RevisionRef, ScanKey, Timestamp, WorkflowId, WorkflowRecord,
+    World,
 };
 use store::{Key, Seq};
 use workflow::{TemplatePolicy, sha256};
@@ -20,10 +18,11 @@ use workflow::{TemplatePolicy, sha256};
 use crate::damaged::{self, Damaged};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::{OpenError, ReadError};
-use crate::heads::{self, Beside, RepeatsRecord};
+use crate::heads::{self, Beside};
 use crate::layout::Layout;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
+use crate::typed::Typed;
 
 /// What the live records made.
 pub(crate) struct Loaded {
@@ -78,90 +77,22 @@ impl Loading {
     fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Option<Change>, EnvelopeError> {
         let record = envelope::read(bytes)?;
         let stamp = record.stamp;
-        let (place, change) = match record.kind {
-            Kind::Source => {
-                let source: Source = record.body()?;
-                (
-                    Layout::source(&source.name),
-                    Change::Source(Arc::new(source)),
-                )
-            }
-            Kind::Workflow => {
-                let workflow: WorkflowRecord = record.body()?;
-                self.needed.push((workflow.id, workflow.revision.clone()));
-                (
-                    Layout::workflow(workflow.id),
-                    Change::Workflow(Arc::new(workflow)),
-                )
-            }
-            Kind::ScanHead => {
-                let head: ScanHead = record.body()?;
-                (Layout::head(&head.key()), Change::Head(Arc::new(head)))
-            }
-            Kind::Digests => {
-                let digests: Digests = record.body()?;
-                (
-                    Layout::digests(&digests.key()),
-                    Change::Digests(Arc::new(digests)),
-                )
-            }
-            Kind::Repeats => {
-                let RepeatsRecord { scan, repeats } = record.body()?;
-                (Layout::repeats(&scan), Change::Repeats(scan, Some(repeats)))
-            }
-            Kind::Job => {
-                let job: Job = record.body()?;
-                self.needed.push((job.workflow.id, job.revision.clone()));
-                (Layout::job(job.id), Change::Job(Arc::new(job)))
-            }
-            Kind::Runner => {
-                let runner: Runner = record.body()?;
-                (Layout::runner(runner.id), Change::Runner(Arc::new(runner)))
-            }
-            Kind::Registration => {
-                let registration: Registration = record.body()?;
-                (
-                    Layout::registration(registration.id),
-                    Change::Registration(Arc::new(registration)),
-                )
-            }
-            Kind::Token => {
-                let token: Token = record.body()?;
-                (Layout::token(token.id), Change::Token(Arc::new(token)))
-            }
-            Kind::Vars => {
-                let vars: ProjectVars = record.body()?;
-                (Layout::vars(vars.project), Change::Vars(Arc::new(vars)))
-            }
-            Kind::Secrets => {
-                let secrets: ProjectSecrets = record.body()?;
-                (
-                    Layout::secrets(secrets.project),
-                    Change::Secrets(Arc::new(secrets)),
-                )
-            }
-            Kind::Idempotency => {
-                let request: Idempotency = record.body()?;
-                (
-                    Layout::idempotency(&request.key),
-                    Change::Idempotency(Arc::new(request)),
-                )
-            }
-            Kind::Retention => {
-                let retention: Retention = record.body()?;
-                (
-                    Layout::retention(&retention.key()),
-                    Change::Retention(Arc::new(retention)),
-                )
-            }
-            Kind::Tip | Kind::Revision | Kind::Expiry => return Ok(None),
-        };
-        if place == *key {
-            self.revisions.insert(place, stamp.revision);
-            Ok(Some(change))
-        } else {
-            Err(EnvelopeError::Place(place))
+        let typed = Typed::of(record)?;
+        let place = typed.place();
+        if place != *key {
+            return Err(EnvelopeError::Place(place));
         }
+        let change = typed.into_change();
+        match &change {
+            None => return Ok(None),
+            Some(Change::Workflow(workflow)) => {
+                self.needed.push((workflow.id, workflow.revision.clone()));
+            }
+            Some(Change::Job(job)) => self.needed.push((job.workflow.id, job.revision.clone())),
+            Some(_) => {}
+        }
+        self.revisions.insert(place, stamp.revision);
+        Ok(change)
     }
 
     async fn restore_workflows(&mut self, root: &Path, reader: &StoreReader) {

@@ -21,7 +21,7 @@ use crate::log::Logs;
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
-use crate::written::Written;
+use crate::written::{Rewritten, Written};
 
 /// What the state needs from outside.
 pub struct Options {
@@ -163,8 +163,27 @@ impl State {
         command: C,
         luggage: impl Luggage<C>,
     ) -> Result<C::Answer, SubmitError> {
+        self.ask(command, luggage, None).await
+    }
+
+    /// The same, for a command that writes a settled record once more.
+    pub(crate) async fn submit_rewriting<C: Command>(
+        &self,
+        command: C,
+        rewritten: Option<Rewritten>,
+    ) -> Result<C::Answer, SubmitError> {
+        self.ask(command, |_, _| (), rewritten).await
+    }
+
+    async fn ask<C: Command>(
+        &self,
+        command: C,
+        luggage: impl Luggage<C>,
+        rewritten: Option<Rewritten>,
+    ) -> Result<C::Answer, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        let queued = self.queue.send(waiting(command, luggage, reply)).await;
+        let waiting = waiting(command, luggage, rewritten, reply);
+        let queued = self.queue.send(waiting).await;
         if queued.is_err() {
             return Err(SubmitError::OutcomeUnknown);
         }

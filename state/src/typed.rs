@@ -1,10 +1,12 @@
 //! A record as the type that belongs to its kind, and what follows from it: where it stands, what it is called, whether
 //! it is live.
 
+use std::sync::Arc;
+
 use model::retention::{Expiry, Retention};
 use model::{
-    Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, RevisionRecord, Runner,
-    ScanHead, Source, TipRecord, Token, WorkflowRecord,
+    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, RevisionRecord,
+    Runner, ScanHead, Source, TipRecord, Token, WorkflowRecord,
 };
 use store::Key;
 
@@ -75,6 +77,26 @@ impl Typed {
             Self::Retention(retention) => Layout::retention(&retention.key()),
             Self::Expiry(expiry) => Layout::expiry(expiry),
         }
+    }
+
+    /// The change that brings a live record into the world; none for one that no decision reads.
+    pub(crate) fn into_change(self) -> Option<Change> {
+        Some(match self {
+            Self::Source(source) => Change::Source(Arc::new(source)),
+            Self::Workflow(workflow) => Change::Workflow(Arc::new(workflow)),
+            Self::Head(head) => Change::Head(Arc::new(head)),
+            Self::Digests(digests) => Change::Digests(Arc::new(digests)),
+            Self::Repeats(RepeatsRecord { scan, repeats }) => Change::Repeats(scan, Some(repeats)),
+            Self::Job(job) => Change::Job(Arc::new(job)),
+            Self::Runner(runner) => Change::Runner(Arc::new(runner)),
+            Self::Registration(registration) => Change::Registration(Arc::new(registration)),
+            Self::Token(token) => Change::Token(Arc::new(token)),
+            Self::Vars(vars) => Change::Vars(Arc::new(vars)),
+            Self::Secrets(secrets) => Change::Secrets(Arc::new(secrets)),
+            Self::Idempotency(request) => Change::Idempotency(Arc::new(request)),
+            Self::Retention(retention) => Change::Retention(Arc::new(retention)),
+            Self::Tip(_) | Self::Revision(_) | Self::Expiry(_) => return None,
+        })
     }
 
     /// The id or name in the record's envelope.

@@ -18,6 +18,12 @@ pub(crate) struct Written {
     revisions: HashMap<Key, u64>,
 }
 
+/// A settled record that a command writes once more, and how often it was written.
+pub(crate) struct Rewritten {
+    pub(crate) key: Key,
+    pub(crate) revision: u64,
+}
+
 /// The records that a batch writes.
 pub(crate) struct Keys {
     live: Vec<Key>,
@@ -37,13 +43,16 @@ impl Written {
 
     /// Encodes for the next commit.
     pub(crate) const fn encoder(&self) -> Encoder<'_> {
-        Encoder(self)
+        Encoder::new(self)
     }
 
-    /// What the next commit says of a record that it writes.
-    pub(crate) fn stamp(&self, key: &Key) -> Stamp {
+    /// What the next commit says of a record that it writes. `rewritten` may be that record.
+    pub(crate) fn stamp(&self, key: &Key, rewritten: Option<&Rewritten>) -> Stamp {
+        let settled = rewritten.filter(|rewritten| rewritten.key == *key);
+        let settled = settled.map(|rewritten| rewritten.revision);
+        let revision = self.revisions.get(key).copied().or(settled);
         Stamp {
-            revision: self.revisions.get(key).map_or(1, |revision| revision + 1),
+            revision: revision.map_or(1, |revision| revision + 1),
             sequence: self.last.next(),
         }
     }

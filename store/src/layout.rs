@@ -38,6 +38,12 @@ impl Layout {
         }
     }
 
+    /// A path as people are told of it: below the root.
+    pub(crate) fn below(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        below.to_string_lossy().into_owned()
+    }
+
     pub(crate) fn folders(&self) -> [&Path; 4] {
         [&self.journal, &self.tmp, &self.quarantine, &self.index]
     }

@@ -248,7 +248,11 @@ fn list(disk: &Disk, folder: &Path) -> Result<Vec<(Seq, PathBuf)>, DiskError> {
             .map(Seq)
             .filter(|seq| file_name(*seq) == name)
     };
-    let names = disk.list(folder)?;
+    let names = match disk.list(folder) {
+        // Somebody removed all there was, which costs no more than reading the files.
+        Err(error) if error.is_missing() => Vec::new(),
+        names => names?,
+    };
     Ok(names
         .iter()
         .filter_map(|(name, _)| Some((seq(name)?, folder.join(name))))

@@ -12,7 +12,6 @@ use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
-use crate::look::below;
 use crate::overlay::Overlay;
 use crate::quarantine::numbered;
 use crate::record::Record;
@@ -93,7 +92,7 @@ impl Mending {
     pub fn set_index_aside(&self) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
         for path in live::paths(&self.disk, &self.layout.index)? {
-            moved.extend(self.set_aside(&below(&self.layout, &path))?);
+            moved.extend(self.set_aside(&self.layout.below(&path))?);
         }
         Ok(moved)
     }
@@ -112,7 +111,7 @@ impl Mending {
             None if segments.is_empty() => return Ok(Vec::new()),
             None => scan::beginning(&self.disk, &self.layout.journal)?,
         };
-        let moved = self.set_aside(&below(&self.layout, &self.layout.checkpoint))?;
+        let moved = self.set_aside(&self.layout.below(&self.layout.checkpoint))?;
         control::write_checkpoint(&self.disk, &self.layout.checkpoint, self.store, at)?;
         Ok(moved.into_iter().collect())
     }
@@ -155,7 +154,7 @@ impl Mending {
         let mut moved = self.set_index_aside()?;
         control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
         for path in &scan.segments {
-            moved.extend(self.set_aside(&below(layout, path))?);
+            moved.extend(self.set_aside(&layout.below(path))?);
         }
         Ok(Some((Loss { first, last }, moved)))
     }
@@ -185,8 +184,8 @@ impl Mending {
 
     fn moved(&self, from: &Path, to: &Path) -> Moved {
         Moved {
-            from: below(&self.layout, from),
-            to: below(&self.layout, to),
+            from: self.layout.below(from),
+            to: self.layout.below(to),
         }
     }
 }

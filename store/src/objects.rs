@@ -11,6 +11,7 @@ use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
 use crate::key::Key;
 use crate::limits::{LARGE_WRITE, OPTIMISTIC_READS};
+use crate::parallel;
 use crate::pending::Pending;
 use crate::staged::{Staged, StagedName};
 use crate::tree::Tree;
@@ -106,16 +107,8 @@ impl ObjectWriter {
             hash();
             return Ok(());
         }
-        *size = std::thread::scope(|scope| {
-            let writing = std::thread::Builder::new().spawn_scoped(scope, write);
-            hash();
-            match writing.map(|writing| writing.join()) {
-                Ok(Ok(written)) => written,
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // No thread to be had: then it takes longer.
-                Err(_) => write(),
-            }
-        })?;
+        let ((), written) = parallel::both(hash, write);
+        *size = written?;
         file.start_writeback(start, *size - start);
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! Work on many files at once. Files do not depend on each other, and what one takes is mostly time in the kernel or
-//! of the disk.
+//! Work on several threads: on many files, since what one takes is mostly time in the kernel or of the disk, and on
+//! content that is hashed while it is written.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 /// Does `work` for each of the items on up to `threads` threads, this one included, and answers in the order of the
 /// items, or with a failure that was met. After a failure no further item is begun. With one thread the work is done
@@ -24,10 +25,10 @@ pub fn try_map<T: Sync, U: Send, E: Send>(
         }
         Ok(done)
     };
-    let mut done = std::thread::scope(|scope| {
+    let mut done = thread::scope(|scope| {
         // Where no thread is to be had, those that there are do it all: then it takes longer.
         let helpers: Vec<_> = (1..threads.get().min(items.len()))
-            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, some).ok())
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, some).ok())
             .collect();
         let mut done = some()?;
         for helper in helpers {
@@ -42,8 +43,25 @@ pub fn try_map<T: Sync, U: Send, E: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
+/// Does `here` on this thread and `beside` on one of its own, and waits for both. Where no thread is to be had, one comes
+/// after the other.
+pub(crate) fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl Fn() -> B + Sync) -> (A, B) {
+    thread::scope(|scope| {
+        let helper = thread::Builder::new().spawn_scoped(scope, &beside);
+        let done = here();
+        let helped = match helper.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(helped)) => helped,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => beside(),
+        };
+        (done, helped)
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{self, AssertUnwindSafe};
+
     use super::*;
 
     fn threads(count: usize) -> NonZeroUsize {
@@ -79,5 +97,25 @@ mod tests {
                 assert_eq!(last.load(Ordering::Relaxed), 3, "in order, and no further");
             }
         }
+    }
+
+    #[test]
+    fn both_are_done_each_on_its_thread() {
+        let (here, beside) = both(|| thread::current().id(), || thread::current().id());
+        assert_eq!(here, thread::current().id());
+        assert_ne!(beside, here);
+    }
+
+    #[test]
+    fn a_panic_of_either_is_the_callers() {
+        let broken = |work: fn()| panic::catch_unwind(AssertUnwindSafe(|| both(work, work)));
+        let message = *broken(|| panic!("broken"))
+            .unwrap_err()
+            .downcast::<&str>()
+            .unwrap();
+        assert_eq!(message, "broken");
+        let beside = panic::catch_unwind(|| both(|| (), || panic!("beside")));
+        let message = *beside.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!(message, "beside");
     }
 }

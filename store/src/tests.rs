@@ -6,6 +6,8 @@ mod crash;
 mod exhaustive;
 mod faults;
 mod hold;
+mod look;
+mod mend;
 mod refuse;
 mod simulated;
 mod world;

@@ -1,5 +1,6 @@
 //! A service in this process, and what its users, runners and workers do.
 
+use std::cell::RefCell;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use http::Method;
 use model::{Clock, Entropy, Scope, Scopes, SealingKey, Timestamp};
 use reconciler::{Handle, Location, Reconciler, RetentionSettings, SourceConfig, Start};
 use serde_json::{Value, json};
-use state::{Options, State};
+use state::{Closing, Options, State};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -88,9 +89,29 @@ pub(crate) struct Service {
     pub(crate) clock: Arc<TestClock>,
     /// A token that may do everything.
     pub(crate) admin: String,
-    folder: TempDir,
+    folder: PathBuf,
     /// Dropped, it ends the tasks.
     _reconciler: Reconciler,
+}
+
+/// What is left of a service until its state is closed and can no more write to its folder.
+struct Remains {
+    closing: Option<Closing>,
+    _folder: TempDir,
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        if let Some(closing) = self.closing.take() {
+            drop(closing.join());
+        }
+    }
+}
+
+thread_local! {
+    /// Tasks that hold a state end with the runtime of their test, which is dropped after the variables of the test and
+    /// before those of its thread.
+    static REMAINS: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A registered runner, as one process.
@@ -123,20 +144,26 @@ impl Service {
     }
 
     async fn open(names: &[&str], keyed: bool) -> Self {
-        let folder = TempDir::new().unwrap();
+        let kept = TempDir::new().unwrap();
+        let folder = kept.path().to_owned();
         let noon = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
         let clock = Arc::new(TestClock(Mutex::new(noon)));
         let options = Options {
-            root: folder.path().join("state"),
+            root: folder.join("state"),
             clock: clock.clone(),
             entropy: Box::new(Seeded(1)),
             allow_network: false,
         };
-        // The committer's thread ends by itself with the last handle.
-        let (state, _) = State::open(options).await.unwrap();
+        let (state, closing) = State::open(options).await.unwrap();
+        REMAINS.with_borrow_mut(|remains| {
+            remains.push(Remains {
+                closing: Some(closing),
+                _folder: kept,
+            });
+        });
         let mut sources = Vec::new();
         for name in names {
-            let path = folder.path().join(name);
+            let path = folder.join(name);
             push(&path, &files());
             sources.push(SourceConfig {
                 name: name.parse().unwrap(),
@@ -181,17 +208,17 @@ impl Service {
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.folder.path().join("state")
+        self.folder.join("state")
     }
 
     /// Everything below which files of this test lie; it differs from run to run.
     pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// Makes the tip of `main` hold these files and has it looked at.
     pub(crate) async fn push(&self, files: &[(&str, &str)]) {
-        push(&self.folder.path().join("main"), files);
+        push(&self.folder.join("main"), files);
         let name = "main".parse().unwrap();
         self.handle.sync_source(&name, true).await.unwrap();
     }

@@ -1,6 +1,7 @@
 //! The commands, one file each, in folders that mirror what a person types.
 
 mod job;
+mod named;
 mod runner;
 mod scan;
 mod secret;

@@ -12,6 +12,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workflow::{Overlap, Scan};
@@ -111,9 +112,10 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Cancels jobs that give way to a newer one. How long their logs are is not known here, so they count for nothing.
+/// Cancels jobs that give way to a newer one. A job of which no length is given has no log.
 fn replace(
     jobs: &[Arc<Job>],
+    log_bytes: &BTreeMap<JobId, u64>,
     by: JobId,
     head: &mut ScanHead,
     moment: &Moment<'_>,
@@ -125,7 +127,8 @@ fn replace(
             reason: Reason::Replaced { by },
             actor: Actor::Daemon,
         });
-        changes.extend(end(job, event, 0, head, moment)?.changes());
+        let bytes = log_bytes.get(&job.id).copied().unwrap_or_default();
+        changes.extend(end(job, event, bytes, head, moment)?.changes());
     }
     Ok(changes)
 }

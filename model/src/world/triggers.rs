@@ -7,9 +7,9 @@ use workflow::{Overlap, Scan};
 
 use super::{ScanKey, World};
 use crate::decide::{considered, cursor};
-use crate::job::Trigger;
+use crate::job::{JobState, Trigger};
 use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
-use crate::{Timestamp, WorkflowId};
+use crate::{JobId, Timestamp, WorkflowId};
 
 /// The next slot of every schedule, and the expressions that have a success to look at.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +81,20 @@ impl World {
             .filter(|scan| !self.is_held_up(scan, &[Overlap::Queue, Overlap::Skip]))
             .cloned()
             .collect()
+    }
+
+    /// Running jobs of the scan that a newer one may replace.
+    pub fn giving_way(&self, scan: &ScanKey) -> Vec<JobId> {
+        let workflow = self.workflow(scan.workflow);
+        let overlap = workflow.and_then(|workflow| Some(workflow.scan(&scan.scan)?.overlap));
+        match overlap {
+            Some(Overlap::Replace) => {
+                let jobs = self.jobs_of(scan);
+                let running = jobs.filter(|job| matches!(job.state, JobState::Running { .. }));
+                running.map(|job| job.id).collect()
+            }
+            Some(Overlap::Skip | Overlap::Queue) | None => Vec::new(),
+        }
     }
 
     /// Whether a job of the scan must end before its trigger is looked at. One that was dispatched is never replaced.

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use model::decide::Cancel;
 use model::{Actor, Cause, Outcome, Reason, Trigger, WorkflowId, World};
+use state::{NewLogRecord, Stream};
 use tempfile::TempDir;
 use tokio::time::advance;
 
@@ -81,6 +82,41 @@ async fn a_slot_makes_a_job_when_its_time_comes() {
             job: why.unfinished[0].id
         }
     );
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_gives_way_is_counted_with_its_log() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let text = LOOP.replacen("    steps", "    overlap: replace\n    steps", 1);
+    let hosts = scan(push(&house, &text).await, "hosts");
+    let (runner, _) = house.register("r", 1).await;
+    house.clock.set_forward(TimeDelta::seconds(60));
+    advance(Duration::from_secs(60)).await;
+    let (older, token) = house.offer(runner, &[]).await;
+    let worker = house.handle.worker(older, token.hash()).await.unwrap();
+    house.handle.resolve(&worker).await.unwrap();
+    let line = NewLogRecord {
+        at: house.handle.now(),
+        step: None,
+        stream: Stream::Stdout,
+        text: "a line".to_owned(),
+    };
+    let logs = house.handle.state().logs();
+    logs.append(older, 0, vec![line]).await.unwrap();
+    let bytes = logs.bytes(older).await;
+    house.clock.set_forward(TimeDelta::seconds(60));
+    advance(Duration::from_secs(60)).await;
+    house
+        .until("the newer job", |world| world.job(older).is_none())
+        .await;
+    let older = house.job(older).await;
+    assert_eq!(older.state.name(), "cancelled");
+    assert_eq!(older.state.run().unwrap().log_bytes, bytes);
+    let total = |world: &World| world.head(&hosts).unwrap().totals.bytes;
+    assert_eq!(house.handle.state().read(total), bytes);
     house.close().await;
 }
 

@@ -65,7 +65,7 @@ impl Bench {
         let (reply, answer) = oneshot::channel();
         assert!(
             self.queue
-                .try_send(waiting(command, |_, _| (), reply))
+                .try_send(waiting(command, |_, _| (), None, reply))
                 .is_ok(),
             "the queue has room"
         );

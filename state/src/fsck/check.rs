@@ -2,6 +2,7 @@
 //! count only once it is certain that nothing changed meanwhile.
 
 use bytes::Bytes;
+use model::retention::Stock;
 use model::{RevisionId, ScanKey, Timestamp};
 use store::look::{Entry, Look, Role};
 use store::{Details, DiskError, Form, Key, ReadError};
@@ -39,6 +40,12 @@ pub(crate) struct Facts {
     pub(crate) ended: Vec<EndedJob>,
     /// Scans whose histories do not have all of their lines any more.
     pub(crate) cut: Vec<ScanKey>,
+    /// What there is of a scan's finished jobs by its counters.
+    pub(crate) counted: Vec<(ScanKey, Stock)>,
+    /// Finished jobs that there are, with what they take.
+    pub(crate) there: Vec<(ScanKey, u64)>,
+    /// Scans with a job that cannot be read.
+    pub(crate) doubtful: Vec<ScanKey>,
 }
 
 /// A record that was read and stands where it belongs.

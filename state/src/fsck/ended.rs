@@ -24,6 +24,9 @@ pub(crate) enum EndState {
 }
 
 impl EndState {
+    /// What histories call them.
+    pub(crate) const NAMES: [&str; 4] = ["succeeded", "failed", "cancelled", "skipped"];
+
     /// The end of that name, as histories have it.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {

@@ -201,6 +201,18 @@ codes! {
         "none, if you removed them; otherwise bring the file back from a backup";
     /// The inputs of a job are not as its record says.
     InputsDiffer "inputs_differ" Error Together RESTORE;
+    /// A record of removed jobs that is not one of its scan's history.
+    RetentionDiffers "retention_differs" Error Together "bring the file back from a backup";
+    /// A record of removed jobs whose counters do not add up with its scan's head and history.
+    RetentionTotals "retention_totals" Error Together "bring the file back from a backup";
+    /// A head by which more or fewer finished jobs are left than there are.
+    KeptDiffers "kept_differs" Warning Together
+        "none, if you removed jobs by hand; otherwise bring their folders back from a backup";
+    /// A finished job with an artifact that runs out, and no record of when.
+    ExpiryMissing "expiry_missing" Warning Together
+        "none: the artifact is refused from then on, and its file stays until its job goes";
+    /// A record of when an artifact runs out that its job does not know of.
+    ExpiryStray "expiry_stray" Note Together ASIDE;
     /// A file that no record names.
     Orphan "orphan" Note Together ASIDE;
 }

@@ -7,6 +7,7 @@ use store::look::Role;
 
 use super::check::{Check, Checked, Expected, join};
 use super::ended::EndState;
+use super::expiries;
 use super::finding::Code;
 use super::lines::each_line;
 use super::told::Told;
@@ -44,13 +45,22 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         }
         return;
     };
-    let Some(Checked { typed, sequence }) = check.record(&key) else {
-        return;
-    };
-    let Typed::Job(job) = typed else {
+    let Some(Checked {
+        typed: Typed::Job(job),
+        sequence,
+    }) = check.record(&key)
+    else {
+        let name = folder.rsplit('/').next().and_then(|name| name.parse().ok());
+        let line = name.and_then(|id| check.known.ended.get(id));
+        let scan = line.map(|line| line.scan.as_ref().clone());
+        check.facts.doubtful.extend(scan);
         return;
     };
     check.facts.jobs += 1;
+    if job.state.is_terminal() {
+        check.facts.there.push((job.scan_key(), job.bytes()));
+        expiries::check_job(check, &job);
+    }
     for problem in job.irregularities() {
         check.find(Code::JobIllegal, &key, problem);
     }

@@ -1,7 +1,8 @@
 //! What the parts that were checked so far have told, for those that come after them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use model::retention::Stock;
 use model::{RevisionId, ScanKey};
 use store::Seq;
 
@@ -21,6 +22,12 @@ pub(crate) struct Known {
     pub(crate) revisions: BTreeSet<RevisionId>,
     /// Scans whose histories do not have all of their lines any more.
     pub(crate) cut: BTreeSet<ScanKey>,
+    /// What there is of a scan's finished jobs by its counters, where they fit its history.
+    pub(crate) counted: BTreeMap<ScanKey, Stock>,
+    /// What there is of a scan's finished jobs.
+    pub(crate) there: BTreeMap<ScanKey, Stock>,
+    /// Scans with a job that cannot be read.
+    pub(crate) doubtful: BTreeSet<ScanKey>,
 }
 
 impl Known {
@@ -28,5 +35,12 @@ impl Known {
         self.ended.add(std::mem::take(&mut facts.ended));
         self.revisions.extend(facts.revisions.drain(..));
         self.cut.extend(facts.cut.drain(..));
+        self.counted.extend(facts.counted.drain(..));
+        for (scan, bytes) in facts.there.drain(..) {
+            let there = self.there.entry(scan).or_default();
+            there.jobs += 1;
+            there.bytes += bytes;
+        }
+        self.doubtful.extend(facts.doubtful.drain(..));
     }
 }

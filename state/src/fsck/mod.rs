@@ -7,11 +7,15 @@
 
 mod check;
 mod ended;
+mod expiries;
 mod finding;
+mod history;
 mod jobs;
 mod known;
 mod lines;
+mod removed;
 mod repair;
+mod scans;
 mod shelves;
 mod told;
 mod workflows;
@@ -132,6 +136,7 @@ impl Fsck<'_> {
                 }
             }
         }
+        self.part(removed::check)?;
         Ok(())
     }
 

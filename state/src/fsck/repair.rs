@@ -14,8 +14,8 @@ use store::mend::{Loss, Mending, Moved};
 use store::{Engine, Key};
 
 use super::finding::{Code, Finding};
+use super::history::HistoryLine;
 use super::lines::each_line;
-use super::workflows::HistoryLine;
 use super::{Checked, Progress, fsck};
 use crate::envelope::{self, Kind};
 use crate::error::ReadError;
@@ -229,6 +229,7 @@ const fn remedy(code: Code) -> Remedy {
         | Code::JobIllegal
         | Code::ArtifactDiffers
         | Code::InputsDiffer
+        | Code::ExpiryStray
         | Code::Orphan => Remedy::SetAside,
         Code::Mode => Remedy::CloseToOthers,
         Code::IndexDamaged | Code::IndexDiffers => Remedy::SetIndexAside,
@@ -258,7 +259,11 @@ const fn remedy(code: Code) -> Remedy {
         | Code::LogLine
         | Code::LogMissing
         | Code::ArtifactMissing
-        | Code::InputsMissing => Remedy::None,
+        | Code::InputsMissing
+        | Code::RetentionDiffers
+        | Code::RetentionTotals
+        | Code::KeptDiffers
+        | Code::ExpiryMissing => Remedy::None,
     }
 }
 

@@ -3,6 +3,7 @@
 use store::look::{Part, Role};
 
 use super::check::{Check, join};
+use super::expiries;
 use super::finding::Code;
 use crate::layout::Layout;
 use crate::typed::Typed;
@@ -45,6 +46,7 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
                 }
             }
         }
+        Typed::Expiry(expiry) => expiries::check_record(check, key, expiry),
         Typed::Source(_)
         | Typed::Tip(_)
         | Typed::Workflow(_)
@@ -58,8 +60,7 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
         | Typed::Token(_)
         | Typed::Vars(_)
         | Typed::Idempotency(_)
-        | Typed::Retention(_)
-        | Typed::Expiry(_) => {}
+        | Typed::Retention(_) => {}
     }
 }
 

@@ -46,7 +46,7 @@ const PATTERNS: [(&str, &str); 24] = [
         "retention",
         "workflows/<workflow>/scans/<scan>/retention.json",
     ),
-    ("expiry", "expiries/<day>/<hour>/<job>.json"),
+    ("expiry", "expiries/<day>/<hour>/<shard>/<job>.json"),
     ("job", "jobs/<day>/<hour>/<shard>/<job>/job.json"),
     ("inputs", "jobs/<day>/<hour>/<shard>/<job>/inputs.object"),
     ("log", "jobs/<day>/<hour>/<shard>/<job>/log.jsonl"),

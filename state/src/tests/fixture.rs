@@ -140,8 +140,7 @@ impl Folder {
     }
 
     pub(crate) async fn open(&mut self) -> Opened {
-        let (state, closing) = self.try_open().await.unwrap();
-        Opened { state, closing }
+        Opened::new(self.try_open().await.unwrap())
     }
 
     /// Opens as if the disk had less room than anything new needs.
@@ -161,8 +160,7 @@ impl Folder {
             watermark,
             ..store::file::Options::default()
         };
-        let (state, closing) = State::open_with(options, of_store).await.unwrap();
-        Opened { state, closing }
+        Opened::new(State::open_with(options, of_store).await.unwrap())
     }
 
     /// A new folder with the workflow and a runner.
@@ -265,10 +263,33 @@ impl Fleet {
 /// An open state and its end.
 pub(crate) struct Opened {
     pub(crate) state: State,
-    closing: Closing,
+    closing: Ending,
+}
+
+/// Waits for the end of a state, also in a test that does not ask how it ended: what still writes would make its folder
+/// again after the test has removed it.
+struct Ending(Option<Closing>);
+
+impl Ending {
+    fn join(mut self) -> Result<(), CloseError> {
+        self.0.take().map_or(Ok(()), Closing::join)
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(closing) = self.0.take() {
+            drop(closing.join());
+        }
+    }
 }
 
 impl Opened {
+    fn new((state, closing): (State, Closing)) -> Self {
+        let closing = Ending(Some(closing));
+        Self { state, closing }
+    }
+
     /// A clean stop.
     pub(crate) fn close(self) {
         self.try_close().unwrap();

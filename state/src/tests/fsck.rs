@@ -1,5 +1,7 @@
 //! Checks of whole states: clean ones, and ones that somebody damaged.
 
+mod removed;
+
 use std::path::Path;
 
 use model::Clock;

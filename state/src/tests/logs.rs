@@ -7,7 +7,7 @@ use model::JobId;
 
 use super::fixture::{Fleet, Folder, Opened, completion, line};
 use crate::layout::Layout;
-use crate::{CompleteError, LogError, LogReceipt, LogRecord, NewLogRecord};
+use crate::{CloseError, CompleteError, LogError, LogReceipt, LogRecord, NewLogRecord};
 
 async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {
     let (folder, opened, fleet) = Folder::prepared().await;
@@ -293,16 +293,40 @@ async fn what_was_appended_becomes_durable_within_a_moment() {
     }
     assert!(!logs.is_open(job));
     assert_eq!(read(&opened, job, 0).await.len(), 3);
-    syncing.abort();
+    end(syncing).await;
+}
+
+/// Ends a task, and with it its hold on the state.
+async fn end(task: tokio::task::JoinHandle<()>) {
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+}
+
+/// The log takes every write and refuses every sync.
+fn refuse_syncs(folder: &Folder, job: JobId) {
+    let path = folder.root().join(Layout::log(job).as_str());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/dev/null", path).unwrap();
+}
+
+#[tokio::test]
+async fn a_sync_that_fails_while_nobody_waits_for_failures_is_told_by_the_stop() {
+    let (folder, opened, _, job) = a_running_job().await;
+    refuse_syncs(&folder, job);
+    let logs = opened.state.logs().clone();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    logs.sync().unwrap_err();
+    let closed = opened.try_close().unwrap_err();
+    let CloseError::Failed(fatal) = closed else {
+        panic!("{closed}");
+    };
+    assert!(fatal.message.contains("log.jsonl"), "{fatal}");
 }
 
 #[tokio::test]
 async fn a_log_that_cannot_be_synced_ends_the_process() {
     let (folder, opened, _, job) = a_running_job().await;
-    let path = folder.root().join(Layout::log(job).as_str());
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // Takes every write and refuses every sync.
-    std::os::unix::fs::symlink("/dev/null", path).unwrap();
+    refuse_syncs(&folder, job);
     let logs = opened.state.logs();
     let syncing = tokio::spawn({
         let state = opened.state.clone();
@@ -312,7 +336,7 @@ async fn a_log_that_cannot_be_synced_ends_the_process() {
     let failed = opened.state.failed().await;
     assert!(failed.message.contains("log.jsonl"), "{failed}");
     assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
-    syncing.abort();
+    end(syncing).await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use store::Key;
 
 use super::fixture::{Fleet, Folder, Opened, line, picture, scan_name, token};
 use crate::JobFilter;
+use crate::envelope;
 use crate::layout::Layout;
 
 /// Declares an artifact that lasts a day, beside one that is kept.
@@ -27,7 +28,7 @@ scans:
     steps: [{run: announce}]
 ";
 
-async fn prepared() -> (Folder, Opened, Fleet) {
+pub(super) async fn prepared() -> (Folder, Opened, Fleet) {
     let (folder, opened, fleet) = Folder::prepared().await;
     let workflow = opened.activate("expiring", EXPIRING).await;
     (folder, opened, Fleet { workflow, ..fleet })
@@ -58,7 +59,7 @@ pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) 
 }
 
 /// Removes the oldest jobs of the scan `build`, as many as asked for, and passes over what is protected.
-async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> Pruned {
+pub(super) async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> Pruned {
     let scan = fleet.scan("build");
     let from = opened
         .state
@@ -198,6 +199,12 @@ async fn a_deleted_job_is_out_of_reach_of_expressions_after_a_restart_too() {
     assert_eq!(announced(&opened), 1);
 }
 
+/// How often the record of a job says that it was written.
+fn revision(folder: &Folder, job: JobId) -> u64 {
+    let bytes = std::fs::read(folder.root().join(Layout::job(job).as_str())).unwrap();
+    envelope::read(&bytes).unwrap().stamp.revision
+}
+
 #[tokio::test]
 async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
     let (mut folder, opened, fleet) = prepared().await;
@@ -211,16 +218,18 @@ async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
         due.iter().map(|expiry| expiry.job).collect::<Vec<_>>(),
         [job]
     );
+    let before = revision(&folder, job);
     let remove = RemoveArtifacts {
         job: opened.state.job(job).await.unwrap().unwrap(),
         names: vec!["cache".to_owned()],
         reason: Reason::Expired,
         actor: Actor::Daemon,
     };
-    let marked = opened.state.submit(remove).await.unwrap();
+    let marked = opened.state.remove_artifacts(remove).await.unwrap();
     opened.close();
     let opened = folder.open().await;
     assert_eq!(opened.state.job(job).await.unwrap().unwrap(), marked);
+    assert_eq!(revision(&folder, job), before + 1);
     let files: BTreeSet<String> = folder.walk().into_keys().collect();
     assert!(files.contains(Layout::artifact(job, "report").as_str()));
     assert!(!files.contains(Layout::artifact(job, "cache").as_str()));

@@ -380,7 +380,7 @@ async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
 }
 
 /// A stopped store with `rounds` in its journal, its last segment, and where each record begins in it.
-async fn with_journal(root: &Path, rounds: u64) -> (std::path::PathBuf, Vec<usize>) {
+pub(super) async fn with_journal(root: &Path, rounds: u64) -> (std::path::PathBuf, Vec<usize>) {
     let live = root.with_extension("live");
     let mut world = World::open_on(Disk::new(), &live, unhurried())
         .await

@@ -1,11 +1,10 @@
 //! `everscan secret`.
 
-mod delete;
-mod list;
 mod set;
 
 use clap::Subcommand;
 
+use crate::commands::named::{Delete, Kind, List};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -15,17 +14,17 @@ pub(crate) enum Command {
     /// Give a secret a value, which nobody can read again
     Set(set::Set),
     /// List the secrets of a project without their values
-    List(list::List),
+    List(List),
     /// Remove a secret
-    Delete(delete::Delete),
+    Delete(Delete),
 }
 
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
             Self::Set(command) => command.run(session).await,
-            Self::List(command) => command.run(session).await,
-            Self::Delete(command) => command.run(session).await,
+            Self::List(command) => command.run(Kind::Secret, session).await,
+            Self::Delete(command) => command.run(Kind::Secret, session).await,
         }
     }
 }

@@ -1,12 +1,11 @@
 //! `everscan var`.
 
-mod delete;
 mod get;
-mod list;
 mod set;
 
 use clap::Subcommand;
 
+use crate::commands::named::{Delete, Kind, List};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -18,9 +17,9 @@ pub(crate) enum Command {
     /// Print the value of a var
     Get(get::Get),
     /// List the vars of a project without their values
-    List(list::List),
+    List(List),
     /// Remove a var
-    Delete(delete::Delete),
+    Delete(Delete),
 }
 
 impl Command {
@@ -28,8 +27,8 @@ impl Command {
         match self {
             Self::Set(command) => command.run(session).await,
             Self::Get(command) => command.run(session).await,
-            Self::List(command) => command.run(session).await,
-            Self::Delete(command) => command.run(session).await,
+            Self::List(command) => command.run(Kind::Var, session).await,
+            Self::Delete(command) => command.run(Kind::Var, session).await,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An expression is looked at after a success.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cause::unseen;
@@ -18,6 +18,8 @@ use crate::{JobId, Reason};
 pub struct Consider {
     /// The scan.
     pub scan: ScanKey,
+    /// How long the logs of jobs are that may give way, in bytes.
+    pub log_bytes: BTreeMap<JobId, u64>,
 }
 
 impl Command for Consider {
@@ -37,7 +39,8 @@ impl Command for Consider {
         let past = Past::of(world);
         let mut latest = world.latest_job();
         let before = latest;
-        let changes = consider(&past, &self.scan, &mut latest, Replacing::Allowed, moment)?;
+        let replacing = Replacing::Allowed(&self.log_bytes);
+        let changes = consider(&past, &self.scan, &mut latest, replacing, moment)?;
         Ok(Decision {
             changes,
             answer: (latest != before).then_some(latest),
@@ -58,9 +61,10 @@ pub(super) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey
 }
 
 /// Whether a look may cancel jobs that give way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Replacing {
-    Allowed,
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Replacing<'a> {
+    /// It may, and this is how long their logs are, in bytes.
+    Allowed(&'a BTreeMap<JobId, u64>),
     /// Not in this commit; the success stays unseen and is looked at in one of its own.
     Later,
 }
@@ -70,7 +74,7 @@ pub(super) fn consider(
     past: &Past<'_>,
     key: &ScanKey,
     latest: &mut JobId,
-    replacing: Replacing,
+    replacing: Replacing<'_>,
     moment: &mut Moment<'_>,
 ) -> Result<Vec<Change>, Refusal> {
     let Some(subject) = Subject::new(past, key) else {
@@ -85,12 +89,13 @@ pub(super) fn consider(
     let Some(cause) = unseen(&subject, scan) else {
         return Ok(Vec::new());
     };
-    let replaced = match subject.obstacle(scan.overlap) {
-        Obstacle::None => Vec::new(),
+    let no_logs = BTreeMap::new();
+    let (replaced, log_bytes) = match (subject.obstacle(scan.overlap), replacing) {
+        (Obstacle::None, _) => (Vec::new(), &no_logs),
         // The success stays unseen: it is looked at when that job has ended.
-        Obstacle::Unfinished(_) => return Ok(Vec::new()),
-        Obstacle::Replaceable(_) if replacing == Replacing::Later => return Ok(Vec::new()),
-        Obstacle::Replaceable(jobs) => jobs,
+        (Obstacle::Unfinished(_), _) => return Ok(Vec::new()),
+        (Obstacle::Replaceable(_), Replacing::Later) => return Ok(Vec::new()),
+        (Obstacle::Replaceable(jobs), Replacing::Allowed(log_bytes)) => (jobs, log_bytes),
     };
     // The success stays unseen, and is looked at when the history can be read.
     if unreadable(past.world(), &subject.workflow, expression.references()).is_some() {
@@ -105,7 +110,7 @@ pub(super) fn consider(
         Ok(()) => {
             let id = JobId::next(*latest, moment.now, moment.entropy);
             *latest = id;
-            changes.extend(replace(&replaced, id, &mut head, moment)?);
+            changes.extend(replace(&replaced, log_bytes, id, &mut head, moment)?);
             let job = subject.job(scan, id, Trigger::Expr, Reason::ExpressionTrue, moment);
             head.latest_job = head.latest_job.max(id);
             changes.push(Change::Job(Arc::new(job)));

@@ -1,5 +1,6 @@
 //! Slots of a schedule come due.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workflow::{CatchUp, Overlap, Scan};
@@ -21,6 +22,8 @@ use crate::{JobId, Reason, Timestamp};
 pub struct Fire {
     /// The scan.
     pub scan: ScanKey,
+    /// How long the logs of jobs are that may give way, in bytes.
+    pub log_bytes: BTreeMap<JobId, u64>,
 }
 
 impl Command for Fire {
@@ -43,7 +46,7 @@ impl Command for Fire {
         let Some(slots) = slots(&scan.on, since, moment.now) else {
             return Ok(Decision::unchanged(None));
         };
-        fire(&subject, scan, slots, moment)
+        fire(&subject, scan, slots, &self.log_bytes, moment)
     }
 }
 
@@ -59,6 +62,7 @@ fn fire(
     subject: &Subject<'_>,
     scan: &Scan,
     slots: Slots,
+    log_bytes: &BTreeMap<JobId, u64>,
     moment: &mut Moment<'_>,
 ) -> Result<Decision<Option<JobId>>, Refusal> {
     let mut head = subject.past.head(&subject.key).as_ref().clone();
@@ -116,7 +120,7 @@ fn fire(
                     changes.extend(head.note(record(moment, at(*slot), outcome))?);
                 }
                 let job = make(subject, scan, *slot, None, &mut head, &mut changes, moment)?;
-                changes.extend(replace(&jobs, job, &mut head, moment)?);
+                changes.extend(replace(&jobs, log_bytes, job, &mut head, moment)?);
                 made = Some(job);
             }
         }

@@ -1,5 +1,7 @@
 //! Schedules and expressions: what they make, what they do not, and why.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -64,12 +66,14 @@ impl Scene {
 
     fn fire(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
-        self.house.run(Fire { scan }).unwrap()
+        let log_bytes = BTreeMap::new();
+        self.house.run(Fire { scan, log_bytes }).unwrap()
     }
 
     fn consider(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
-        self.house.run(Consider { scan }).unwrap()
+        let log_bytes = BTreeMap::new();
+        self.house.run(Consider { scan, log_bytes }).unwrap()
     }
 
     fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
@@ -372,8 +376,17 @@ fn a_newer_slot_replaces_what_no_person_has_started() {
     let older = scene.fire("hosts").unwrap();
     scene.house.claim(older, scene.runner).unwrap();
     scene.pass(60);
-    let newer = scene.fire("hosts").unwrap();
+    let scan = key(scene.workflow, "hosts");
+    assert_eq!(scene.house.world.giving_way(&scan), [older]);
+    let log_bytes = BTreeMap::from([(older, 500)]);
+    let fire = Fire {
+        scan: scan.clone(),
+        log_bytes,
+    };
+    let newer = scene.house.run(fire).unwrap().unwrap();
     assert_eq!(scene.jobs("hosts"), [newer]);
+    let head = scene.house.world.head(&scan).unwrap();
+    assert_eq!((head.totals.cancelled, head.totals.bytes), (1, 500));
     let replaced = scene
         .house
         .decided
@@ -423,7 +436,7 @@ fn more_followers_than_a_commit_holds_follow_by_themselves() {
     let unseen = scene.house.world.unseen();
     assert_eq!(unseen.len(), 7);
     for scan in unseen {
-        assert!(scene.house.run(Consider { scan }).unwrap().is_some());
+        assert!(scene.consider(scan.scan.as_str()).is_some());
     }
     assert_eq!(scene.house.world.jobs().count(), count);
 }

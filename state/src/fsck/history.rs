@@ -1,0 +1,148 @@
+//! The history of a scan: every line of it, compared with its head and with what is remembered of removed jobs.
+
+use std::sync::Arc;
+
+use model::retention::Position;
+use model::{JobId, JobState, ScanHead, Timestamp, Totals};
+use serde::Deserialize;
+
+use super::check::Check;
+use super::ended::{EndState, EndedJob};
+use super::finding::Code;
+use super::lines::each_line;
+use super::removed::{Kept, Removed};
+use super::scans::{PageCodes, Pages, check_end, end_of};
+use super::told::Told;
+use crate::layout::Layout;
+
+/// What a check needs of a line of a history.
+#[derive(Deserialize)]
+pub(crate) struct HistoryLine {
+    pub(crate) id: JobId,
+    pub(crate) state: String,
+    pub(super) finished_at: Timestamp,
+    #[serde(default)]
+    pub(crate) bytes: u64,
+}
+
+const HISTORY: PageCodes = PageCodes {
+    short: Code::HistoryShort,
+    long: Code::HistoryLong,
+};
+
+/// Checks the pages of a scan's history.
+pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, pages: &Pages) {
+    let scan = Arc::new(head.key());
+    let mut counted = Totals::default();
+    let mut newest = None;
+    let mut successes = Vec::new();
+    let mut ended = Vec::new();
+    let mut kept = Kept::new(removed);
+    // Every page that may have a job in it must be there and readable, or the lines are not all there are.
+    let mut is_whole = kept
+        .pages(head.history)
+        .all(|page| pages.contains_key(&page));
+    for (page, key) in pages {
+        let mut told = Told::new(Code::HistoryLine, key);
+        let end = end_of(*page, head.history);
+        let read = each_line(check.look, key, end, |at, text| {
+            let read = serde_json::from_slice::<HistoryLine>(text)
+                .map_err(|error| error.to_string())
+                .and_then(|line| {
+                    let state = EndState::named(&line.state)
+                        .ok_or_else(|| format!("`{}` is no end of a job", line.state))?;
+                    Ok((line, state))
+                });
+            match read {
+                Ok((line, state)) => {
+                    counted.count(&line.state, line.bytes);
+                    newest = newest.max(Some(line.id));
+                    if line.state == JobState::SUCCEEDED {
+                        successes.push(line.id);
+                    }
+                    kept.take(Position { page: *page, at }, text.len() as u64, &line);
+                    let at = line.finished_at;
+                    ended.push(EndedJob {
+                        job: line.id,
+                        scan: scan.clone(),
+                        state,
+                        at,
+                    });
+                }
+                Err(problem) => told.add(at, problem),
+            }
+        });
+        is_whole &= told.is_empty();
+        told.finish(check);
+        is_whole &= check_end(check, key, read, *page, head.history, &HISTORY);
+        // Only the newest two are compared.
+        let surplus = successes.len().saturating_sub(2);
+        successes.drain(..surplus);
+    }
+    check.facts.ended.append(&mut ended);
+    is_whole &= head.history.bytes == 0 || pages.contains_key(&head.history.page);
+    if head.history.bytes > 0 && !pages.contains_key(&head.history.page) {
+        let key = Layout::history(&head.key(), head.history.page);
+        check.find(Code::HistoryShort, key, "it is missing");
+    }
+    if !is_whole {
+        check.facts.cut.push(head.key());
+    }
+    let has_all = is_whole && (0..head.history.page).all(|page| pages.contains_key(&page));
+    let fits = check_totals(check, head, &counted, has_all);
+    let key = Layout::head(&head.key());
+    if let Some(newest) = newest.filter(|newest| *newest > head.latest_job) {
+        let what = format!(
+            "job {newest} has ended, and {} is the newest it knows",
+            head.latest_job
+        );
+        check.find(Code::HeadBehind, &key, what);
+    }
+    successes.reverse();
+    let known: Vec<_> = head.successes.iter().map(|success| success.job).collect();
+    // A success that a person deleted has no line any more when its page is gone.
+    let are_known = if has_all {
+        known == successes
+    } else {
+        known.starts_with(&successes)
+    };
+    if is_whole && !are_known {
+        let what = format!(
+            "its newest successes are {}, and those of its history {}",
+            list(&known),
+            list(&successes)
+        );
+        check.find(Code::HeadSuccesses, &key, what);
+    }
+    if is_whole && fits {
+        kept.finish(check, head);
+    }
+}
+
+/// A head counts for the life of its scan, so lines may be fewer where pages are gone, and never more. Answers whether
+/// it fits.
+fn check_totals(check: &mut Check<'_>, head: &ScanHead, counted: &Totals, has_all: bool) -> bool {
+    let known = &head.totals;
+    let jobs = EndState::NAMES.map(|name| {
+        let what = format!("{name} jobs");
+        (what, known.of(name), counted.of(name))
+    });
+    let bytes = ("bytes of its jobs".to_owned(), known.bytes, counted.bytes);
+    let mut fits = true;
+    for (what, known, counted) in jobs.into_iter().chain([bytes]) {
+        if counted > known || (has_all && counted < known) {
+            let what = format!("it counts {known} {what}, and its history has {counted}");
+            check.find(Code::HeadTotals, Layout::head(&head.key()), what);
+            fits = false;
+        }
+    }
+    fits
+}
+
+fn list(jobs: &[JobId]) -> String {
+    if jobs.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<_> = jobs.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}

@@ -1,0 +1,81 @@
+//! What is wrong with the store's own files.
+
+use std::path::Path;
+
+use crate::batch::Seq;
+use crate::control::StoreId;
+use crate::disk::{Disk, DiskError};
+use crate::layout::Layout;
+use crate::scan::{self, Scan};
+
+/// A file of the store's own that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub part: Part,
+    /// Below the root.
+    pub path: String,
+    pub offset: u64,
+    pub what: String,
+}
+
+/// What a damaged file is to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nothing tells up to where the files are complete.
+    Checkpoint,
+    /// Acknowledged commits are lost, as far as the files do not show them already: all from `first` to `last`.
+    Journal { first: Seq, last: Seq },
+    /// It is rebuilt from the files.
+    Index,
+}
+
+/// Damage as it is found.
+pub(super) struct DamageList<'a> {
+    layout: &'a Layout,
+    pub(super) found: Vec<Damage>,
+}
+
+impl<'a> DamageList<'a> {
+    pub(super) fn of(layout: &'a Layout) -> Self {
+        Self {
+            layout,
+            found: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, part: Part, path: &Path, offset: u64, what: String) {
+        self.found.push(Damage {
+            part,
+            path: self.layout.below(path),
+            offset,
+            what,
+        });
+    }
+
+    pub(super) fn add_journal(
+        &mut self,
+        disk: &Disk,
+        store: StoreId,
+        scan: &Scan,
+    ) -> Result<(), DiskError> {
+        let Some(broken) = &scan.broken else {
+            return Ok(());
+        };
+        let first = scan.last.next();
+        let last = scan::last_cut_off(disk, scan, store)?.unwrap_or(first);
+        let what = broken.what.clone();
+        self.add(
+            Part::Journal { first, last },
+            &broken.path,
+            broken.offset,
+            what,
+        );
+        Ok(())
+    }
+
+    pub(super) fn has_no_checkpoint(&self) -> bool {
+        self.found
+            .iter()
+            .all(|damage| damage.part != Part::Checkpoint)
+    }
+}

@@ -1,0 +1,148 @@
+//! What folders hold, as they will be once the journal has been redone, and what is in them that is no store's.
+
+use std::collections::BTreeMap;
+
+use super::Look;
+use crate::disk::{Details, DiskError, Form};
+use crate::key::{Key, Prefix, RESERVED};
+use crate::layout::Layout;
+use crate::replace;
+use crate::staged::StagedName;
+
+/// Something in a folder.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// As text; what is no UTF-8 is replaced.
+    pub name: String,
+    pub role: Role,
+    /// None for what only the journal has so far.
+    pub details: Option<Details>,
+}
+
+/// What a name in a folder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The file of a key.
+    File(Key),
+    /// A folder with files of keys.
+    Folder,
+    /// One of the store's own files or folders.
+    Store,
+    /// The next content of a file, which was never finished.
+    Leftover,
+    /// A name that no file of the store can have, or neither file nor folder.
+    Foreign,
+}
+
+impl Look {
+    /// What a folder holds as it will be, in order of names. The folder is given as below the root.
+    pub fn entries(&self, folder: &str) -> Result<Vec<Entry>, DiskError> {
+        let prefix = if folder.is_empty() {
+            Some(Prefix::root())
+        } else {
+            Prefix::folder(folder).ok()
+        };
+        let path = self.layout.root.join(folder);
+        let mut entries = BTreeMap::new();
+        for name in self.tree.disk.names(&path)? {
+            let Some(details) = self.tree.disk.details(&path.join(&name))? else {
+                continue;
+            };
+            let name = name.to_string_lossy().into_owned();
+            let role = self.role(folder, prefix.as_ref(), &name, &details);
+            if let Role::File(key) = &role
+                && self.overlay.get(key).is_some_and(|entry| !entry.exists())
+            {
+                continue;
+            }
+            let entry = Entry {
+                name: name.clone(),
+                role,
+                details: Some(details),
+            };
+            entries.insert(name, entry);
+        }
+        if let Some(prefix) = &prefix {
+            for (key, _) in self
+                .overlay
+                .inside(prefix)
+                .filter(|(_, entry)| entry.exists())
+            {
+                let rest = key
+                    .as_str()
+                    .strip_prefix(prefix.as_str())
+                    .unwrap_or_default();
+                let rest = rest.trim_start_matches('/');
+                let (name, role) = match rest.split_once('/') {
+                    Some((name, _)) => (name, Role::Folder),
+                    None => (rest, Role::File(key.clone())),
+                };
+                entries.entry(name.to_owned()).or_insert_with(|| Entry {
+                    name: name.to_owned(),
+                    role,
+                    details: None,
+                });
+            }
+        }
+        Ok(entries.into_values().collect())
+    }
+
+    /// Everything that stands in a folder on the disk, whatever it is. A path that is a file has nothing in it.
+    pub fn files(&self, folder: &str) -> Result<Vec<(String, Details)>, DiskError> {
+        let path = self.layout.root.join(folder);
+        let is_folder = |details: Details| details.form == Form::Folder;
+        if !self.tree.disk.details(&path)?.is_some_and(is_folder) {
+            return Ok(Vec::new());
+        }
+        let mut files = Vec::new();
+        for name in self.tree.disk.names(&path)? {
+            if let Some(details) = self.tree.disk.details(&path.join(&name))? {
+                files.push((name.to_string_lossy().into_owned(), details));
+            }
+        }
+        Ok(files)
+    }
+
+    fn role(&self, folder: &str, prefix: Option<&Prefix>, name: &str, details: &Details) -> Role {
+        if folder.is_empty() && RESERVED.contains(&name) {
+            return Role::Store;
+        }
+        if details.form == Form::File && replace::is_temporary(name) {
+            return Role::Leftover;
+        }
+        match (prefix.and_then(|prefix| prefix.join(name)), details.form) {
+            (Some(key), Form::File) => Role::File(key),
+            (Some(_), Form::Folder) => Role::Folder,
+            (Some(_), Form::Other) | (None, _) => Role::Foreign,
+        }
+    }
+
+    /// Files that an interrupted write has left in the store's own folders: the next start removes them.
+    pub fn leftovers(&self) -> Result<Vec<String>, DiskError> {
+        let mut found = Vec::new();
+        let waits = |name: &str| {
+            let mut adoptions = self.overlay.adoptions();
+            adoptions.any(|(_, _, staged)| staged.name().as_str() == name)
+        };
+        let Layout {
+            tmp,
+            index,
+            journal,
+            ..
+        } = &self.layout;
+        for folder in [tmp, index, journal] {
+            for name in self.tree.disk.names(folder)? {
+                let text = name.to_string_lossy();
+                let is_left = if folder == tmp {
+                    StagedName::parse(&text).is_some() && !waits(&text)
+                } else {
+                    replace::is_temporary(&text)
+                };
+                if is_left {
+                    found.push(self.layout.below(&folder.join(&name)));
+                }
+            }
+        }
+        Ok(found)
+    }
+}

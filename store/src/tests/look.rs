@@ -1,0 +1,235 @@
+//! Looks at stores that are in use, stopped, left by a crash, and damaged.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::crash::with_journal;
+use super::world::{
+    World, adopt, copy, delete, expected, expected_live, key, put, replace_journal, staged,
+    temporary_folder,
+};
+use crate::look::{Look, Part, Role};
+use crate::{OpenError, Seq};
+
+fn place() -> (TempDir, PathBuf) {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    (folder, root)
+}
+
+/// The files of keys as a look shows them, read in pieces.
+fn shown(look: &Look) -> BTreeMap<String, String> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![String::new()]);
+    while let Some(folder) = folders.pop() {
+        for entry in look.entries(&folder).unwrap() {
+            match entry.role {
+                Role::File(key) => {
+                    let whole = look.get(&key).unwrap().unwrap();
+                    let length = look.length(&key).unwrap().unwrap();
+                    assert_eq!(length, whole.len() as u64, "{key}");
+                    let from = length / 2;
+                    let rest = look.piece(&key, from, whole.len()).unwrap().unwrap();
+                    assert_eq!(rest, whole.slice(whole.len() / 2..), "{key}");
+                    let text = String::from_utf8(whole.to_vec()).unwrap();
+                    found.insert(key.as_str().to_owned(), text);
+                }
+                Role::Folder if folder.is_empty() => folders.push(entry.name),
+                Role::Folder => folders.push(format!("{folder}/{}", entry.name)),
+                Role::Store => {}
+                Role::Leftover | Role::Foreign => panic!("{folder}/{}", entry.name),
+            }
+        }
+    }
+    found
+}
+
+fn damaged(root: &Path) -> Vec<(Part, String)> {
+    let look = Look::at(root).unwrap();
+    let damage = look.damage().iter();
+    damage.map(|it| (it.part, it.path.clone())).collect()
+}
+
+#[tokio::test]
+async fn a_look_shows_what_the_next_start_would() {
+    let (folder, root) = place();
+    let mut world = World::open(&root).await.unwrap();
+    let (still, crashed) = (folder.path().join("still"), folder.path().join("crashed"));
+    copy(&root, &still);
+    for n in 0..5 {
+        world.round(n).await.unwrap();
+        assert_eq!(shown(&Look::at(&root).unwrap()), expected(n + 1));
+    }
+    // The files of one moment with the journal of a later one.
+    copy(&root, &crashed);
+    replace_journal(&crashed, &still);
+    let look = Look::at(&still).unwrap();
+    assert_eq!(shown(&look), expected(5));
+    assert_eq!((look.position().last, look.journal().commits), (Seq(5), 5));
+    let live = look.live().unwrap();
+    let live: Vec<_> = live
+        .map(|(key, bytes)| (key.clone(), bytes.clone()))
+        .collect();
+    assert_eq!(live, expected_live(5));
+    assert_eq!(look.live_record(&key("head.json")), Some(&live[0].1));
+
+    world.engine.close().unwrap();
+    let look = Look::at(&root).unwrap();
+    assert_eq!(shown(&look), expected(5));
+    assert_eq!(
+        (look.position().checkpoint, look.journal().commits),
+        (Seq(5), 0)
+    );
+    assert_eq!(look.damage(), []);
+}
+
+#[tokio::test]
+async fn a_look_is_current_until_the_next_commit() {
+    let (_folder, root) = place();
+    let mut world = World::open(&root).await.unwrap();
+    world.round(0).await.unwrap();
+    let look = Look::at(&root).unwrap();
+    assert!(look.is_current().unwrap());
+    world.round(1).await.unwrap();
+    assert!(!look.is_current().unwrap());
+    let look = Look::at(&root).unwrap();
+    world.engine.close().unwrap();
+    assert!(!look.is_current().unwrap(), "a checkpoint came");
+}
+
+#[tokio::test]
+async fn a_user_is_known_while_the_store_is_open() {
+    let (_folder, root) = place();
+    let world = World::open(&root).await.unwrap();
+    assert!(Look::at(&root).unwrap().user().is_some());
+    drop(world);
+    assert_eq!(Look::at(&root).unwrap().user(), None);
+    let nothing = root.join("tmp");
+    let error = Look::at(&nothing).err().unwrap();
+    assert!(matches!(error, OpenError::NotAState { root } if root == nothing));
+}
+
+#[tokio::test]
+async fn an_object_is_what_it_will_be_wherever_it_waits() {
+    let (folder, root) = place();
+    let mut world = World::open(&root).await.unwrap();
+    let objects = world.engine.objects();
+    let name = key("deep/artifact.zip");
+    // The journal of the commit with the files from before it.
+    let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+    let object = staged(&objects, "zip");
+    let left = staged(&objects, "never adopted");
+    copy(&root, &before);
+    world.commit([adopt(name.as_str(), object)]).await.unwrap();
+    copy(&root, &after);
+    replace_journal(&after, &before);
+
+    for root in [&before, &root] {
+        let look = Look::at(root).unwrap();
+        let object = look.object(&name).unwrap().unwrap();
+        assert_eq!(object.size, 3);
+        assert_eq!(hex(&object.sha256), SHA256_OF_ZIP);
+        assert_eq!(look.get(&name).unwrap().unwrap(), "zip");
+        let leftovers = look.leftovers().unwrap();
+        assert_eq!(leftovers, [format!("tmp/{}", left.name().as_str())]);
+        assert_eq!(look.object(&key("none.zip")).unwrap(), None);
+    }
+}
+
+/// What `printf zip | sha256sum` says.
+const SHA256_OF_ZIP: &str = "4a70fe9aa6436e02c2dea340fbd1e352e4ef2d8ce6ca52ad25d4b95471fc8bf2";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn what_is_no_file_of_the_store_is_told_apart() {
+    let (_folder, root) = place();
+    let mut world = World::open(&root).await.unwrap();
+    let twice = [put("a/b.json", "b"), put("c", "c")];
+    world.commit(twice).await.unwrap();
+    world.commit([delete("c")]).await.unwrap();
+    world.engine.close().unwrap();
+    fs::write(root.join("a/b.json+new"), "").unwrap();
+    fs::write(root.join("a/with space"), "").unwrap();
+    std::os::unix::fs::symlink("b.json", root.join("a/link")).unwrap();
+    fs::write(root.join("index/live-7+new"), "").unwrap();
+    let look = Look::at(&root).unwrap();
+    let roles = |folder: &str| {
+        let entries = look.entries(folder).unwrap().into_iter();
+        entries
+            .map(|entry| (entry.name, entry.role))
+            .collect::<Vec<_>>()
+    };
+    let inside: Vec<(String, Role)> = [
+        ("b.json", Role::File(key("a/b.json"))),
+        ("b.json+new", Role::Leftover),
+        ("link", Role::Foreign),
+        ("with space", Role::Foreign),
+    ]
+    .map(|(name, role)| (name.to_owned(), role))
+    .into();
+    assert_eq!(roles("a"), inside);
+    let top = roles("");
+    assert!(top.contains(&("a".to_owned(), Role::Folder)));
+    assert!(top.contains(&("journal".to_owned(), Role::Store)));
+    assert!(top.iter().all(|(name, _)| name != "c"), "it is deleted");
+    assert_eq!(look.leftovers().unwrap(), ["index/live-7+new"]);
+    let files = look.files("a").unwrap();
+    assert_eq!(files.len(), 4);
+    assert_eq!(look.files("a/b.json").unwrap(), []);
+    assert_eq!(look.files("nowhere").unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
+    let (_folder, root) = place();
+    let mut world = World::open(&root).await.unwrap();
+    world.round(0).await.unwrap();
+    world.engine.close().unwrap();
+    assert_eq!(damaged(&root), []);
+
+    let checkpoint = root.join("journal/CHECKPOINT");
+    let before = fs::read(&checkpoint).unwrap();
+    fs::write(&checkpoint, "{").unwrap();
+    let told = (Part::Checkpoint, "journal/CHECKPOINT".to_owned());
+    assert_eq!(damaged(&root), [told]);
+    let look = Look::at(&root).unwrap();
+    assert_eq!(look.position().checkpoint, Seq(1), "the index says so too");
+    assert_eq!(shown(&look), expected(1));
+    fs::write(&checkpoint, before).unwrap();
+
+    let mut index = fs::read_dir(root.join("index")).unwrap();
+    let index = index.next().unwrap().unwrap();
+    fs::write(index.path(), "short").unwrap();
+    let name = index.file_name().into_string().unwrap();
+    assert_eq!(damaged(&root), [(Part::Index, format!("index/{name}"))]);
+    let look = Look::at(&root).unwrap();
+    assert!(look.live().is_none());
+    assert_eq!(shown(&look), expected(1));
+    fs::remove_dir_all(root.join("index")).unwrap();
+    assert_eq!(damaged(&root), []);
+}
+
+#[tokio::test]
+async fn a_damaged_journal_is_told_with_what_is_lost_by_it() {
+    let (_folder, root) = place();
+    let (segment, starts) = with_journal(&root, 3).await;
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[starts[1] + 50] ^= 4;
+    fs::write(&segment, bytes).unwrap();
+    let look = Look::at(&root).unwrap();
+    let [damage] = look.damage() else {
+        panic!("{:?}", look.damage());
+    };
+    let lost = Part::Journal {
+        first: Seq(2),
+        last: Seq(3),
+    };
+    assert_eq!((damage.part, damage.offset), (lost, starts[1] as u64));
+    assert_eq!(root.join(&damage.path), segment);
+    assert_eq!(shown(&look), expected(1));
+}

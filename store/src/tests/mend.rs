@@ -1,0 +1,131 @@
+//! Stores that are put right by hand.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::crash::with_journal;
+use super::world::{World, expected, files, temporary_folder};
+use crate::mend::{Loss, Mending, Moved};
+use crate::{OpenError, Seq};
+
+/// A store that was stopped after one round.
+async fn stopped() -> (TempDir, PathBuf) {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    let mut world = World::open(&root).await.unwrap();
+    world.round(0).await.unwrap();
+    world.engine.close().unwrap();
+    (folder, root)
+}
+
+fn moved(from: &str, to: &str) -> Moved {
+    let (from, to) = (from.to_owned(), to.to_owned());
+    Moved { from, to }
+}
+
+/// The content of what stands at a path below the root.
+fn content(root: &Path, path: &str) -> String {
+    fs::read_to_string(root.join(path)).unwrap()
+}
+
+#[tokio::test]
+async fn nobody_mends_what_somebody_uses_or_what_is_no_store() {
+    let (folder, root) = stopped().await;
+    let world = World::open(&root).await.unwrap();
+    let error = Mending::begin(&root).err().unwrap();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    drop(world);
+    let mending = Mending::begin(&root).unwrap();
+    let error = World::open(&root).await.err().unwrap();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    drop(mending);
+    let error = Mending::begin(folder.path()).err().unwrap();
+    assert!(matches!(error, OpenError::NotAState { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_goes_aside_keeps_its_path_and_takes_no_others_place() {
+    let (_folder, root) = stopped().await;
+    let mending = Mending::begin(&root).unwrap();
+    let first = mending.set_aside("jobs/0.json").unwrap();
+    assert_eq!(first, Some(moved("jobs/0.json", "quarantine/jobs/0.json")));
+    assert_eq!(mending.set_aside("jobs/0.json").unwrap(), None);
+    fs::write(root.join("jobs/0.json"), "another").unwrap();
+    let second = mending.set_aside("jobs/0.json").unwrap().unwrap();
+    assert_ne!(second.to, "quarantine/jobs/0.json");
+    assert_eq!(content(&root, &second.to), "another");
+    assert_eq!(
+        content(&root, "quarantine/jobs/0.json"),
+        expected(1)["jobs/0.json"]
+    );
+}
+
+#[tokio::test]
+async fn others_lose_their_rights_and_the_owner_keeps_its_own() {
+    let (_folder, root) = stopped().await;
+    let mending = Mending::begin(&root).unwrap();
+    let mode = |path: &str| fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o777;
+    for (path, before, after) in [("jobs", 0o755, 0o700), ("twin", 0o644, 0o600)] {
+        fs::set_permissions(root.join(path), fs::Permissions::from_mode(before)).unwrap();
+        assert_eq!(mending.close_to_others(path).unwrap(), Some(before));
+        assert_eq!(mode(path), after);
+    }
+    assert_eq!(mending.close_to_others("nothing").unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_written_anew_from_the_index() {
+    let (_folder, root) = stopped().await;
+    let checkpoint = root.join("journal/CHECKPOINT");
+    let before = fs::read_to_string(&checkpoint).unwrap();
+    let mending = Mending::begin(&root).unwrap();
+    assert_eq!(mending.mend_checkpoint().unwrap(), []);
+    fs::write(&checkpoint, "{").unwrap();
+    let aside = "quarantine/journal/CHECKPOINT";
+    let done = mending.mend_checkpoint().unwrap();
+    assert_eq!(done, [moved("journal/CHECKPOINT", aside)]);
+    assert_eq!(content(&root, aside), "{");
+    assert_eq!(fs::read_to_string(&checkpoint).unwrap(), before);
+    drop(mending);
+    assert_eq!(World::open(&root).await.unwrap().last, Seq(1));
+}
+
+#[tokio::test]
+async fn indexes_go_aside_and_the_next_start_makes_them_again() {
+    let (_folder, root) = stopped().await;
+    let mending = Mending::begin(&root).unwrap();
+    let gone = mending.set_index_aside().unwrap();
+    assert_eq!(gone.len(), 1);
+    assert_eq!(mending.set_index_aside().unwrap(), []);
+    drop(mending);
+    let world = World::open(&root).await.unwrap();
+    assert_eq!(world.records, super::world::expected_live(1));
+}
+
+#[tokio::test]
+async fn a_journal_is_cut_where_it_breaks_and_no_number_is_given_twice() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    let (segment, starts) = with_journal(&root, 4).await;
+    let mending = Mending::begin(&root).unwrap();
+    assert_eq!(mending.accept_loss().unwrap(), None, "it is whole");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[starts[2] + 50] ^= 4;
+    fs::write(&segment, &bytes).unwrap();
+    let (loss, aside) = mending.accept_loss().unwrap().unwrap();
+    let (first, last) = (Seq(3), Seq(4));
+    assert_eq!(loss, Loss { first, last });
+    let name = segment.strip_prefix(&root).unwrap().to_str().unwrap();
+    let kept = aside.iter().find(|moved| moved.from == name).unwrap();
+    assert_eq!(fs::read(root.join(&kept.to)).unwrap(), bytes);
+    assert_eq!(mending.accept_loss().unwrap(), None, "it is done");
+    drop(mending);
+
+    assert_eq!(files(&root), expected(2));
+    let mut world = World::open(&root).await.unwrap();
+    assert_eq!(world.last, last);
+    assert_eq!(world.round(2).await.unwrap(), Seq(5));
+}

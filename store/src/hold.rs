@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Seq;
 use crate::control::{self, StoreId};
-use crate::disk::{Disk, DiskError, Kind};
+use crate::disk::{Details, Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, HOLD_JOURNAL_BYTES, HOLD_SECONDS};
@@ -240,6 +240,17 @@ impl Holds {
         Ok(names
             .filter_map(|name| Some(name.strip_prefix(OBJECT)?.to_owned()))
             .collect())
+    }
+
+    /// How many names a file has here.
+    pub(crate) fn names_of(&self, file: &Details) -> Result<u64, DiskError> {
+        let mut names = 0;
+        for name in self.objects()? {
+            let held = self.layout.journal.join(format!("{OBJECT}{name}"));
+            let held = self.disk.details(&held)?;
+            names += u64::from(held.is_some_and(|held| held.identity == file.identity));
+        }
+        Ok(names)
     }
 
     /// Puts the objects of a copy where a redo looks for them.

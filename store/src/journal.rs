@@ -114,6 +114,8 @@ impl Current {
         file.sync_data()?;
         failpoint::reach("segment-headed");
         file.rename(&segments.folder().join(segment::file_name(first)))?;
+        // With a hold there may be an empty one of an earlier opening.
+        segments.renamed_over(file.path());
         failpoint::reach("segment-named");
         segments.disk.sync_folder(segments.folder())?;
         failpoint::reach("segment-begun");

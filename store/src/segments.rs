@@ -126,6 +126,11 @@ impl Segments {
         self.files().sealed.push(Sealed { path, last });
     }
 
+    /// A new segment has this name now. One that had it before held no records, and is gone.
+    pub(crate) fn renamed_over(&self, path: &Path) {
+        self.files().sealed.retain(|sealed| sealed.path != path);
+    }
+
     /// The records up to `checkpoint` are in the tree for good, and the mark that says so is durable: their segments
     /// become spares or go away, unless a hold keeps them.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {

@@ -1,5 +1,6 @@
 //! Clients that keep a daemon busy, and write down what it has told them.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 use wire::{DispatchRequest, Job, JobState, SetValue};
 
+use crate::copies::{self, Copier};
 use crate::promises::Promises;
+use crate::removals;
 use crate::support::World;
 
 /// Jobs that a client has under way at once.
@@ -20,18 +23,24 @@ const AT_ONCE: usize = 3;
 const COUNT_LINES: usize = 40;
 const FOLLOW_LINES: usize = 600;
 
-/// Jobs of which one is cancelled.
-const CANCELLED: u128 = 8;
+/// Finished jobs that a workflow keeps: so few that some go in every life.
+pub(crate) const KEPT: usize = 24;
+
+/// Characters of an input that is large. A record holds 64 KiB of inputs, so these become an object of their own.
+const LARGE_INPUT: usize = 65_535;
 
 /// Longest value that is set: a few seconds of them fill segments of the journal.
 const VALUE_BYTES: usize = 48 * 1024;
 
+/// Jobs of the second one are cancelled. They have a workflow of their own because retention leaves a cancelled job, and
+/// all that ended after it, for two minutes.
+pub(crate) const WORKFLOWS: [&str; 2] = ["count", "stop"];
+
 const PROJECT: &str = "main";
-const WORKFLOW: &str = "count";
 const VAR: &str = "REGISTER";
 
 /// Pause of a client that was refused, or that has seen everything.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
 /// Clients at work; dropped they are gone, whatever they wait for.
 pub(crate) struct Load {
@@ -41,28 +50,42 @@ pub(crate) struct Load {
 /// What a client does.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Dispatches some jobs, cancels a few, and waits for their ends.
+    /// Dispatches some jobs, cancels those that are for that, and waits for their ends.
     Dispatch,
     /// Sets a var to the next number.
     Set,
     /// Looks at what others do: whatever anybody is told must be true after a power cut as well.
     Watch,
+    /// Deletes a job or an artifact.
+    Delete,
+    /// Removes more jobs than retention does.
+    Prune,
+    /// Takes a hold, and releases it after a while.
+    Hold,
+    /// Makes a backup.
+    BackUp,
+}
+
+/// What all roles need.
+#[derive(Clone)]
+pub(crate) struct Player {
+    pub(crate) client: Client,
+    pub(crate) copier: Copier,
+    pub(crate) promises: Arc<Mutex<Promises>>,
 }
 
 impl Load {
     /// Clients that go on and on.
-    pub(crate) fn start(
-        runtime: &Handle,
-        client: &Client,
-        promises: &Arc<Mutex<Promises>>,
-    ) -> Self {
-        use Role::{Dispatch, Set, Watch};
+    pub(crate) fn start(runtime: &Handle, player: &Player) -> Self {
+        use Role::{BackUp, Delete, Dispatch, Hold, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
-        for role in [Dispatch, Dispatch, Dispatch, Set, Watch] {
-            let (client, promises) = (client.clone(), promises.clone());
+        for role in [
+            Dispatch, Dispatch, Dispatch, Set, Watch, Delete, Prune, Hold, BackUp,
+        ] {
+            let player = player.clone();
             let play = async move {
                 loop {
-                    role.play(&client, &promises).await;
+                    role.play(&player).await;
                 }
             };
             tasks.spawn_on(play, runtime);
@@ -71,12 +94,12 @@ impl Load {
     }
 
     /// One client of each role, which plays it once.
-    pub(crate) fn once(runtime: &Handle, client: &Client, promises: &Arc<Mutex<Promises>>) -> Self {
+    pub(crate) fn once(runtime: &Handle, player: &Player) -> Self {
+        use Role::{BackUp, Delete, Dispatch, Hold, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
-        for role in [Role::Dispatch, Role::Set, Role::Watch] {
-            let (client, promises) = (client.clone(), promises.clone());
-            let play = async move { role.play(&client, &promises).await };
-            tasks.spawn_on(play, runtime);
+        for role in [Dispatch, Set, Watch, Delete, Prune, Hold, BackUp] {
+            let player = player.clone();
+            tasks.spawn_on(async move { role.play(&player).await }, runtime);
         }
         Self { tasks }
     }
@@ -89,16 +112,30 @@ impl Load {
 }
 
 impl Role {
-    async fn play(self, client: &Client, promises: &Mutex<Promises>) {
+    async fn play(self, player: &Player) {
+        let Player {
+            client,
+            copier,
+            promises,
+        } = player;
         match self {
             Self::Dispatch => dispatch(client, promises).await,
             Self::Set => set(client, promises).await,
             Self::Watch => watch(client, promises).await,
+            Self::Delete => removals::delete(client, promises).await,
+            Self::Prune => removals::prune(client).await,
+            Self::Hold => copies::hold(copier, promises).await,
+            Self::BackUp => copies::back_up(copier, promises).await,
         }
     }
 }
 
-/// The workflow of the load, as its `revision`th text. A step appends its job's id to the file `ran` before anything
+/// What the daemon's configuration says.
+pub(crate) fn configuration() -> String {
+    format!("retention: {{jobs: {KEPT}}}\n")
+}
+
+/// The text of the load's workflows, the `revision`th one. A step appends its job's id to the file `ran` before anything
 /// else, so that a second execution would show. Each success of one scan starts a job of the other.
 pub(crate) fn workflow(world: &World, revision: u64) -> String {
     let ran = world.path("ran").display().to_string();
@@ -110,6 +147,7 @@ scans:
       dispatch:
         inputs:
           tag: {{ type: string, required: true }}
+          padding: {{ type: string, default: "" }}
     steps:
       - run: |
           echo "$SERVICE_JOB_ID" >> {ran}
@@ -138,12 +176,21 @@ pub(crate) fn expected_log(job: &Job) -> Vec<String> {
     (1..=lines).map(|n| format!("{} {n}", job.id)).collect()
 }
 
-/// Asks for the job of a tag. The same tag asks for the same job.
+/// Asks for the job of a tag. The same tag asks for the same job: its first digit says of which workflow, and its last
+/// one whether with large inputs.
 pub(crate) async fn dispatch_tag(client: &Client, tag: &str) -> Result<Job, client::Error> {
-    let request = DispatchRequest {
-        inputs: [("tag".to_owned(), json!(tag))].into(),
-    };
-    client.dispatch(WORKFLOW, "count", &request, tag).await
+    let workflow = WORKFLOWS[usize::from(is_cancelled(tag))];
+    let mut inputs = BTreeMap::from([("tag".to_owned(), json!(tag))]);
+    if tag.ends_with(['0', '1', '2', '3']) {
+        let padding: String = tag.chars().cycle().take(LARGE_INPUT).collect();
+        inputs.insert("padding".to_owned(), json!(padding));
+    }
+    let request = DispatchRequest { inputs };
+    client.dispatch(workflow, "count", &request, tag).await
+}
+
+fn is_cancelled(tag: &str) -> bool {
+    tag.starts_with(['0', '1'])
 }
 
 /// The number that was set last.
@@ -155,6 +202,17 @@ pub(crate) async fn register(client: &Client) -> Result<Option<u64>, client::Err
     }
 }
 
+/// Waits for a job to be over, or gone.
+pub(crate) async fn ended(client: &Client, job: Uuid) {
+    loop {
+        match client.await_job(job).await {
+            Ok(job) if job.state.is_terminal() => return,
+            Err(error) if error.status() == Some(404) => return,
+            Ok(_) | Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
 async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
     let mut jobs = Vec::new();
     while jobs.len() < AT_ONCE {
@@ -163,13 +221,13 @@ async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
         match dispatch_tag(client, &tag).await {
             Ok(job) => {
                 promises.lock().unwrap().answered(&tag, &job);
-                jobs.push(job.id);
+                jobs.push((job.id, tag));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
-    for job in jobs {
-        if job.as_u128().is_multiple_of(CANCELLED)
+    for (job, tag) in jobs {
+        if is_cancelled(&tag)
             && let Ok(job) = client.cancel_job(job).await
         {
             promises.lock().unwrap().saw(&job);

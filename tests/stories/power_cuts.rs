@@ -9,10 +9,11 @@
 mod image;
 
 use std::ops::Range;
+use std::process::Command;
 use std::time::Instant;
 
 use crate::chance::Chance;
-use crate::machine::{apart, say, skip};
+use crate::machine::{apart, run, say, skip};
 use crate::promises::Finding;
 use crate::site::Site;
 use crate::support::{eventually, lines, signal};
@@ -107,10 +108,17 @@ fn survive(file_system: FileSystem) {
         findings.extend(found);
     }
     findings.extend(machine.site.end());
-    let acknowledged = machine.site.promises.lock().unwrap().acknowledged;
+    let (acknowledged, removed, backups) = {
+        let promises = machine.site.promises.lock().unwrap();
+        (
+            promises.acknowledged,
+            promises.removals.count(),
+            promises.copies.compared,
+        )
+    };
     let count = |is: fn(&Finding) -> bool| findings.iter().filter(|found| is(found)).count();
     say(&format!(
-        "power cuts | {} | {} cuts, {during_start} of them during a start | {acknowledged} acknowledged | {} lost | {} torn | {} twice | seed {seed} | {} s",
+        "power cuts | {} | {} cuts, {during_start} of them during a start | {acknowledged} acknowledged, {removed} | {backups} backups | {} lost | {} torn | {} twice | seed {seed} | {} s",
         file_system.name(),
         cuts + during_start,
         count(|finding| matches!(finding, Finding::Lost(_))),
@@ -126,6 +134,10 @@ impl Machine {
     fn start(file_system: FileSystem, seed: u64) -> Result<Self, String> {
         let mut world = Site::prepare();
         let image = Image::make(file_system, &world.path("image"), &world.path("state"))?;
+        // A backup waits for everything that its file system has to write, and this one's has nothing else.
+        let mut copies = Command::new("mount");
+        copies.args(["-t", "tmpfs", "everscan-story"]);
+        run(copies.arg(world.path("copies")))?;
         world.start_daemon();
         Ok(Self {
             image,

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use client::{Client, JobFilter};
 use uuid::Uuid;
-use wire::{Job, JobState};
+use wire::{ErrorCode, Job, JobState};
 
+use crate::copies::Copies;
 use crate::load::{dispatch_tag, expected_log, register};
+use crate::removals::{Deletion, Removals};
 use crate::support::lines;
 
 #[derive(Default)]
@@ -20,7 +22,9 @@ pub(crate) struct Promises {
     /// Jobs seen since they were last compared.
     fresh: BTreeSet<Uuid>,
     register: Register,
-    /// What was told: dispatches, numbers that were set, and jobs that went on.
+    pub(crate) removals: Removals,
+    pub(crate) copies: Copies,
+    /// What was told: dispatches, numbers that were set, jobs that went on, and what was deleted.
     pub(crate) acknowledged: u64,
 }
 
@@ -74,6 +78,34 @@ impl Promises {
         }
     }
 
+    /// How far each job has been seen.
+    pub(crate) fn states(&self) -> BTreeMap<Uuid, JobState> {
+        let jobs = self.jobs.values();
+        let there = jobs.filter(|job| !self.removals.is_gone(job.id));
+        there.map(|job| (job.id, job.state)).collect()
+    }
+
+    /// Something to delete.
+    pub(crate) fn choose_deletion(&mut self) -> Option<Deletion> {
+        self.removals.choose(self.jobs.values().rev())
+    }
+
+    /// A job is gone, and has to stay so.
+    pub(crate) fn saw_gone(&mut self, job: Uuid) {
+        if self.removals.saw_gone(job) {
+            self.acknowledged += 1;
+            self.fresh.insert(job);
+        }
+    }
+
+    /// The artifacts of a job are gone, and have to stay so.
+    pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) {
+        if self.removals.saw_artifacts_gone(job) {
+            self.acknowledged += 1;
+            self.fresh.insert(job);
+        }
+    }
+
     /// The next number to set.
     pub(crate) fn setting(&mut self) -> u64 {
         self.register.attempted += 1;
@@ -95,7 +127,7 @@ impl Promises {
     /// Jobs that everything is known of but their end.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = Uuid> {
         let jobs = self.jobs.values();
-        jobs.filter(|job| !job.state.is_terminal())
+        jobs.filter(|job| !job.state.is_terminal() && !self.removals.is_gone(job.id))
             .map(|job| job.id)
     }
 
@@ -113,8 +145,14 @@ impl Promises {
             .map(|(tag, _)| tag.clone())
             .collect();
         for tag in unanswered {
-            let job = dispatch_tag(client, &tag).await?;
-            self.answered(&tag, &job);
+            match dispatch_tag(client, &tag).await {
+                Ok(job) => self.answered(&tag, &job),
+                // Its job has ended and is gone already.
+                Err(error) if error.code() == Some(ErrorCode::JobOver) => {
+                    self.tags.remove(&tag);
+                }
+                Err(error) => return Err(error),
+            }
         }
         let number = register(client).await?.unwrap_or_default();
         let Register {
@@ -141,7 +179,7 @@ impl Promises {
             scan: Some("count".to_owned()),
             ..JobFilter::default()
         };
-        let mut tags = BTreeSet::new();
+        let mut tags = BTreeMap::new();
         let mut cursor = None;
         loop {
             let page = client.jobs(&filter, Some(200), cursor.as_deref()).await?;
@@ -149,7 +187,7 @@ impl Promises {
                 let wire::Input::Text(tag) = &job.inputs["tag"] else {
                     continue;
                 };
-                if !tags.insert(tag.clone()) {
+                if tags.insert(tag.clone(), job.id).is_some() {
                     findings.push(Finding::Twice(format!("the request of job {}", job.id)));
                 }
             }
@@ -158,8 +196,20 @@ impl Promises {
                 break;
             }
         }
-        let unlisted = self.tags.keys().filter(|tag| !tags.contains(*tag));
-        findings.extend(unlisted.map(|tag| Finding::Lost(format!("request {tag} in the list"))));
+        let asked: Vec<(String, Uuid)> = self
+            .tags
+            .iter()
+            .filter_map(|(tag, job)| Some((tag.clone(), (*job)?)))
+            .filter(|(tag, job)| !self.removals.is_gone(*job) && tags.get(tag) != Some(job))
+            .collect();
+        for (tag, job) in asked {
+            // Retention took it meanwhile, or it should be in the list.
+            if is_missing(client, job).await? {
+                self.saw_gone(job);
+            } else {
+                findings.push(Finding::Lost(format!("request {tag} in the list")));
+            }
+        }
         Ok(findings)
     }
 
@@ -169,12 +219,11 @@ impl Promises {
         id: Uuid,
         findings: &mut Vec<Finding>,
     ) -> Result<(), client::Error> {
-        let promised = &self.jobs[&id];
         let job = match client.job(id).await {
             Ok(job) => job,
             Err(error) if error.status() == Some(404) => {
-                let state = promised.state;
-                findings.push(Finding::Lost(format!("job {id}, which was {state:?}")));
+                self.saw_gone(id);
+                self.fresh.remove(&id);
                 return Ok(());
             }
             Err(error) if error.status().is_some() => {
@@ -183,6 +232,23 @@ impl Promises {
             }
             Err(error) => return Err(error),
         };
+        if self.removals.is_gone(id) {
+            findings.push(Finding::Lost(format!("the removal of job {id}")));
+            return Ok(());
+        }
+        if job.state == JobState::Succeeded {
+            let mut torn = Vec::new();
+            compare_log(client, &job, &mut torn).await?;
+            compare_artifacts(client, &job, &mut torn).await?;
+            if !torn.is_empty() && is_missing(client, id).await? {
+                // Retention took it meanwhile.
+                self.saw_gone(id);
+                self.fresh.remove(&id);
+                return Ok(());
+            }
+            findings.append(&mut torn);
+        }
+        let promised = &self.jobs[&id];
         let (was, is) = (promised.state, job.state);
         let changes = changes(promised, &job);
         if rank(is) < rank(was) || (was.is_terminal() && !changes.is_empty()) {
@@ -190,10 +256,7 @@ impl Promises {
         } else if promised.started_at.is_some() && promised.started_at != job.started_at {
             findings.push(Finding::Twice(format!("the claim of job {id}")));
         }
-        if is == JobState::Succeeded {
-            compare_log(client, &job, findings).await?;
-            compare_artifacts(client, &job, findings).await?;
-        }
+        findings.extend(self.removals.compare_artifacts(&job));
         self.saw(&job);
         self.fresh.remove(&id);
         Ok(())
@@ -226,12 +289,23 @@ const fn rank(state: JobState) -> u8 {
     }
 }
 
-/// What is different about a job. One that is cancelled still takes what its steps have to say.
+async fn is_missing(client: &Client, job: Uuid) -> Result<bool, client::Error> {
+    match client.job(job).await {
+        Ok(_) => Ok(false),
+        Err(error) if error.status() == Some(404) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is different about a job, beside that artifacts of it are gone. One that is cancelled still takes what its steps
+/// have to say.
 fn changes(was: &Job, is: &Job) -> Vec<String> {
-    let (was, is) = (
-        serde_json::to_value(was).unwrap(),
-        serde_json::to_value(is).unwrap(),
-    );
+    let value = |job: &Job| {
+        let mut job = job.clone();
+        job.artifacts.iter_mut().for_each(|it| it.removed = None);
+        serde_json::to_value(job).unwrap()
+    };
+    let (was, is) = (value(was), value(is));
     let members = was.as_object().unwrap().iter();
     members
         .filter(|(member, _)| {
@@ -249,8 +323,14 @@ async fn compare_log(
 ) -> Result<(), client::Error> {
     let mut log = client.logs(job.id, 0, false);
     let mut found = Vec::new();
-    while let Some(record) = log.next_record().await? {
-        found.push(record.record.text);
+    loop {
+        match log.next_record().await {
+            Ok(Some(record)) => found.push(record.record.text),
+            Ok(None) => break,
+            // Gone or unreadable, so that lines are missing.
+            Err(error) if error.status().is_some() => break,
+            Err(error) => return Err(error),
+        }
     }
     if found != expected_log(job) {
         findings.push(Finding::Torn(format!(
@@ -288,6 +368,9 @@ async fn compare_artifacts(
             Err(error) => return Err(error),
         }
         let digest = workflow::sha256(&content);
+        if artifact.removed.is_some() && content.is_empty() {
+            continue;
+        }
         if digest != artifact.sha256 {
             findings.push(Finding::Torn(format!(
                 "artifact {} of job {} has {} bytes of {}, digest {digest}",

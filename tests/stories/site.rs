@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use client::{Client, Secret};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::load::{self, Load};
+use crate::copies::Copier;
+use crate::load::{self, Load, Player, WORKFLOWS};
 use crate::promises::{Finding, Promises};
-use crate::support::{World, signal};
+use crate::support::{PATIENCE, World, signal};
 use crate::tree;
 
 /// Jobs that the runner takes at once.
@@ -26,9 +28,13 @@ pub(crate) struct Site {
 impl Site {
     /// A world whose repository is there, and nothing else yet.
     pub(crate) fn prepare() -> World {
-        let world = World::new();
+        let mut world = World::new();
+        world.daemon_config = Some(load::configuration());
         world.init_repository();
-        world.push(&[("count.yaml", Some(&load::workflow(&world, 0)))]);
+        let text = load::workflow(&world, 0);
+        let files = WORKFLOWS.map(|name| format!("{name}.yaml"));
+        world.push(&[(&files[0], Some(&text)), (&files[1], Some(&text))]);
+        std::fs::create_dir(world.path("copies")).unwrap();
         world
     }
 
@@ -54,12 +60,20 @@ impl Site {
 
     /// Lets clients work until what is answered is dropped.
     pub(crate) fn load(&self) -> Load {
-        Load::start(self.runtime.handle(), &self.client, &self.promises)
+        Load::start(self.runtime.handle(), &self.player())
     }
 
     /// Lets clients do each thing once.
     pub(crate) fn load_once(&self) -> Load {
-        Load::once(self.runtime.handle(), &self.client, &self.promises)
+        Load::once(self.runtime.handle(), &self.player())
+    }
+
+    fn player(&self) -> Player {
+        Player {
+            client: self.client.clone(),
+            copier: Copier::of(&self.world),
+            promises: self.promises.clone(),
+        }
     }
 
     /// Changes the workflow.
@@ -82,20 +96,28 @@ impl Site {
         signal(self.world.runner.as_ref().unwrap().id(), name);
     }
 
-    /// Starts the daemon and compares what it says now with what it had said. The runner holds still, or is dead.
+    /// Checks what the last daemon has left, starts the next one and compares what it says now with what had been said. The
+    /// runner holds still, or is dead.
     pub(crate) fn restart(&mut self) -> Vec<Finding> {
+        let mut findings = self.check();
         self.world.spawn_daemon();
         if !self.world.await_daemon() {
             let log = self.world.daemon_log();
             let (_, said) = log.rsplit_once("error: ").unwrap_or_default();
-            return vec![Finding::Lost(format!("everything: {said}"))];
+            findings.push(Finding::Lost(format!("everything: {said}")));
+            return findings;
         }
         let mut promises = self.promises.lock().unwrap();
+        findings.extend(promises.copies.release(&self.world));
         let compared = self.runtime.block_on(promises.compare(&self.client));
-        let mut findings = compared.unwrap();
-        findings.extend(tree::compare(&self.world.path("state")));
+        findings.extend(compared.unwrap());
         findings.extend(promises.compare_executions(&self.world.path("ran")));
+        let (past, looked) = tree::look(&self.world.path("state"));
+        findings.extend(looked);
+        findings.extend(promises.removals.judge(&past));
+        findings.extend(promises.copies.compare(&self.world, &past));
         drop(promises);
+        findings.extend(self.check());
         // The mirror is a copy of the repository that nobody syncs: it heals.
         self.world.sync();
         findings
@@ -105,15 +127,29 @@ impl Site {
     pub(crate) fn end(&mut self) -> Vec<Finding> {
         let unfinished: Vec<Uuid> = self.promises.lock().unwrap().unfinished().collect();
         for job in unfinished {
-            self.world.finished(&job.to_string());
+            let ended = load::ended(&self.client, job);
+            let ended = self
+                .runtime
+                .block_on(async { timeout(PATIENCE, ended).await });
+            let said = (self.world.daemon_log(), self.world.runner_log());
+            ended.unwrap_or_else(|_| panic!("job {job} did not end: {said:?}"));
         }
         self.world.stop_runner();
         let mut promises = self.promises.lock().unwrap();
         let compared = self.runtime.block_on(promises.compare_all(&self.client));
         let mut findings = compared.unwrap();
         findings.extend(promises.compare_executions(&self.world.path("ran")));
+        drop(promises);
         self.world.stop_daemon();
-        findings.extend(tree::compare(&self.world.path("state")));
+        let (past, looked) = tree::look(&self.world.path("state"));
+        findings.extend(looked);
+        findings.extend(self.promises.lock().unwrap().removals.judge(&past));
+        findings.extend(self.check());
         findings
+    }
+
+    /// Lets `everscand fsck` check the state.
+    fn check(&self) -> Vec<Finding> {
+        tree::check(&self.world, &self.world.path("state")).findings
     }
 }

@@ -1,136 +1,203 @@
-//! Whether the files of a state folder agree with each other: what one commit has changed in several of them is in all
-//! or in none.
+//! What the files of a state folder say. Whether they are right is for `everscand fsck` to say; what it cannot know, or
+//! does not look at, is compared here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::promises::Finding;
+use crate::support::World;
 
-/// How a finished job ended.
-type Ends = BTreeMap<String, String>;
-
-/// Compares the jobs, histories and heads below the state folder at `root`. What is torn stays so: only what a second
-/// look finds as well was not just being changed.
-pub(crate) fn compare(root: &Path) -> Vec<Finding> {
-    let mut findings = look(root);
-    if !findings.is_empty() {
-        let again = look(root);
-        findings.retain(|found| again.contains(found));
-    }
-    findings
+/// What a check came to.
+pub(crate) struct Checked {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) last_commit: u64,
 }
 
-fn look(root: &Path) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut of_jobs: BTreeMap<(String, String), Ends> = BTreeMap::new();
-    for path in files(&root.join("jobs"), "job.json") {
-        let Some(job) = record(&path, &mut findings) else {
-            continue;
+/// What the files tell of jobs.
+#[derive(Default)]
+pub(crate) struct Past {
+    /// Those that have a record.
+    pub(crate) jobs: BTreeSet<Uuid>,
+    /// Those that have ended, as histories say.
+    pub(crate) ended: BTreeMap<Uuid, End>,
+    /// The newest successes of all scans.
+    pub(crate) successes: Vec<Uuid>,
+}
+
+/// How a job ended.
+pub(crate) struct End {
+    pub(crate) workflow: String,
+    pub(crate) at: DateTime<Utc>,
+}
+
+/// Lets `everscand fsck` check the state folder at `root`, whether or not a daemon uses it. Notes do not count: a crash
+/// may leave what they tell of.
+pub(crate) fn check(world: &World, root: &Path) -> Checked {
+    let root = root.display().to_string();
+    let output = world.output(
+        "everscand",
+        &["fsck", "--output", "json", "--state-dir", &root],
+    );
+    let Ok(report) = serde_json::from_slice::<Value>(&output.stdout) else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Checked {
+            findings: vec![Finding::Torn(format!("fsck, {}: {said}", output.status))],
+            last_commit: 0,
         };
-        let scan = (text(&job["workflow"]["id"]), text(&job["scan"]));
-        let ends = of_jobs.entry(scan).or_default();
-        if !job["state"]["end"].is_null() {
-            ends.insert(text(&job["id"]), text(&job["state"]["name"]));
+    };
+    let summary = &report["summary"];
+    let beside = match summary["in_use"].as_bool() {
+        Some(true) => "beside a daemon",
+        _ => "without a daemon",
+    };
+    let found = report["findings"].as_array().unwrap().iter();
+    let findings = found
+        .filter(|found| found["severity"] != "note")
+        .map(|found| {
+            let what = format!("{beside}: {found}");
+            match found["code"].as_str() {
+                Some("history_twice") => Finding::Twice(what),
+                _ => Finding::Torn(what),
+            }
+        });
+    Checked {
+        findings: findings.collect(),
+        last_commit: summary["last_commit"].as_u64().unwrap(),
+    }
+}
+
+/// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
+/// is remembered of those that were removed. What is torn stays so: only what a second look finds as well was not just
+/// being changed.
+pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
+    let (past, findings) = look_once(root);
+    if findings.is_empty() {
+        return (past, findings);
+    }
+    let (past, mut again) = look_once(root);
+    again.retain(|found| findings.contains(found));
+    (past, again)
+}
+
+fn look_once(root: &Path) -> (Past, Vec<Finding>) {
+    let (mut past, mut findings) = (Past::default(), Vec::new());
+    let mut unfinished = BTreeSet::new();
+    for path in files(&root.join("jobs"), "job.json") {
+        // One that was removed meanwhile is none, and one that cannot be read is found by the check.
+        let Some(job) = record(&path) else { continue };
+        past.jobs.insert(id(&job["id"]));
+        if job["state"]["end"].is_null() {
+            unfinished.insert(id(&job["id"]));
         }
     }
     for path in files(&root.join("workflows"), "head.json") {
-        let Some(head) = record(&path, &mut findings) else {
-            continue;
-        };
-        let scan = (text(&head["workflow"]), text(&head["scan"]));
-        let history = history(path.parent().unwrap(), &head, &mut findings);
-        let jobs = of_jobs.remove(&scan).unwrap_or_default();
-        let mut differ = |what: String| {
-            findings.push(Finding::Torn(format!("scan {}: {what}", scan.1)));
-        };
-        for (job, end) in &jobs {
-            if history.get(job) != Some(end) {
-                differ(format!(
-                    "job {job} is {end}, and {:?} in the history",
-                    history.get(job)
-                ));
-            }
-        }
-        for job in history.keys().filter(|job| !jobs.contains_key(*job)) {
-            differ(format!("job {job} of the history is not finished"));
-        }
-        let ends = ["succeeded", "failed", "cancelled", "skipped"];
-        let counted: u64 = ends
-            .iter()
-            .filter_map(|end| head["totals"][end].as_u64())
-            .sum();
-        if counted != history.len() as u64 {
-            differ(format!(
-                "its head counts {counted} jobs of {}",
-                history.len()
-            ));
+        let Some(head) = record(&path) else { continue };
+        let successes = head["successes"].as_array().into_iter().flatten();
+        past.successes.extend(successes.map(|it| id(&it["job"])));
+        let folder = path.parent().unwrap();
+        let lines = history(folder, &head);
+        let retention = record(&folder.join("retention.json")).unwrap_or_default();
+        findings.extend(compare_retention(&lines, &retention, &past.jobs));
+        for line in lines {
+            past.ended.insert(
+                line.job,
+                End {
+                    workflow: head["workflow"].as_str().unwrap().to_owned(),
+                    at: line.at,
+                },
+            );
         }
     }
-    for ((_, scan), jobs) in of_jobs {
-        if !jobs.is_empty() {
-            findings.push(Finding::Torn(format!(
-                "scan {scan}: {} finished jobs and no head",
-                jobs.len()
-            )));
+    let ended = unfinished.iter().filter(|job| past.ended.contains_key(job));
+    findings.extend(ended.map(|job| {
+        let what = format!("job {job} has ended, as its history says, and its record says not");
+        Finding::Torn(what)
+    }));
+    (past, findings)
+}
+
+/// A line of a history, and where it stands.
+struct Line {
+    job: Uuid,
+    at: DateTime<Utc>,
+    place: (u64, u64),
+}
+
+/// The lines of the history beside a head, which says where it ends.
+fn history(scan: &Path, head: &Value) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let last = number(&head["history"]["page"]);
+    for page in 0..=last {
+        let path = scan.join(format!("history/{page}.jsonl"));
+        // Pages of which all jobs are gone are gone.
+        let mut bytes = std::fs::read(path).unwrap_or_default();
+        if page == last {
+            bytes.truncate(number(&head["history"]["bytes"]) as usize);
         }
+        let mut at = 0;
+        for text in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if let Ok(line) = serde_json::from_slice::<Value>(text) {
+                lines.push(Line {
+                    job: id(&line["id"]),
+                    at: line["finished_at"].as_str().unwrap().parse().unwrap(),
+                    place: (page, at),
+                });
+            }
+            at += text.len() as u64;
+        }
+    }
+    lines
+}
+
+/// Each job of a history is there, or what is remembered of its scan says that it is gone.
+fn compare_retention(lines: &[Line], retention: &Value, jobs: &BTreeSet<Uuid>) -> Vec<Finding> {
+    let from = &retention["from"];
+    let from = (number(&from["page"]), number(&from["at"]));
+    let passed = retention["passed_over"].as_array().into_iter().flatten();
+    let passed: BTreeSet<Uuid> = passed.map(|job| id(&job["id"])).collect();
+    let (before, ahead): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.place < from);
+    let mut findings = Vec::new();
+    for line in before {
+        if jobs.contains(&line.job) != passed.contains(&line.job) {
+            let what = format!("job {} is there, or is remembered to be", line.job);
+            findings.push(Finding::Torn(format!("{what}, and not both")));
+        }
+    }
+    let gone = ahead.iter().filter(|line| !jobs.contains(&line.job));
+    let (gone, known) = (gone.count() as u64, number(&retention["gone_ahead"]));
+    if gone != known {
+        let what = format!("{gone} newer jobs are gone, and {known} are remembered to be");
+        findings.push(Finding::Torn(what));
     }
     findings
 }
 
-/// The ends of jobs in the history beside a head, which says where it ends.
-fn history(scan: &Path, head: &Value, findings: &mut Vec<Finding>) -> Ends {
-    let mut ends = Ends::new();
-    let tail = &head["history"];
-    let last = tail["page"].as_u64().unwrap_or_default();
-    for page in 0..=last {
-        let path = scan.join(format!("history/{page}.jsonl"));
-        let mut bytes = std::fs::read(&path).unwrap_or_default();
-        if page == last {
-            let length = tail["bytes"].as_u64().unwrap_or_default() as usize;
-            if bytes.len() < length {
-                findings.push(Finding::Torn(format!(
-                    "{} has {} bytes of {length}",
-                    path.display(),
-                    bytes.len()
-                )));
-            }
-            bytes.truncate(length);
-        }
-        for line in bytes.split(|byte| *byte == b'\n') {
-            match serde_json::from_slice::<Value>(line) {
-                _ if line.is_empty() => {}
-                Ok(line) => {
-                    let job = text(&line["id"]);
-                    if ends.insert(job.clone(), text(&line["state"])).is_some() {
-                        findings.push(Finding::Twice(format!("job {job} in the history")));
-                    }
-                }
-                Err(error) => {
-                    findings.push(Finding::Torn(format!("{}: {error}", path.display())));
-                }
-            }
-        }
-    }
-    ends
-}
-
 /// The body of a record.
-fn record(path: &Path, findings: &mut Vec<Finding>) -> Option<Value> {
-    let bytes = std::fs::read(path).unwrap();
-    match serde_json::from_slice::<Value>(&bytes) {
-        Ok(mut record) => Some(record["body"].take()),
-        Err(error) => {
-            let what = format!("{} ({} bytes): {error}", path.display(), bytes.len());
-            findings.push(Finding::Torn(what));
-            None
-        }
-    }
+fn record(path: &Path) -> Option<Value> {
+    let bytes = std::fs::read(path).ok()?;
+    let mut record: Value = serde_json::from_slice(&bytes).ok()?;
+    Some(record["body"].take())
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+fn id(value: &Value) -> Uuid {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+/// The names in a folder, if there is one.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name());
+    names
+        .map(|name| name.to_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The files of that name below a folder.
@@ -143,7 +210,8 @@ fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
         };
         for entry in entries {
             let entry = entry.unwrap();
-            if entry.file_type().unwrap().is_dir() {
+            // What goes meanwhile is neither.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());
             } else if entry.file_name() == name {
                 found.push(entry.path());

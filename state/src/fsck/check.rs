@@ -18,6 +18,9 @@ use crate::typed::Typed;
 /// What others than the owner may do, in the bits of a mode.
 const OTHERS: u32 = 0o077;
 
+/// A file system of its own has a folder for lost files, which belongs to the system's administrator.
+const LOST_FOUND: &str = "lost+found";
+
 /// A part being checked.
 pub(crate) struct Check<'a> {
     pub(crate) look: &'a Look,
@@ -86,6 +89,9 @@ impl Check<'_> {
         let mut taken = Vec::with_capacity(entries.len());
         for entry in entries {
             let path = join(folder, &entry.name);
+            if path == LOST_FOUND {
+                continue;
+            }
             self.check_rights(&path, entry.details.as_ref());
             match entry.role {
                 Role::File(_) => {

@@ -114,8 +114,6 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
                 check.facts.folders.push(entry.name);
             }
             (Role::File(key), _) if *key == Layout::initial_admin_token() => {}
-            // A file system of its own has a folder for lost files.
-            (_, "lost+found") => {}
             (_, name) => check.unknown(name),
         }
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use super::{Action, Disk, DiskError};
+use super::{Action, Disk, DiskError, Identity};
 
 /// What stands at a path, without following a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Details {
     pub bytes: u64,
     /// Bytes it takes on the disk.
     pub allocated: u64,
+    /// Which file it is.
+    pub(crate) identity: Identity,
 }
 
 /// The forms of what stands at a path.
@@ -89,6 +91,7 @@ impl Details {
             links: metadata.nlink(),
             bytes: metadata.len(),
             allocated: metadata.blocks() * 512,
+            identity: Identity::of(metadata),
         }
     }
 }

@@ -194,7 +194,7 @@ impl OpenFile for File {
 }
 
 impl Identity {
-    fn of(metadata: &fs::Metadata) -> Self {
+    pub(super) fn of(metadata: &fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),

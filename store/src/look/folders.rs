@@ -35,7 +35,8 @@ pub enum Role {
 }
 
 impl Look {
-    /// What a folder holds as it will be, in order of names. The folder is given as below the root.
+    /// What a folder holds as it will be, in order of names. The folder is given as below the root. The names that a hold
+    /// gives to objects are the store's own, and not counted as names of a file.
     pub fn entries(&self, folder: &str) -> Result<Vec<Entry>, DiskError> {
         let prefix = if folder.is_empty() {
             Some(Prefix::root())
@@ -45,9 +46,12 @@ impl Look {
         let path = self.layout.root.join(folder);
         let mut entries = BTreeMap::new();
         for name in self.tree.disk.names(&path)? {
-            let Some(details) = self.tree.disk.details(&path.join(&name))? else {
+            let Some(mut details) = self.tree.disk.details(&path.join(&name))? else {
                 continue;
             };
+            if details.form == Form::File && details.links > 1 {
+                details.links -= self.tree.holds.names_of(&details)?;
+            }
             let name = name.to_string_lossy().into_owned();
             let role = self.role(folder, prefix.as_ref(), &name, &details);
             if let Role::File(key) = &role

@@ -111,6 +111,15 @@ impl Busy {
         }
     }
 
+    /// Opens again what is open, which closes it first.
+    async fn open_again(&mut self) {
+        let (engine, records) = (&mut self.world.engine, &mut self.world.records);
+        (self.world.epoch, _) = engine
+            .open(&mut |key, bytes| records.push((key, bytes)))
+            .await
+            .unwrap();
+    }
+
     /// Opens a copy, which must be the store as it was at some moment since `least`.
     async fn assert_whole(&self, copied: &Path, least: Seq) {
         let opened = World::open(copied).await.unwrap();
@@ -251,12 +260,7 @@ async fn a_hold_outlives_a_restart_and_the_store_is_itself_meanwhile() {
     copy(&root.join("job"), &copied.join("job"));
     busy.steps(20).await;
     let epoch = busy.world.epoch;
-    // Opens again what is open, which closes it first.
-    let (engine, records) = (&mut busy.world.engine, &mut busy.world.records);
-    (busy.world.epoch, _) = engine
-        .open(&mut |key, bytes| records.push((key, bytes)))
-        .await
-        .unwrap();
+    busy.open_again().await;
     assert_eq!(busy.world.epoch, epoch.next());
     assert!(!busy.world.engine.is_restored());
     busy.steps(20).await;
@@ -265,6 +269,23 @@ async fn a_hold_outlives_a_restart_and_the_store_is_itself_meanwhile() {
     let last = hold.last();
     assert!(hold.release().unwrap());
     busy.assert_whole(&copied, last).await;
+    busy.assert_let_go();
+}
+
+#[tokio::test]
+async fn a_segment_that_took_the_name_of_an_empty_one_stays_when_a_hold_ends() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    // Nothing is committed in between, so each of these begins a segment with the same record.
+    for _ in 0..3 {
+        busy.open_again().await;
+    }
+    assert!(hold.release().unwrap());
+    for _ in 0..20 {
+        busy.step().await;
+        assert_ne!(segments(&busy.root()), Vec::<PathBuf>::new());
+    }
     busy.assert_let_go();
 }
 

@@ -1,0 +1,181 @@
+//! Copies of a state folder that somebody makes of it while others work: by a hold, or as a backup.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::process::Command;
+use uuid::Uuid;
+use wire::JobState;
+
+use crate::promises::{Finding, Promises};
+use crate::support::World;
+use crate::tree::{self, Past};
+
+/// How long somebody holds, and the pause between two backups.
+const HELD: Duration = Duration::from_millis(150);
+const BACKUP_PAUSE: Duration = Duration::from_millis(200);
+
+/// The program that copies, and its folders.
+#[derive(Clone)]
+pub(crate) struct Copier {
+    program: PathBuf,
+    state: PathBuf,
+    copies: PathBuf,
+}
+
+/// What whoever copies was told.
+#[derive(Default)]
+pub(crate) struct Copies {
+    /// Holds that were taken, and whether somebody has asked to release them.
+    holds: BTreeMap<String, bool>,
+    /// Backups that were begun.
+    begun: u64,
+    /// The last backup that was made.
+    made: Option<Backup>,
+    /// Backups that were compared.
+    pub(crate) compared: u64,
+}
+
+/// A backup, and what it must have.
+struct Backup {
+    folder: PathBuf,
+    sequence: u64,
+    /// The jobs that were known before it began.
+    jobs: BTreeMap<Uuid, JobState>,
+}
+
+impl Copier {
+    pub(crate) fn of(world: &World) -> Self {
+        Self {
+            program: world.path("bin/everscand"),
+            state: world.path("state"),
+            copies: world.path("copies"),
+        }
+    }
+
+    /// What the program prints, if it says that it did it. Dropped before, it is killed.
+    async fn run(&self, arguments: &[&str]) -> Option<String> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .arg("--state-dir")
+            .arg(&self.state)
+            .kill_on_drop(true);
+        let output = command.output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        output.status.success().then(|| said.trim().to_owned())
+    }
+}
+
+/// Holds for a while.
+pub(crate) async fn hold(copier: &Copier, promises: &Mutex<Promises>) {
+    let holds = |hold: &str, is_released| {
+        let mut promises = promises.lock().unwrap();
+        promises.copies.holds.insert(hold.to_owned(), is_released);
+    };
+    let Some(hold) = copier.run(&["backup", "--hold"]).await else {
+        return tokio::time::sleep(HELD).await;
+    };
+    holds(&hold, false);
+    tokio::time::sleep(HELD).await;
+    holds(&hold, true);
+    if copier.run(&["backup", "--release", &hold]).await.is_some() {
+        promises.lock().unwrap().copies.holds.remove(&hold);
+    }
+}
+
+/// Makes a backup.
+pub(crate) async fn back_up(copier: &Copier, promises: &Mutex<Promises>) {
+    tokio::time::sleep(BACKUP_PAUSE).await;
+    let (number, jobs) = {
+        let mut promises = promises.lock().unwrap();
+        promises.copies.begun += 1;
+        (promises.copies.begun, promises.states())
+    };
+    let folder = copier.copies.join(number.to_string());
+    let to = folder.display().to_string();
+    let said = copier.run(&["backup", &to, "--output", "json"]).await;
+    let Some(report) = said.and_then(|said| serde_json::from_str::<Value>(&said).ok()) else {
+        return;
+    };
+    let made = Backup {
+        folder,
+        sequence: report["sequence"].as_u64().unwrap(),
+        jobs,
+    };
+    promises.lock().unwrap().copies.made = Some(made);
+}
+
+impl Copies {
+    /// Releases all holds, beside a daemon or without one. Those that were acknowledged must have lasted.
+    pub(crate) fn release(&mut self, world: &World) -> Vec<Finding> {
+        let release = |hold: &str| {
+            let state = world.path("state").display().to_string();
+            let release = ["backup", "--release", hold, "--state-dir", &state];
+            world.output("everscand", &release).status.success()
+        };
+        let mut findings = Vec::new();
+        for (hold, may_be_released) in std::mem::take(&mut self.holds) {
+            if !release(&hold) && !may_be_released {
+                findings.push(Finding::Lost(format!("the hold {hold}")));
+            }
+        }
+        // Whoever took the others never heard of it.
+        let names = tree::names(&world.path("state/journal")).into_iter();
+        for hold in names.filter_map(|name| name.strip_prefix("HOLD.").map(str::to_owned)) {
+            release(&hold);
+        }
+        findings
+    }
+
+    /// Restores the last backup, if one was made, and compares it with the jobs it must have, as far as they are still
+    /// there.
+    pub(crate) fn compare(&mut self, world: &World, past: &Past) -> Vec<Finding> {
+        let made = self.made.take();
+        let findings = made.map_or_else(Vec::new, |made| {
+            self.compared += 1;
+            made.compare(world, past)
+        });
+        for name in tree::names(&world.path("copies")) {
+            std::fs::remove_dir_all(world.path("copies").join(name)).unwrap();
+        }
+        findings
+    }
+}
+
+impl Backup {
+    fn compare(self, world: &World, past: &Past) -> Vec<Finding> {
+        let state = world.path("copies/restored");
+        let words = [&self.folder, Path::new("--state-dir"), &state];
+        let restored = world
+            .command("everscand")
+            .arg("restore")
+            .args(words)
+            .output()
+            .unwrap();
+        if !restored.status.success() {
+            let said = String::from_utf8_lossy(&restored.stderr);
+            return vec![Finding::Lost(format!("a backup: {said}"))];
+        }
+        let checked = tree::check(world, &state);
+        let mut findings = checked.findings;
+        if checked.last_commit < self.sequence {
+            findings.push(Finding::Lost(format!(
+                "a backup ends with commit {}, and promised {}",
+                checked.last_commit, self.sequence
+            )));
+        }
+        let (of_backup, _) = tree::look(&state);
+        let there = self.jobs.into_iter();
+        for (job, state) in there.filter(|(job, _)| past.jobs.contains(job)) {
+            let ended = of_backup.ended.contains_key(&job);
+            if !of_backup.jobs.contains(&job) || (state.is_terminal() && !ended) {
+                findings.push(Finding::Lost(format!("job {job} in a backup, {state:?}")));
+            }
+        }
+        findings
+    }
+}

@@ -1,0 +1,197 @@
+//! Jobs and artifacts that go: clients that make them go, what they were told, and which of those that are gone may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use client::Client;
+use uuid::Uuid;
+use wire::{Job, JobState, PruneRequest};
+
+use crate::load::{KEPT, PAUSE, WORKFLOWS};
+use crate::promises::{Finding, Promises};
+use crate::tree::Past;
+
+/// Finished jobs that pruning leaves of a workflow. It comes rarely, so that retention has something to do.
+const PRUNED_TO: u64 = 12;
+const PRUNE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Jobs that stay of a workflow whatever is to go: the newest two successes of its two scans.
+const PROTECTED: usize = 4;
+
+/// Jobs of which one is deleted, and one loses its artifact.
+const DELETED: u128 = 8;
+
+/// Newest jobs among which one to delete is looked for.
+const NEWEST: usize = 50;
+
+/// What was asked to go, and what is gone.
+#[derive(Default)]
+pub(crate) struct Removals {
+    /// Jobs that somebody asked to delete.
+    asked: BTreeSet<Uuid>,
+    /// Jobs that are gone: a client was told.
+    gone: BTreeSet<Uuid>,
+    /// Jobs whose artifacts somebody asked to delete, and whether that was acknowledged.
+    artifacts: BTreeMap<Uuid, bool>,
+    /// Jobs that were found to be gone and have not been judged yet.
+    missing: BTreeSet<Uuid>,
+    /// Jobs that nobody asked to delete and that are gone.
+    retained: BTreeSet<Uuid>,
+}
+
+/// How many there were, to be told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removed {
+    deleted: usize,
+    artifacts: usize,
+    by_retention: usize,
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            deleted,
+            artifacts,
+            by_retention,
+        } = self;
+        write!(
+            f,
+            "{deleted} jobs and the artifacts of {artifacts} deleted, {by_retention} jobs gone by retention"
+        )
+    }
+}
+
+/// What a client asks to delete.
+pub(crate) enum Deletion {
+    Job(Uuid),
+    Artifact(Uuid),
+}
+
+impl Removals {
+    /// Something of the given jobs that nobody has asked to delete yet. From now on somebody has.
+    pub(crate) fn choose<'a>(
+        &mut self,
+        newest_first: impl Iterator<Item = &'a Job>,
+    ) -> Option<Deletion> {
+        let over = newest_first
+            .take(NEWEST)
+            .filter(|job| job.state == JobState::Succeeded && !self.asked.contains(&job.id));
+        for job in over {
+            match job.id.as_u128() % DELETED {
+                0 => {
+                    self.asked.insert(job.id);
+                    return Some(Deletion::Job(job.id));
+                }
+                1 if !job.artifacts.is_empty() && !self.artifacts.contains_key(&job.id) => {
+                    self.artifacts.insert(job.id, false);
+                    return Some(Deletion::Artifact(job.id));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A job is gone, as somebody was told. Whether that is news.
+    pub(crate) fn saw_gone(&mut self, job: Uuid) -> bool {
+        if !self.asked.contains(&job) {
+            self.missing.insert(job);
+        }
+        self.gone.insert(job)
+    }
+
+    pub(crate) fn is_gone(&self, job: Uuid) -> bool {
+        self.gone.contains(&job)
+    }
+
+    /// The artifacts of a job are gone, as somebody was told. Whether that is news.
+    pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) -> bool {
+        self.artifacts.insert(job, true) != Some(true)
+    }
+
+    /// What is wrong about the artifacts of a job that are there or gone.
+    pub(crate) fn compare_artifacts(&mut self, job: &Job) -> Option<Finding> {
+        let is_removed = job.artifacts.iter().any(|found| found.removed.is_some());
+        let asked = self.artifacts.get(&job.id).copied();
+        let id = job.id;
+        match (asked, is_removed) {
+            (None, true) => Some(Finding::Lost(format!("the artifacts of job {id}"))),
+            (Some(true), false) if !job.artifacts.is_empty() => Some(Finding::Lost(format!(
+                "the deletion of the artifacts of job {id}"
+            ))),
+            (Some(_), true) => {
+                self.saw_artifacts_gone(id);
+                None
+            }
+            (None | Some(_), false) => None,
+        }
+    }
+
+    /// Whether the jobs that are gone, and that nobody asked to delete, are such as retention may take: it leaves what
+    /// is not over, the newest successes, and so many jobs beside those.
+    pub(crate) fn judge(&mut self, past: &Past) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for job in std::mem::take(&mut self.missing) {
+            let Some(end) = past.ended.get(&job) else {
+                findings.push(Finding::Lost(format!("job {job}, which had not ended")));
+                continue;
+            };
+            let later = past
+                .ended
+                .values()
+                .filter(|other| other.workflow == end.workflow && other.at >= end.at)
+                .count();
+            if later + PROTECTED < (PRUNED_TO as usize).min(KEPT) {
+                findings.push(Finding::Lost(format!(
+                    "job {job}, after which only {later} have ended"
+                )));
+            }
+            self.retained.insert(job);
+        }
+        let kept = past.successes.iter();
+        let lost = kept.filter(|job| !past.jobs.contains(*job) && !self.asked.contains(*job));
+        findings.extend(lost.map(|job| Finding::Lost(format!("job {job}, a newest success"))));
+        findings
+    }
+
+    pub(crate) fn count(&self) -> Removed {
+        Removed {
+            deleted: self.gone.intersection(&self.asked).count(),
+            artifacts: self.artifacts.values().filter(|is_gone| **is_gone).count(),
+            by_retention: self.retained.len(),
+        }
+    }
+}
+
+/// Deletes one thing, if there is one to delete.
+pub(crate) async fn delete(client: &Client, promises: &Mutex<Promises>) {
+    let chosen = promises.lock().unwrap().choose_deletion();
+    match chosen {
+        Some(Deletion::Job(job)) => {
+            let answer = client.delete_job(job).await;
+            // Retention may have been quicker, and a repetition finds what the first attempt has done.
+            let is_gone = answer.err().is_none_or(|it| it.status() == Some(404));
+            is_gone.then(|| promises.lock().unwrap().saw_gone(job));
+        }
+        Some(Deletion::Artifact(job)) => {
+            let answer = client.delete_artifact(job, "numbers").await;
+            let is_gone = answer.is_ok();
+            is_gone.then(|| promises.lock().unwrap().saw_artifacts_gone(job));
+        }
+        None => {}
+    }
+    tokio::time::sleep(PAUSE).await;
+}
+
+/// Removes all but a few jobs of a workflow.
+pub(crate) async fn prune(client: &Client) {
+    tokio::time::sleep(PRUNE_PAUSE).await;
+    let request = PruneRequest {
+        jobs: Some(PRUNED_TO),
+        ..PruneRequest::default()
+    };
+    // What is gone afterwards is looked at later, and what the answer says is not needed for that.
+    drop(client.prune(WORKFLOWS[0], &request).await);
+}

@@ -88,7 +88,7 @@ fn the_demo_shows_the_loop_and_leaves_nothing_behind() {
         "serde_derive 1.0.229",
         "upgraded\titoa\t1.0.18\t1.0.19",
         "dependency-watch.yaml:",
-        "unknown-reference",
+        "unknown-scan",
         "report (1 file)",
         "job.json",
         "Done.",

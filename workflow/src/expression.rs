@@ -11,6 +11,7 @@ mod evaluate;
 mod explain;
 mod functions;
 mod history;
+mod implication;
 mod kind;
 mod pattern;
 mod reach;

@@ -17,6 +17,10 @@ pub const ALIAS_BYTES: usize = FILE_BYTES;
 /// Problems reported of one file; nobody reads more, and a report must stay a small record.
 pub const DIAGNOSTICS: usize = 200;
 
+/// Names before and behind an unknown one, in the order of the alphabet, that are compared for a suggestion: all of a
+/// workflow written by hand, and few enough for a file in which each of thousands of names is wrong.
+pub const SUGGESTED_NAMES: usize = 250;
+
 /// Longest expression: beyond this it is a program that belongs into a step.
 pub const EXPRESSION_BYTES: usize = 1_024;
 

@@ -1,12 +1,14 @@
 //! The names of the language and their rules. A name that exists has passed its rule; nobody checks again.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, VARIABLE_NAME_BYTES};
+use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, SUGGESTED_NAMES, VARIABLE_NAME_BYTES};
 
 /// Words that CEL keeps for itself: a member of such a name cannot be written with a dot.
 const CEL_KEYWORDS: [&str; 21] = [
@@ -251,7 +253,15 @@ fn is_keyword(name: &str) -> bool {
     CEL_KEYWORDS.contains(&name)
 }
 
-/// The known name that `given` most likely means, if any is close enough to be worth suggesting.
+/// The question for the known name that `given` most likely means, if any is close enough to be worth it.
+pub(crate) fn did_you_mean<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    closest(given, known).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// The known name that `given` most likely means.
 pub(crate) fn closest<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -268,6 +278,20 @@ pub(crate) fn closest<'a>(
         .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, name)| name)
+}
+
+/// The names in order of the alphabet around `given`: among very many, those worth comparing.
+pub(crate) fn neighbours<'a, V>(
+    given: &str,
+    known: &'a BTreeMap<String, V>,
+) -> impl Iterator<Item = &'a str> {
+    let before = known.range::<str, _>((Bound::Unbounded, Bound::Excluded(given)));
+    let behind = known.range::<str, _>((Bound::Included(given), Bound::Unbounded));
+    before
+        .rev()
+        .take(SUGGESTED_NAMES)
+        .chain(behind.take(SUGGESTED_NAMES))
+        .map(|(name, _)| name.as_str())
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ mod declared;
 pub(crate) mod keys;
 mod object;
 mod scan;
+mod second_look;
+mod starts;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -149,6 +151,7 @@ impl Reader<'_> {
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
+        self.starts(entries, &triggers);
         let inputs: Vec<_> = entries
             .iter()
             .map(|entry| declared::inputs(&entry.value))
@@ -156,6 +159,7 @@ impl Reader<'_> {
         let shared = Names {
             scans: Some(Arc::clone(&scans)),
             inputs: declared::common(&inputs),
+            is_terse: self.report.is_full(),
         };
         let env: Arc<[Variable]> = env
             .map(|env| self.variables(env, Site::Environment, &shared))
@@ -166,8 +170,15 @@ impl Reader<'_> {
             let names = Names {
                 scans: Some(Arc::clone(&scans)),
                 inputs,
+                is_terse: self.report.is_full(),
             };
             read.extend(self.scan(entry, triggers, Arc::clone(&env), &names));
+        }
+        // An error may hide what uses a thing, and then the thing is not unused.
+        if !self.report.has_errors() {
+            for (entry, scan) in entries.iter().zip(&read) {
+                self.second_look(entry, scan);
+            }
         }
         Some((read, env))
     }

@@ -21,7 +21,13 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn of(text: &str) -> Self {
-        let starts = std::iter::once(0)
+        // No editor shows the byte order mark, so nobody counts it.
+        let first = if text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        let starts = std::iter::once(first)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))
             .collect();
         Self { starts }

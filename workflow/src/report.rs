@@ -4,7 +4,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::expression::Fault;
 use crate::limits::DIAGNOSTICS;
 use crate::position::{Lines, Span};
-use crate::yaml::{Content, Node};
+use crate::yaml::{Node, Places};
 
 /// The problems found so far, and what is needed to say where they are.
 pub(crate) struct Report<'t> {
@@ -23,6 +23,13 @@ impl Reported<'_> {
     pub(crate) fn hint(self, hint: impl Into<String>) {
         if let Some(diagnostic) = self.0 {
             diagnostic.hint = Some(hint.into());
+        }
+    }
+
+    /// A hint that costs something to find; it is not looked for when nobody would see it.
+    pub(crate) fn suggest(self, hint: impl FnOnce() -> Option<String>) {
+        if let Some(diagnostic) = self.0 {
+            diagnostic.hint = hint();
         }
     }
 }
@@ -57,21 +64,22 @@ impl<'t> Report<'t> {
         self.add(span, Severity::Warning, code, message.into())
     }
 
-    /// A fault of an expression or template that is the value of `node`.
-    pub(crate) fn fault(&mut self, node: &Node, fault: Fault) {
-        let span = self.within(node, fault.range);
-        let reported = self.error(span, fault.code, fault.message);
+    /// A fault of an expression or template whose text stands at `places`.
+    pub(crate) fn fault(&mut self, places: &Places, fault: Fault) {
+        let reported = self.error(places.locate(fault.range), fault.code, fault.message);
         if let Some(hint) = fault.hint {
             reported.hint(hint);
         }
     }
 
-    /// Where a part of the text that `node` holds stands in the file.
-    pub(crate) fn within(&self, node: &Node, part: std::ops::Range<usize>) -> Span {
-        match &node.content {
-            Content::Scalar(scalar) => scalar.locate(self.text, node.span, part),
-            Content::List(_) | Content::Map(_) | Content::Invalid => node.span,
-        }
+    /// Where the parts of the text that `node` holds stand in the file.
+    pub(crate) fn places(&self, node: &Node) -> Places {
+        Places::of(node, self.text)
+    }
+
+    /// Whether further problems are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= DIAGNOSTICS
     }
 
     /// The number of the line a span starts in, from 1.
@@ -105,7 +113,7 @@ impl<'t> Report<'t> {
         if severity == Severity::Error {
             self.errors += 1;
         }
-        if self.found.len() >= DIAGNOSTICS {
+        if self.is_full() {
             self.left_out += 1;
             return Reported(None);
         }

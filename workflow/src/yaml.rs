@@ -2,11 +2,13 @@
 //! bounded while the tree is built; duplicate keys are found here, because a tree cannot hold them.
 
 mod build;
+mod place;
 mod scalar;
 
 use std::rc::Rc;
 
 pub(crate) use build::build;
+pub(crate) use place::Places;
 pub(crate) use scalar::{Meaning, Scalar, Style};
 
 use crate::position::Span;

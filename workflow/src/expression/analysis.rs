@@ -2,6 +2,7 @@
 //! expression. The tree's size is bounded before; the walk recurses.
 
 mod call;
+mod hyphen;
 mod operator;
 mod place;
 
@@ -23,7 +24,7 @@ use super::site::{Names, Site};
 use crate::diagnostic::Code;
 use crate::dispatch::InputKind;
 use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
-use crate::names::closest;
+use crate::names::{did_you_mean, neighbours};
 
 /// What the check finds.
 pub(super) struct Findings {
@@ -117,7 +118,7 @@ impl Analysis<'_> {
             }
             Expr::Struct(object) => {
                 let message = format!("there is no type `{}`", object.type_name);
-                self.fault(self.range(node), Code::UnknownReference, message, None);
+                self.fault(self.range(node), Code::UnknownName, message, None);
                 Shape::of(Kind::Any)
             }
         };
@@ -164,9 +165,10 @@ impl Analysis<'_> {
         }
         match self.site.root(name) {
             Some(Ok(kind)) => return Shape::of(kind),
-            Some(Err(())) => {
+            Some(Err(kind)) => {
+                let (code, hint) = self.site.unavailable(&kind);
                 let message = format!("`{name}` is not available in {}", self.site.label());
-                self.fault(self.range(node), Code::UnknownReference, message, None);
+                self.fault(self.range(node), code, message, hint.map(str::to_owned));
             }
             None => {
                 let mut known: Vec<&str> = self.site.roots().collect();
@@ -176,10 +178,10 @@ impl Analysis<'_> {
                         .map(|(name, _)| name.as_str())
                         .filter(|name| !name.starts_with('@')),
                 );
-                let hint = closest(name, known).map(did_you_mean);
+                let hint = self.did_you_mean(name, known);
                 self.fault(
                     self.range(node),
-                    Code::UnknownReference,
+                    Code::UnknownName,
                     format!("there is no `{name}`"),
                     hint,
                 );
@@ -216,7 +218,7 @@ impl Analysis<'_> {
                 let hint = functions_hint(name)
                     .or_else(|| Some(format!("the newest job's is `[0].{name}`")));
                 let message = format!("a scan is a list of jobs and has no `{name}`");
-                self.fault(range, Code::UnknownReference, message, hint);
+                self.fault(range, Code::UnknownMember, message, hint);
                 return Shape::of(Kind::Any);
             }
             _ => {}
@@ -224,10 +226,10 @@ impl Analysis<'_> {
         match operand.kind.member(name) {
             Ok(Some(kind)) => return operand.part(kind),
             Ok(None) => {
-                let hint = closest(name, operand.kind.members().iter().copied()).map(did_you_mean);
+                let hint = self.did_you_mean(name, operand.kind.members().iter().copied());
                 self.fault(
                     range,
-                    Code::UnknownReference,
+                    Code::UnknownMember,
                     format!("{} has no `{name}`", operand.kind),
                     hint,
                 );
@@ -235,7 +237,7 @@ impl Analysis<'_> {
             Err(()) => {
                 self.fault(
                     range,
-                    Code::UnknownReference,
+                    Code::UnknownMember,
                     format!("{} has no members", operand.kind),
                     None,
                 );
@@ -252,15 +254,12 @@ impl Analysis<'_> {
             Some(Some(Some(InputKind::Text))) => Shape::foreign_text().tainted(true),
             Some(Some(None)) => Shape::of(Kind::Any),
             Some(None) => {
-                let known = self
-                    .names
-                    .inputs
-                    .iter()
-                    .flat_map(|inputs| inputs.keys().map(String::as_str));
-                let hint = closest(name, known).map(did_you_mean);
+                let known = self.names.inputs.iter();
+                let known = known.flat_map(|inputs| neighbours(name, inputs));
+                let hint = self.did_you_mean(name, known);
                 self.fault(
                     range,
-                    Code::UnknownReference,
+                    Code::UnknownInput,
                     format!("there is no input `{name}`"),
                     hint,
                 );
@@ -279,11 +278,10 @@ impl Analysis<'_> {
         if let Some(scans) = &self.names.scans
             && !scans.contains_key(name)
         {
-            let known = scans.keys().map(String::as_str);
-            let hint = closest(name, known).map(did_you_mean);
+            let hint = self.did_you_mean(name, neighbours(name, scans));
             self.fault(
                 range,
-                Code::UnknownReference,
+                Code::UnknownScan,
                 format!("there is no scan `{name}`"),
                 hint,
             );
@@ -352,12 +350,13 @@ impl Analysis<'_> {
 
     fn check_result(&mut self, root: &IdedExpr, shape: &Shape) {
         let label = self.site.label();
-        let (fits, message, hint) = if self.site.wants_boolean() {
+        let (fits, code, message, hint) = if self.site.wants_boolean() {
             let hint =
                 matches!(shape.kind, Kind::Text).then(|| "compare it with something".to_owned());
             let fits = matches!(shape.kind, Kind::Bool) || shape.kind.is_unknown();
             (
                 fits,
+                Code::ConditionNotBoolean,
                 format!("{label} must be true or false, this is {}", shape.kind),
                 hint,
             )
@@ -377,12 +376,13 @@ impl Analysis<'_> {
             );
             (
                 has_text,
+                Code::ExpressionType,
                 format!("{} cannot be inserted into {label}", shape.kind),
                 None,
             )
         };
         if !fits {
-            self.fault(self.range(root), Code::ExpressionType, message, hint);
+            self.fault(self.range(root), code, message, hint);
         }
     }
 
@@ -396,6 +396,18 @@ impl Analysis<'_> {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
+    }
+
+    /// What was probably meant, unless nobody will see it.
+    fn did_you_mean<'n>(
+        &self,
+        given: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Option<String> {
+        if self.names.is_terse {
+            return None;
+        }
+        did_you_mean(given, known)
     }
 
     fn range(&self, node: &IdedExpr) -> Range<usize> {
@@ -429,10 +441,6 @@ pub(super) fn literal_text(node: &IdedExpr) -> Option<&str> {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
         _ => None,
     }
-}
-
-fn did_you_mean(name: &str) -> String {
-    format!("did you mean `{name}`?")
 }
 
 /// Somebody wrote a function of a scan without its parentheses.

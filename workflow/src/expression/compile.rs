@@ -189,7 +189,7 @@ fn syntax_faults(source: &str, errors: &ParseErrors) -> Vec<Fault> {
     faults
 }
 
-/// The bytes of a character that is told as line and column, both from 1.
+/// The bytes of the token that starts at a line and column, both from 1.
 fn offset(source: &str, (line, column): (isize, isize)) -> Range<usize> {
     let line = usize::try_from(line).unwrap_or(1).max(1);
     let column = usize::try_from(column).unwrap_or(1).max(1);
@@ -200,7 +200,16 @@ fn offset(source: &str, (line, column): (isize, isize)) -> Range<usize> {
         .sum();
     let rest = source.get(start..).unwrap_or("");
     match rest.char_indices().nth(column - 1) {
-        Some((at, character)) => start + at..start + at + character.len_utf8(),
+        Some((at, character)) => {
+            let token = rest.get(at..).unwrap_or("");
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let length = match token.get(..2) {
+                Some("&&" | "||" | "==" | "!=" | "<=" | ">=") => 2,
+                _ if is_part(character) => token.find(|c| !is_part(c)).unwrap_or(token.len()),
+                _ => character.len_utf8(),
+            };
+            start + at..start + at + length
+        }
         None => source.len()..source.len(),
     }
 }

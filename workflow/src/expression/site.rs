@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::kind::Kind;
+use crate::diagnostic::Code;
 use crate::dispatch::InputKind;
 
 /// The place of an expression in a workflow.
@@ -56,6 +57,24 @@ impl Site {
         }
     }
 
+    /// A name that exists and that this place does not offer: what is wrong with it, and what to do instead.
+    pub(super) const fn unavailable(self, kind: &Kind) -> (Code, Option<&'static str>) {
+        match kind {
+            Kind::Secrets => (
+                Code::SecretInTrigger,
+                Some("read it in a step, or let a var decide when the scan starts"),
+            ),
+            Kind::Inputs => (
+                Code::UnavailableName,
+                Some("a job that an expression starts has the defaults; ask in the `if` of a step"),
+            ),
+            _ => (
+                Code::UnavailableName,
+                Some("there is no job yet; ask in the `if` of a step"),
+            ),
+        }
+    }
+
     /// The names it offers.
     pub(super) fn roots(self) -> impl Iterator<Item = &'static str> {
         ROOTS
@@ -64,13 +83,13 @@ impl Site {
             .map(|(name, _, _)| *name)
     }
 
-    /// What `name` stands for here; `Err` when it exists elsewhere only.
-    pub(super) fn root(self, name: &str) -> Option<Result<Kind, ()>> {
+    /// What `name` stands for here; `Err` with what it stands for when it exists elsewhere only.
+    pub(super) fn root(self, name: &str) -> Option<Result<Kind, Kind>> {
         let (_, kind, in_trigger) = ROOTS.iter().find(|(root, _, _)| *root == name)?;
         Some(if self.offers(*in_trigger) {
             Ok(kind.clone())
         } else {
-            Err(())
+            Err(kind.clone())
         })
     }
 
@@ -89,4 +108,6 @@ pub(crate) struct Names {
     pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
     /// Inputs; the kind of one that is declared wrongly is unknown.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
+    /// Whether nobody will see what was probably meant by an unknown name.
+    pub(crate) is_terse: bool,
 }

@@ -82,12 +82,15 @@ fn kind(input: &Node) -> Option<InputKind> {
     }
 }
 
-fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+/// The value of a key, where the node is an object that has it.
+pub(super) fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    member_entry(node, key).map(|entry| entry.value.as_ref())
+}
+
+/// The key with its value.
+pub(super) fn member_entry<'n>(node: &'n Node, key: &str) -> Option<&'n Entry> {
     match &node.content {
-        Content::Map(entries) => entries
-            .iter()
-            .find(|entry| &*entry.key == key)
-            .map(|entry| entry.value.as_ref()),
+        Content::Map(entries) => entries.iter().find(|entry| &*entry.key == key),
         Content::Scalar(_) | Content::List(_) | Content::Invalid => None,
     }
 }

@@ -1,7 +1,7 @@
 //! An object of the file, read key by key.
 
 use crate::diagnostic::Code;
-use crate::names::closest;
+use crate::names::did_you_mean;
 use crate::position::Span;
 use crate::report::Report;
 use crate::yaml::{Content, Entry, Node};
@@ -44,13 +44,12 @@ impl<'n> Object<'n> {
                 self.what,
                 entry.key.chars().take(80).collect::<String>()
             );
-            let hint = match closest(&entry.key, known.iter().copied()) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => format!("known keys are {}", listed(known)),
-            };
             report
                 .error(entry.key_span, Code::UnknownKey, message)
-                .hint(hint);
+                .suggest(|| {
+                    did_you_mean(&entry.key, known.iter().copied())
+                        .or_else(|| Some(format!("known keys are {}", listed(known))))
+                });
         }
     }
 

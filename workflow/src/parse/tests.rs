@@ -1,20 +1,23 @@
+mod positions;
+mod relations;
+
 use super::{TemplatePolicy, parse};
-use crate::diagnostic::{Code, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::limits::{DIAGNOSTICS, FILE_BYTES};
 use crate::random::Random;
 
 const MINIMAL: &str = "scans:\n  a:\n    on: { dispatch: {} }\n    steps:\n      - run: echo\n";
 
-/// The codes of a file's problems.
-fn codes(text: &str, policy: TemplatePolicy) -> Vec<Code> {
-    let diagnostics = match parse("file.yaml", text, policy) {
+/// A file's problems.
+fn problems(text: &str) -> Vec<Diagnostic> {
+    match parse("file.yaml", text, TemplatePolicy::Warn) {
         Ok(parsed) => parsed.warnings,
         Err(diagnostics) => diagnostics,
-    };
-    diagnostics
-        .iter()
-        .map(|diagnostic| diagnostic.code)
-        .collect()
+    }
+}
+
+fn codes(text: &str) -> Vec<Code> {
+    problems(text).iter().map(|problem| problem.code).collect()
 }
 
 #[test]
@@ -33,7 +36,7 @@ fn a_tainted_script_is_a_warning_or_an_error_by_policy() {
 #[test]
 fn a_file_that_is_too_large_is_not_looked_at() {
     let text = format!("{MINIMAL}#{}", "x".repeat(FILE_BYTES));
-    assert_eq!(codes(&text, TemplatePolicy::Warn), [Code::FileTooLarge]);
+    assert_eq!(codes(&text), [Code::FileTooLarge]);
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn a_flood_of_problems_is_cut_and_counted() {
 #[test]
 fn windows_line_ends_and_byte_order_marks_are_read() {
     let text = format!("\u{feff}{}", MINIMAL.replace('\n', "\r\n"));
-    assert_eq!(codes(&text, TemplatePolicy::Warn), []);
+    assert_eq!(codes(&text), []);
 }
 
 /// The digest of the first scan.

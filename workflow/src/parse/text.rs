@@ -7,8 +7,10 @@ use super::object::listed;
 use super::{Reader, TemplatePolicy};
 use crate::diagnostic::Code;
 use crate::duration::parse_duration;
-use crate::expression::{Expression, Names, Site, compile};
+use crate::expression::{Expression, Fault, Names, Site, compile};
 use crate::limits::LABEL_CHARS;
+use crate::names::did_you_mean;
+use crate::position::Span;
 use crate::template::{Template, compile_template};
 use crate::yaml::{Content, Entry, Meaning, Node};
 
@@ -124,12 +126,9 @@ impl Reader<'_> {
         if found.is_none() {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
             let message = format!("{what} must be one of {}", listed(&names));
-            let reported = self
-                .report
-                .error(entry.value.span, Code::InvalidValue, message);
-            if let Some(name) = crate::names::closest(text, names) {
-                reported.hint(format!("did you mean `{name}`?"));
-            }
+            self.report
+                .error(entry.value.span, Code::InvalidValue, message)
+                .suggest(|| did_you_mean(text, names));
         }
         found
     }
@@ -256,9 +255,7 @@ impl Reader<'_> {
         match compile(trimmed, site, names) {
             Ok(compiled) => Some(compiled.expression),
             Err(faults) => {
-                faults
-                    .into_iter()
-                    .for_each(|fault| self.report.fault(&entry.value, fault));
+                self.faults(&entry.value, faults);
                 None
             }
         }
@@ -274,25 +271,30 @@ impl Reader<'_> {
         let text = self.text(node, what)?;
         match compile_template(text, site, names) {
             Ok(compiled) => {
-                if site == Site::Script {
+                if site == Site::Script && !compiled.tainted.is_empty() {
+                    let places = self.report.places(node);
                     compiled
                         .tainted
                         .into_iter()
-                        .for_each(|range| self.tainted(node, range));
+                        .for_each(|range| self.tainted(places.locate(range)));
                 }
                 Some(compiled.template)
             }
             Err(faults) => {
-                faults
-                    .into_iter()
-                    .for_each(|fault| self.report.fault(node, fault));
+                self.faults(node, faults);
                 None
             }
         }
     }
 
-    fn tainted(&mut self, node: &Node, range: std::ops::Range<usize>) {
-        let span = self.report.within(node, range);
+    fn faults(&mut self, node: &Node, faults: Vec<Fault>) {
+        let places = self.report.places(node);
+        for fault in faults {
+            self.report.fault(&places, fault);
+        }
+    }
+
+    fn tainted(&mut self, span: Span) {
         let message =
             "a free text that a dispatcher chooses becomes part of the script and can run anything";
         let reported = match self.policy {

@@ -15,7 +15,7 @@ use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Names, Site};
 use crate::limits::{INPUT_CHARS, INPUTS};
-use crate::names::{check_variable_name, closest};
+use crate::names::{check_variable_name, did_you_mean};
 use crate::yaml::{Content, Entry, Meaning};
 
 const CATCH_UPS: [(&str, CatchUp); 3] = [
@@ -73,6 +73,7 @@ impl Reader<'_> {
         let names = Names {
             scans: Some(Arc::clone(scans)),
             inputs: None,
+            is_terse: self.report.is_full(),
         };
         let cron = cron_entry.and_then(|entry| self.cron(entry));
         let expr =
@@ -107,11 +108,13 @@ impl Reader<'_> {
 
     fn cron(&mut self, entry: &Entry) -> Option<Cron> {
         let text = self.text(&entry.value, "`cron`")?;
-        match Cron::parse(text) {
+        // YAML leaves a line break at the end of a block.
+        match Cron::parse(text.trim_end()) {
             Ok(cron) => Some(cron),
             Err(errors) => {
+                let places = self.report.places(&entry.value);
                 for error in errors {
-                    let span = self.report.within(&entry.value, error.range.clone());
+                    let span = places.locate(error.range.clone());
                     let code = match error.problem {
                         crate::cron::CronProblem::NeverFires => Code::CronNeverFires,
                         _ => Code::InvalidCron,
@@ -134,13 +137,16 @@ impl Reader<'_> {
                 "there is no time zone `{}`",
                 text.chars().take(60).collect::<String>()
             );
-            let reported = self
-                .report
-                .error(entry.value.span, Code::UnknownTimezone, message);
-            match closest(text, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())) {
-                Some(name) => reported.hint(format!("did you mean `{name}`?")),
-                None => reported.hint("write a name of the IANA database, such as `Europe/Berlin`"),
-            }
+            self.report
+                .error(entry.value.span, Code::UnknownTimezone, message)
+                .suggest(|| {
+                    let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+                    did_you_mean(text, zones).or_else(|| {
+                        Some(
+                            "write a name of the IANA database, such as `Europe/Berlin`".to_owned(),
+                        )
+                    })
+                });
         }
         zone
     }

@@ -108,7 +108,7 @@ fn every_fault_is_told_with_its_place() {
     assert_eq!(
         told,
         [
-            (Code::UnknownReference, "nope"),
+            (Code::UnknownName, "nope"),
             (Code::ExpressionSyntax, "${{ }}"),
             (Code::ExpressionSyntax, ""),
             (Code::UnclosedTemplate, "${{"),

@@ -1,14 +1,11 @@
-//! Scalars: what a plain one means, and where a byte of its value stands in the file.
-
-use std::ops::Range;
-
-use crate::position::Span;
+//! Scalars, and what a plain one means.
 
 /// How a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
-    Quoted,
+    SingleQuoted,
+    DoubleQuoted,
     Literal,
     Folded,
 }
@@ -52,57 +49,6 @@ impl Scalar {
             text if is_number(text) => Meaning::Number,
             _ => Meaning::Text,
         }
-    }
-
-    /// Where a part of the value stands in `file`. Exact where each character of the value stands for itself: on one
-    /// line without escapes, and in literal blocks. Elsewhere it is the start of the scalar's first line.
-    pub(crate) fn locate(&self, file: &str, span: Span, part: Range<usize>) -> Span {
-        let written = file.get(span.start..span.end).unwrap_or("");
-        let first_line = || {
-            let length = written.find(['\n', '\r']).unwrap_or(written.len());
-            Span::new(span.start, span.start + length)
-        };
-        let shifted =
-            |by: usize| Span::new(span.start + by + part.start, span.start + by + part.end);
-        match self.style {
-            Style::Plain if written == self.text => shifted(0),
-            Style::Quoted
-                if written.get(1..written.len().saturating_sub(1)) == Some(&self.text) =>
-            {
-                shifted(1)
-            }
-            Style::Literal => self
-                .locate_in_block(written, span, &part)
-                .unwrap_or_else(first_line),
-            Style::Plain | Style::Quoted | Style::Folded => first_line(),
-        }
-    }
-
-    /// A literal block keeps its lines; each is indented in the file.
-    fn locate_in_block(&self, written: &str, span: Span, part: &Range<usize>) -> Option<Span> {
-        let before = self.text.get(..part.start)?;
-        let line = before.matches('\n').count();
-        let column = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1);
-        let value_line = self.text.split('\n').nth(line)?;
-        let mut start = span.start;
-        let mut lines = written.split('\n');
-        // The span of a block may begin at its content or at its `|`.
-        if written.starts_with('|') {
-            start += lines.next()?.len() + 1;
-        }
-        let mut written_line = lines.next()?;
-        for _ in 0..line {
-            start += written_line.len() + 1;
-            written_line = lines.next()?;
-        }
-        let written_line = written_line.strip_suffix('\r').unwrap_or(written_line);
-        let indent = written_line.len().checked_sub(value_line.len())?;
-        if !written_line.ends_with(value_line) {
-            return None;
-        }
-        let at = start + indent + column;
-        let length = part.len().min(value_line.len() - column);
-        Some(Span::new(at, at + length))
     }
 }
 
@@ -155,7 +101,7 @@ mod tests {
         assert_eq!(
             Scalar {
                 text: "true".to_owned(),
-                style: Style::Quoted
+                style: Style::DoubleQuoted
             }
             .meaning(),
             Meaning::Text

@@ -2,13 +2,12 @@
 
 use cel_interpreter::common::ast::{CallExpr, IdedExpr};
 
-use super::{Analysis, did_you_mean, function_range, literal_text};
+use super::{Analysis, function_range, literal_text};
 use crate::diagnostic::Code;
 use crate::expression::functions::{self, Lookup};
 use crate::expression::kind::{Kind, Shape};
 use crate::expression::pattern;
-use crate::limits::{PATTERN_BYTES, PATTERN_STATES};
-use crate::names::closest;
+use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
 /// Cost of compiling any pattern, which happens at each use.
 const PATTERN_COST: u64 = 300;
@@ -85,23 +84,18 @@ impl Analysis<'_> {
                         format!("write `x.{name}(…)`"),
                     )
                 };
-                self.fault(
-                    self.range(node),
-                    Code::UnknownReference,
-                    message,
-                    Some(hint),
-                );
+                self.fault(self.range(node), Code::UnknownFunction, message, Some(hint));
             }
             Lookup::Unknown => {
                 let hint = if call.target.is_none() && matches!(self.site.root(name), Some(Ok(_))) {
                     Some(format!("write `{name}` without parentheses"))
                 } else {
-                    closest(name, functions::names()).map(did_you_mean)
+                    self.did_you_mean(name, functions::names())
                 };
                 let range = function_range(self.source, self.positions, node, call);
                 self.fault(
                     range.unwrap_or_else(|| self.range(node)),
-                    Code::UnknownReference,
+                    Code::UnknownFunction,
                     format!("there is no function `{name}`"),
                     hint,
                 );
@@ -131,7 +125,7 @@ impl Analysis<'_> {
                     .cost
                     .saturating_add(PATTERN_COST + states * 2 + bytes / 16);
                 if let Err(reason) = pattern::check(text) {
-                    self.fault(self.range(argument), Code::InvalidValue, reason, None);
+                    self.fault(self.range(argument), Code::InvalidPattern, reason, None);
                 }
             }
             None => {
@@ -168,9 +162,10 @@ impl Analysis<'_> {
             return;
         };
         if !declared.contains(name) {
-            let hint = closest(name, declared.iter().map(String::as_str)).map(did_you_mean);
+            let known = declared.iter().take(ARTIFACTS).map(String::as_str);
+            let hint = self.did_you_mean(name, known);
             let message = format!("scan `{scan}` declares no artifact `{name}`");
-            self.fault(self.range(argument), Code::UnknownReference, message, hint);
+            self.fault(self.range(argument), Code::UnknownArtifact, message, hint);
         }
     }
 }

@@ -77,6 +77,9 @@ impl Analysis<'_> {
                 | operators::MODULO,
                 [left, right],
             ) => {
+                if name == operators::SUBSTRACT && self.hyphenated(node) {
+                    return Some(Shape::of(Kind::Any));
+                }
                 let (left, right) = (self.value(left), self.value(right));
                 self.arithmetic(node, name, left, right)
             }
@@ -108,9 +111,7 @@ impl Analysis<'_> {
         let Some(kind) = kind else {
             let symbol = name.trim_matches('_');
             let message = format!("`{symbol}` does not take {} and {}", left.kind, right.kind);
-            let hint = (is_difference && matches!(left.kind, Kind::History(_)))
-                .then(|| "`-` subtracts; names of scans are letters, digits and `_`".to_owned());
-            self.fault(self.range(node), Code::ExpressionType, message, hint);
+            self.fault(self.range(node), Code::ExpressionType, message, None);
             return Shape::of(Kind::Any);
         };
         let is_tainted = left.is_tainted || right.is_tainted;

@@ -1,0 +1,140 @@
+//! What is worth a second look in a file without errors: parts of a scan that do not fit each other. Only what is
+//! certain is told; a warning that is sometimes wrong teaches people to read none.
+
+use super::Reader;
+use super::declared::{member, member_entry};
+use crate::definition::{Artifact, Scan, Step};
+use crate::diagnostic::Code;
+use crate::yaml::{Content, Entry, Node};
+
+impl Reader<'_> {
+    /// Compares the parts of a scan, which stands at `entry`.
+    pub(super) fn second_look(&mut self, entry: &Entry, scan: &Scan) {
+        self.unused_inputs(entry, scan);
+        let nodes = match member(&entry.value, "artifacts").map(|node| &node.content) {
+            Some(Content::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        for (node, artifact) in nodes.iter().zip(&scan.artifacts) {
+            self.artifact_condition(node, artifact, &scan.steps);
+        }
+    }
+
+    fn unused_inputs(&mut self, entry: &Entry, scan: &Scan) {
+        let references = scan.references();
+        let inputs = member(&entry.value, "on")
+            .and_then(|on| member(on, "dispatch"))
+            .and_then(|dispatch| member(dispatch, "inputs"));
+        let Some(Content::Map(inputs)) = inputs.map(|inputs| &inputs.content) else {
+            return;
+        };
+        let is_unused =
+            |input: &&Entry| !references.any_input && !references.inputs.contains(&*input.key);
+        for input in inputs.iter().filter(is_unused) {
+            let message = format!(
+                "nothing in scan `{}` reads input `{}`",
+                scan.name, input.key
+            );
+            self.report
+                .warning(input.key_span, Code::UnusedInput, message)
+                .hint(format!("read it as `inputs.{}`, or remove it", input.key));
+        }
+    }
+
+    /// An artifact whose step was skipped is a missing file, which fails the job.
+    fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
+        let stored_when = artifact.condition.as_ref();
+        let lacks = artifact.paths.iter().find_map(|path| {
+            let made_when = producer(path, steps)?.condition.as_ref()?;
+            (!made_when.follows_from(stored_when)).then_some((path, made_when))
+        });
+        let Some((path, made_when)) = lacks else {
+            return;
+        };
+        let Some(at) = member_entry(node, "if").or(member_entry(node, "name")) else {
+            return;
+        };
+        let span = self.report.places(&at.value).whole();
+        let message = format!(
+            "artifact `{}` is stored also when the step that makes `{path}` is skipped",
+            artifact.name
+        );
+        self.report
+            .warning(span, Code::ArtifactCondition, message)
+            .hint(format!(
+                "give the artifact the step's condition: `if: {}`",
+                made_when.source()
+            ));
+    }
+}
+
+/// The only step that can make `path`: the scan's only step, or the only one whose script has to do with it when that
+/// script plainly writes to it. A script that does not name the path may still make it, as `make` does; so a step that
+/// merely reads or moves it is never taken for its producer.
+fn producer<'s>(path: &str, steps: &'s [Step]) -> Option<&'s Step> {
+    let path = path.trim_start_matches("./").trim_end_matches('/');
+    // The job's own folder is always there.
+    if matches!(path, "" | ".") {
+        return None;
+    }
+    if let [only] = steps {
+        return Some(only);
+    }
+    let folder = path.split('/').next().unwrap_or(path);
+    let mut naming = steps
+        .iter()
+        .filter(|step| step.run.source().contains(folder));
+    match (naming.next(), naming.next()) {
+        (Some(step), None) if writes(step.run.source(), path) => Some(step),
+        _ => None,
+    }
+}
+
+/// Whether a script redirects into `path`, or gives it to an option for an output.
+fn writes(script: &str, path: &str) -> bool {
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | ')');
+    script.match_indices(path).any(|(at, _)| {
+        let behind = script.get(at + path.len()..).unwrap_or("");
+        let before = script.get(..at).unwrap_or("");
+        let before = before.strip_suffix("./").unwrap_or(before);
+        let before = before.trim_end_matches(['"', '\'']);
+        let is_option = ["-o ", "-o", "--output ", "--output="]
+            .iter()
+            .any(|option| {
+                before
+                    .strip_suffix(option)
+                    .is_some_and(|rest| rest.ends_with(' '))
+            });
+        let is_target = before.trim_end_matches(' ').ends_with('>') || is_option;
+        is_target && (behind.is_empty() || behind.starts_with(is_end))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writes;
+
+    #[test]
+    fn only_a_plain_output_counts_as_written() {
+        for script in [
+            "probe > out.txt",
+            "probe >out.txt; ls",
+            "probe >> \"out.txt\"",
+            "probe > ./out.txt\n",
+            "curl -o out.txt https://example.org",
+            "probe --output=out.txt | tee log",
+        ] {
+            assert!(writes(script, "out.txt"), "{script}");
+        }
+        for script in [
+            "cat out.txt",
+            "probe < out.txt",
+            "probe > out.txt.part",
+            "mv other out.txt",
+            "grep -vo out.txt",
+            "make",
+        ] {
+            assert!(!writes(script, "out.txt"), "{script}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Which scans ever start by themselves. An expression is looked at when another scan that it names succeeds, so the
+//! expressions of a file are a graph, and what no schedule and no dispatch leads into never moves.
+
+use std::collections::HashMap;
+
+use super::Reader;
+use super::declared::member;
+use super::object::listed;
+use crate::definition::Triggers;
+use crate::diagnostic::Code;
+use crate::yaml::{Entry, Node};
+
+/// Names shown of what a scan waits for; more would hide the message.
+const SHOWN: usize = 5;
+
+/// How a scan starts.
+enum Start {
+    /// By a schedule, by a dispatch that the file offers, or by what could not be read.
+    Itself,
+    /// After a success of one of these.
+    After(Vec<usize>),
+    /// After a success of any other.
+    AfterAny,
+}
+
+impl Reader<'_> {
+    /// Reports expressions that nothing ever looks at.
+    pub(super) fn starts(&mut self, scans: &[Entry], triggers: &[Option<Triggers>]) {
+        let places: HashMap<&str, usize> = scans
+            .iter()
+            .enumerate()
+            .map(|(at, scan)| (&*scan.key, at))
+            .collect();
+        let mut starts = Vec::with_capacity(scans.len());
+        for (at, (scan, triggers)) in scans.iter().zip(triggers).enumerate() {
+            starts.push(self.start(at, scan, triggers.as_ref(), &places));
+        }
+        for (at, _) in started(&starts).iter().enumerate().filter(|(_, is)| !**is) {
+            if let (Some(scan), Some(start)) = (scans.get(at), starts.get(at)) {
+                self.never_starts(scan, start, scans);
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        at: usize,
+        scan: &Entry,
+        triggers: Option<&Triggers>,
+        places: &HashMap<&str, usize>,
+    ) -> Start {
+        let starts_otherwise = member(&scan.value, "on")
+            .is_some_and(|on| member(on, "cron").or(member(on, "dispatch")).is_some());
+        let Some(expr) = triggers.and_then(|triggers| triggers.expr.as_ref()) else {
+            return Start::Itself;
+        };
+        let references = expr.references();
+        let named = references.scans.iter();
+        let named: Vec<usize> = named
+            .filter_map(|name| places.get(name.as_str()).copied())
+            .collect();
+        if !references.any_scan && named.as_slice() == [at] {
+            let message = format!(
+                "scan `{}` waits for nothing but itself, and a scan never wakes itself",
+                scan.key
+            );
+            if let Some(span) = expr_of(scan).map(|node| self.report.places(node).whole()) {
+                self.report
+                    .error(span, Code::ReadsOnlyItself, message)
+                    .hint("name the scan whose success is to start it");
+            }
+            return Start::Itself;
+        }
+        match () {
+            () if starts_otherwise => Start::Itself,
+            () if references.any_scan || named.is_empty() => Start::AfterAny,
+            () => Start::After(named),
+        }
+    }
+
+    fn never_starts(&mut self, scan: &Entry, start: &Start, scans: &[Entry]) {
+        let waits_for = match start {
+            Start::Itself => return,
+            Start::AfterAny => "no other scan has `cron` or `dispatch`".to_owned(),
+            Start::After(named) => {
+                let names = named.iter().filter_map(|at| scans.get(*at));
+                let names: Vec<&str> = names
+                    .map(|scan| &*scan.key)
+                    .filter(|name| *name != &*scan.key)
+                    .take(SHOWN)
+                    .collect();
+                format!("it waits for {}, which never starts either", listed(&names))
+            }
+        };
+        let message = format!("scan `{}` never starts by itself: {waits_for}", scan.key);
+        if let Some(span) = expr_of(scan).map(|node| self.report.places(node).whole()) {
+            self.report
+                .warning(span, Code::NeverStarts, message)
+                .hint("give `cron` or `dispatch: {}` to the scan that begins");
+        }
+    }
+}
+
+fn expr_of(scan: &Entry) -> Option<&Node> {
+    member(member(&scan.value, "on")?, "expr")
+}
+
+/// Whether each scan starts at some time without a person's help, transitively.
+fn started(starts: &[Start]) -> Vec<bool> {
+    let mut followers: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
+    let mut of_any = Vec::new();
+    let mut started = vec![false; starts.len()];
+    let mut pending = Vec::new();
+    for (at, start) in starts.iter().enumerate() {
+        match start {
+            Start::Itself => pending.push(at),
+            Start::AfterAny => of_any.push(at),
+            Start::After(named) => {
+                for leader in named {
+                    if let Some(followers) = followers.get_mut(*leader) {
+                        followers.push(at);
+                    }
+                }
+            }
+        }
+    }
+    if !pending.is_empty() {
+        pending.append(&mut of_any);
+    }
+    while let Some(at) = pending.pop() {
+        if let Some(is_started) = started.get_mut(at).filter(|is| !**is) {
+            *is_started = true;
+            pending.extend(followers.get(at).into_iter().flatten());
+        }
+    }
+    started
+}

@@ -83,7 +83,10 @@ pub(crate) struct Holds {
 impl Hold {
     /// Takes a hold on the store at `root`, whether a process has it open or not.
     pub fn take(root: &Path) -> Result<Self, OpenError> {
-        let disk = Disk::new();
+        Self::take_on(Disk::new(), root)
+    }
+
+    pub(crate) fn take_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
         let layout = Layout::new(root);
         let Some(store) = control::read_format(&disk, &layout.format)? else {
             return Err(OpenError::NotAState {

@@ -163,9 +163,18 @@ impl FileSystem for Simulated {
         Ok(())
     }
 
-    fn link(&self, _: &Path, _: &Path) -> io::Result<()> {
-        // Only a hold asks for it, and no short life has one.
-        Err(io::ErrorKind::Unsupported.into())
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = lock(&self.0);
+        let visible = state.visible();
+        let inode = visible.find(from)?;
+        visible.content(inode)?;
+        if visible.find(to).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let at = visible.place(to)?;
+        // A file gets its second name as it got its first.
+        state.perform(Operation::Name(NameChange::CreateFile { at, inode }));
+        Ok(())
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
+use crate::hold::Hold;
 use crate::objects::Objects;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
@@ -44,10 +45,12 @@ pub(super) enum Step {
     /// Begins another segment.
     Fill,
     Checkpoint,
+    /// Somebody begins to copy the folder, or has done so.
+    Hold,
     Reopen,
 }
 
-pub(super) const STEPS: [Step; 12] = [
+pub(super) const STEPS: [Step; 13] = [
     Step::New,
     Step::Replace,
     Step::Delete,
@@ -59,6 +62,7 @@ pub(super) const STEPS: [Step; 12] = [
     Step::Several,
     Step::Fill,
     Step::Checkpoint,
+    Step::Hold,
     Step::Reopen,
 ];
 
@@ -155,12 +159,17 @@ impl Beginning {
         let mut files = vec![self.files.clone()];
         let mut last_step = 0;
         let mut world = open(disk.clone(), spare_segments).await;
+        let mut hold = None;
         gate.set(schedule == Schedule::Late);
         for (number, step) in steps.iter().enumerate() {
             last_step = simulated.now();
             let pending = world.engine.reader().pending;
             match step {
                 Step::Checkpoint => pending.wait_for_checkpoint().unwrap(),
+                Step::Hold => match hold.take() {
+                    None => hold = Some(Hold::take_on(disk.clone(), Path::new(ROOT)).unwrap()),
+                    Some(hold) => assert!(hold.release().unwrap(), "it lasted"),
+                },
                 Step::Reopen => {
                     world.engine.close().unwrap();
                     world = open(disk.clone(), spare_segments).await;
@@ -237,7 +246,7 @@ impl Step {
                 line("pair/log.jsonl"),
             ]],
             Self::Fill => one(put("filler", &text.repeat(FILLER_BYTES / text.len()))),
-            Self::Checkpoint | Self::Reopen => Vec::new(),
+            Self::Checkpoint | Self::Hold | Self::Reopen => Vec::new(),
         }
     }
 

@@ -25,6 +25,7 @@ mod power_cuts;
 mod promises;
 mod recon;
 mod restart;
+mod restored;
 mod retention;
 mod second_process;
 mod secrets;

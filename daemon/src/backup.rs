@@ -19,8 +19,8 @@ use crate::system::{SystemClock, SystemEntropy};
 struct Report {
     files: u64,
     bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence: Option<u64>,
+    /// The last change that it has for certain.
+    sequence: u64,
 }
 
 /// What a hold that was taken says of itself.
@@ -61,7 +61,7 @@ pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
     let report = Report {
         files: copied.files,
         bytes: copied.bytes,
-        sequence: Some(copied.sequence.0),
+        sequence: copied.sequence.0,
     };
     match output {
         OutputForm::Json => print_json(&report),
@@ -92,21 +92,22 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
         entropy: Box::new(SystemEntropy),
     }));
     let (state, closing) = opened?;
+    let sequence = state.found().0;
     drop(state);
     closing.join().map_err(Error::Close)?;
     let report = Report {
         files: copied.files,
         bytes: copied.bytes,
-        sequence: None,
+        sequence,
     };
     match output {
         OutputForm::Json => print_json(&report),
         OutputForm::Text => print(&format!(
-            "{} files with {} bytes are restored to {}. Runners have to register again. The key that seals secrets was \
-             not in the backup: give the daemon the file it had.",
+            "{} files with {} bytes are restored to {}, with every change up to {sequence}. Runners have to register \
+             again. The key that seals secrets was not in the backup: give the daemon the file it had.",
             report.files,
             report.bytes,
-            state_dir.display()
+            state_dir.display(),
         )),
     }
 }

@@ -6,6 +6,7 @@
 
 mod jobs;
 mod queue;
+mod stocks;
 mod triggers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,6 +17,8 @@ use workflow::ScanName;
 
 use self::jobs::Jobs;
 use self::queue::Place;
+pub use self::stocks::StockMark;
+use self::stocks::Stocks;
 use self::triggers::Triggers;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
@@ -140,6 +143,7 @@ pub struct World {
     revisions: HashMap<RevisionId, Arc<Revision>>,
     heads: HashMap<ScanKey, Arc<ScanHead>>,
     retention: HashMap<ScanKey, Arc<Retention>>,
+    stocks: Stocks,
     recent: HashMap<ScanKey, Arc<Recent>>,
     triggers: Triggers,
     jobs: Jobs,
@@ -188,8 +192,11 @@ impl World {
                     .chain(head.latest_claim)
                     .chain(head.considered)
                     .fold(self.latest_order, Order::max);
-                self.heads.insert(head.key(), head.clone());
-                self.look_at_triggers(&head.key());
+                let scan = head.key();
+                self.restock(&scan, |world| {
+                    world.heads.insert(head.key(), head.clone());
+                });
+                self.look_at_triggers(&scan);
             }
             Change::Job(job) => self.apply_job(job),
             Change::Runner(runner) => {
@@ -243,7 +250,9 @@ impl World {
                 }
             }
             Change::Retention(retention) => {
-                self.retention.insert(retention.key(), retention.clone());
+                self.restock(&retention.key(), |world| {
+                    world.retention.insert(retention.key(), retention.clone());
+                });
             }
             Change::Tip(_)
             | Change::Digests(_)

@@ -7,7 +7,7 @@ use model::decide::{Command, InitialToken};
 use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
-use store::{Engine, Gauge};
+use store::{Engine, Gauge, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
@@ -45,6 +45,8 @@ pub struct State {
 struct Shared {
     root: PathBuf,
     clock: Arc<dyn Clock>,
+    /// The last commit that was there when the state was opened.
+    found: Seq,
     /// Whether the record of some token is in quarantine.
     has_lost_tokens: bool,
     publication: Arc<Publication>,
@@ -136,6 +138,7 @@ impl State {
         let shared = Arc::new(Shared {
             root,
             clock,
+            found: last,
             has_lost_tokens,
             publication,
             reader,
@@ -278,6 +281,11 @@ impl State {
         }
         let begun = self.shared.objects.create();
         begun.map_err(|error| WriteError::new("tmp", error))
+    }
+
+    /// The last commit that this opening found: how far a copy goes that was put back.
+    pub fn found(&self) -> Seq {
+        self.shared.found
     }
 
     /// Job logs.

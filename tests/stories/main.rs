@@ -27,6 +27,7 @@ mod promises;
 mod recon;
 mod removals;
 mod restart;
+mod restored;
 mod retention;
 mod second_process;
 mod secrets;

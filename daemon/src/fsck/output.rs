@@ -269,3 +269,6 @@ impl Tally {
         self.errors == 0 && self.warnings == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! The task that keeps to the policies by itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use model::retention::{RetentionPolicy, Stock};
-use model::{Timestamp, WorkflowId};
+use model::{StockMark, Timestamp, WorkflowId};
 
 use super::pass::{Manner, Pass};
 use crate::error::RemovalError;
@@ -19,31 +19,73 @@ struct Left {
     next: Option<Timestamp>,
 }
 
+/// How all workflows were left that were looked at, and when one of them is due by time alone.
+#[derive(Debug, Default)]
+struct Agenda {
+    left: HashMap<WorkflowId, Left>,
+    by_time: BTreeSet<(Timestamp, WorkflowId)>,
+    /// Workflows with which something went wrong.
+    again: BTreeSet<WorkflowId>,
+}
+
+impl Agenda {
+    /// The workflows that are due by time alone, and those to be tried again.
+    fn due(&mut self, now: Timestamp) -> BTreeSet<WorkflowId> {
+        let mut due = std::mem::take(&mut self.again);
+        let by_time = self.by_time.iter().take_while(|(next, _)| *next <= now);
+        due.extend(by_time.map(|(_, workflow)| *workflow));
+        due
+    }
+
+    fn leave(&mut self, workflow: WorkflowId, left: Left) {
+        if let Some(next) = left.next {
+            self.by_time.insert((next, workflow));
+        }
+        let before = self.left.insert(workflow, left);
+        if let Some(before) = before.and_then(|before| before.next)
+            && left.next != Some(before)
+        {
+            self.by_time.remove(&(before, workflow));
+        }
+    }
+
+    fn next(&self) -> Option<Timestamp> {
+        self.by_time.first().map(|(next, _)| *next)
+    }
+}
+
 impl Handle {
-    /// Looks at every workflow with a policy whenever the world has changed, and removes what the policy does not keep.
+    /// Looks at the workflows with a policy whose finished jobs have changed, and at those whose jobs grow too old, and
+    /// removes what the policy does not keep.
     pub(crate) async fn keep_to_policies(self) {
         if self.retention().keep_everything() {
             return std::future::pending().await;
         }
         let mut changes = self.state().subscribe();
-        let mut left: HashMap<WorkflowId, Left> = HashMap::new();
+        let mut agenda = Agenda::default();
+        let mut seen = StockMark::default();
         loop {
             changes.mark_unchanged();
-            for (workflow, stock) in self.stocks() {
+            let (changed, mark) = self.state().read(|world| world.restocked_since(seen));
+            seen = mark;
+            let mut looks = agenda.due(self.now());
+            looks.extend(changed);
+            for workflow in looks {
                 let policy = self.retention().of(workflow);
-                if !is_due(&policy, stock, left.get(&workflow), self.now()) {
+                let stock = self.state().read(|world| world.stock(workflow));
+                if !is_due(&policy, stock, agenda.left.get(&workflow), self.now()) {
                     continue;
                 }
                 match self.keep_to(workflow, policy).await {
-                    Ok(as_left) => drop(left.insert(workflow, as_left)),
+                    Ok(as_left) => agenda.leave(workflow, as_left),
                     Err(error) => {
-                        // Tried again at the next look.
                         tracing::warn!(%workflow, %error, "finished jobs cannot be removed");
+                        agenda.again.insert(workflow);
                     }
                 }
             }
             tokio::time::sleep(RETENTION_REST).await;
-            let pause = self.until(left.values().filter_map(|left| left.next).min());
+            let pause = self.until(agenda.next());
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(pause) => {}
@@ -68,21 +110,6 @@ impl Handle {
         Ok(Left { stock, next })
     }
 
-    /// What there is of each workflow with a policy.
-    fn stocks(&self) -> HashMap<WorkflowId, Stock> {
-        self.state().read(|world| {
-            let mut stocks: HashMap<WorkflowId, Stock> = HashMap::new();
-            let heads = world.heads();
-            for head in heads.filter(|it| !self.retention().of(it.workflow).keeps_everything()) {
-                let retained = world.retained(head);
-                let stock = stocks.entry(head.workflow).or_default();
-                stock.jobs += retained.jobs();
-                stock.bytes += retained.bytes;
-            }
-            stocks
-        })
-    }
-
     fn until(&self, next: Option<Timestamp>) -> Duration {
         let wait = next.map(|next| (next - self.now()).to_std().unwrap_or_default());
         // The wall clock may be set forward meanwhile; without a moment to wait for nothing can come of that.
@@ -100,4 +127,47 @@ fn is_due(policy: &RetentionPolicy, stock: Stock, left: Option<&Left>, now: Time
     }
     let has_changed = left.stock != stock;
     has_changed && (policy.is_exceeded_by(stock) || (policy.age.is_some() && left.next.is_none()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workflow(number: u128) -> WorkflowId {
+        WorkflowId::from_uuid(uuid::Uuid::from_u128(number))
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_timestamp(seconds, 0).unwrap()
+    }
+
+    #[test]
+    fn an_agenda_names_what_is_due_and_what_went_wrong() {
+        let mut agenda = Agenda::default();
+        let left = |next: Option<i64>| Left {
+            stock: Stock::default(),
+            next: next.map(at),
+        };
+        let (one, two, three) = (workflow(1), workflow(2), workflow(3));
+        agenda.leave(one, left(Some(10)));
+        agenda.leave(two, left(Some(20)));
+        agenda.leave(three, left(None));
+        assert_eq!(agenda.next(), Some(at(10)));
+        assert_eq!(agenda.due(at(9)), BTreeSet::new());
+        agenda.again.insert(three);
+        assert_eq!(agenda.due(at(10)), BTreeSet::from([one, three]));
+        assert_eq!(
+            agenda.due(at(10)),
+            BTreeSet::from([one]),
+            "until it is left"
+        );
+        agenda.leave(one, left(Some(30)));
+        agenda.leave(two, left(Some(20)));
+        assert_eq!(agenda.due(at(29)), BTreeSet::from([two]));
+        agenda.leave(two, left(None));
+        assert_eq!(
+            (agenda.next(), agenda.due(at(29))),
+            (Some(at(30)), BTreeSet::new())
+        );
+    }
 }

@@ -1,11 +1,12 @@
 //! What is remembered of the jobs that were removed from a scan, compared with what is there: with the lines of its
 //! history, and in the end with the folders of jobs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use model::retention::{FinishedJob, Position, Retention, Stock};
 use model::{JobId, ScanHead, ScanKey, Tail, Totals};
+use store::DiskError;
 use store::look::Look;
 
 use super::check::Check;
@@ -14,6 +15,9 @@ use super::finding::Code;
 use super::history::HistoryLine;
 use crate::envelope::{self, Kind};
 use crate::layout::Layout;
+
+/// Where jobs are that were put aside.
+const QUARANTINE: &str = "quarantine/jobs";
 
 /// What is remembered of removed jobs.
 pub(super) enum Removed {
@@ -195,12 +199,17 @@ fn stock(head: &ScanHead, retention: Option<&Retention>) -> Stock {
 }
 
 /// Compares the counters of all scans with the folders of jobs. A scan whose counters have changed since they were
-/// looked at is left out: so may its folders have.
+/// looked at is left out: so may its folders have. And so is one of which a job was put aside, where it is known to be.
 pub(super) fn check(check: &mut Check<'_>) {
     let known = check.known;
+    let Some(aside) = check.readable(QUARANTINE, set_aside(check.look)) else {
+        return;
+    };
+    let aside = aside.into_iter().filter_map(|job| known.ended.get(job));
+    let aside: BTreeSet<&ScanKey> = aside.map(|line| line.scan.as_ref()).collect();
     for (scan, counted) in &known.counted {
         let there = known.there.get(scan).copied().unwrap_or_default();
-        if there == *counted || known.doubtful.contains(scan) {
+        if there == *counted || known.doubtful.contains(scan) || aside.contains(scan) {
             continue;
         }
         if stock_now(check.look, scan) == Some(*counted) {
@@ -211,6 +220,21 @@ pub(super) fn check(check: &mut Check<'_>) {
             check.find(Code::KeptDiffers, Layout::head(scan), what);
         }
     }
+}
+
+/// The jobs of which something is in quarantine: below the folders of a day, an hour and a shard.
+fn set_aside(look: &Look) -> Result<Vec<JobId>, DiskError> {
+    let mut folders = vec![QUARANTINE.to_owned()];
+    for _ in ["day", "hour", "shard", "job"] {
+        let mut inside = Vec::new();
+        for folder in folders {
+            let files = look.files(&folder)?.into_iter();
+            inside.extend(files.map(|(name, _)| format!("{folder}/{name}")));
+        }
+        folders = inside;
+    }
+    let names = folders.iter().filter_map(|path| path.rsplit('/').next());
+    Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
 
 fn stock_now(look: &Look, scan: &ScanKey) -> Option<Stock> {

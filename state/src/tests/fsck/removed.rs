@@ -202,7 +202,12 @@ async fn jobs_that_are_gone_or_came_back_are_found() {
     let aside = removed.folder.root().with_extension("aside");
     fs::rename(&job, &aside).unwrap();
     assert_eq!(removed.codes(), [Code::KeptDiffers]);
-    fs::rename(&aside, &job).unwrap();
+    let quarantine = removed.folder.root().join("quarantine").join(key.as_str());
+    let quarantine = quarantine.parent().unwrap();
+    fs::create_dir_all(quarantine.parent().unwrap()).unwrap();
+    fs::rename(&aside, quarantine).unwrap();
+    assert_eq!(removed.codes(), [], "it is known where it is");
+    fs::rename(quarantine, &job).unwrap();
     assert_eq!(removed.codes(), []);
     // One that cannot be read is told of itself, and not once more by its absence.
     fs::write(removed.path(&key), "{").unwrap();

@@ -1,0 +1,199 @@
+//! What a check and a repair say, word by word.
+
+use state::fsck::Code;
+use store::look::Position;
+use store::{Epoch, Owner, Seq};
+
+use super::*;
+
+fn finding(code: Code, path: &str, what: &str) -> Finding {
+    Finding {
+        severity: code.severity(),
+        code,
+        path: path.to_owned(),
+        what: what.to_owned(),
+        hint: code.hint(),
+    }
+}
+
+fn error() -> Finding {
+    let path = "workflows/w/scans/s/head.json";
+    finding(
+        Code::RecordChecksum,
+        path,
+        "its checksum does not fit its content",
+    )
+}
+
+fn warning() -> Finding {
+    finding(
+        Code::Mode,
+        "tokens",
+        "others than its owner may use it: its mode is 0755",
+    )
+}
+
+fn note() -> Finding {
+    finding(Code::Leftover, "tmp/object-1", "a write never ended")
+}
+
+fn checked() -> Checked {
+    Checked {
+        counts: Counts {
+            files: 12,
+            bytes: 3_456,
+            records: 10,
+            jobs: 3,
+        },
+        position: Position {
+            checkpoint: Seq(7),
+            last: Seq(9),
+            epoch: Epoch::default(),
+        },
+        user: None,
+        unsettled: 0,
+    }
+}
+
+/// What is written, and the exit code.
+fn told(
+    form: OutputForm,
+    checked: &Checked,
+    is_repair: bool,
+    tell: impl FnOnce(&mut Output<&mut Vec<u8>>, &mut ProgressLine),
+) -> (String, u8) {
+    let mut written = Vec::new();
+    let mut output = Output::new(form, Path::new("/srv/state"), &mut written);
+    tell(&mut output, &mut ProgressLine::new());
+    let code = output.end(checked, is_repair).unwrap();
+    (String::from_utf8(written).unwrap(), code)
+}
+
+#[test]
+fn a_clean_state() {
+    let (text, code) = told(OutputForm::Text, &checked(), false, |_, _| ());
+    assert_eq!(code, 0);
+    assert_eq!(
+        text,
+        "looked at 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
+         clean: 0 errors, 0 warnings, 0 notes\n"
+    );
+}
+
+#[test]
+fn notes_alone_are_clean() {
+    let (text, code) = told(OutputForm::Text, &checked(), false, |output, line| {
+        output.finding(Section::Findings, &note(), line);
+    });
+    assert_eq!(code, 0);
+    assert!(
+        text.ends_with("clean: 0 errors, 0 warnings, 1 notes\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn findings_of_a_state_in_use() {
+    let user = Owner {
+        pid: Some(77),
+        host: Some("moon".to_owned()),
+        boot: None,
+        since: None,
+    };
+    let checked = Checked {
+        user: Some(user),
+        unsettled: 2,
+        ..checked()
+    };
+    let (text, code) = told(OutputForm::Text, &checked, false, |output, line| {
+        for finding in [error(), warning(), note()] {
+            output.finding(Section::Findings, &finding, line);
+        }
+    });
+    assert_eq!(code, 1);
+    assert_eq!(
+        text,
+        "error  workflows/w/scans/s/head.json: its checksum does not fit its content [record_checksum]; bring the file \
+         back from a backup, or let `everscand fsck --repair` put it aside\n\
+         warning  tokens: others than its owner may use it: its mode is 0755 [mode]; `everscand fsck --repair` puts it \
+         right\n\
+         note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
+         looked at 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
+         the state is in use by process 77 on moon\n\
+         2 parts changed each time they were looked at; stop the daemon to have them checked too\n\
+         not clean: 1 errors, 1 warnings, 1 notes\n"
+    );
+}
+
+fn repair(output: &mut Output<&mut Vec<u8>>, line: &mut ProgressLine) {
+    output.finding(Section::Findings, &error(), line);
+    let path = "workflows/w/scans/s/head.json";
+    let repairs = [
+        Repair::Lost { first: 3, last: 4 },
+        Repair::Moved {
+            from: path.to_owned(),
+            to: format!("quarantine/{path}"),
+        },
+        Repair::Closed {
+            path: "tokens".to_owned(),
+            mode: "0755".to_owned(),
+        },
+        Repair::Recounted {
+            path: path.to_owned(),
+        },
+    ];
+    for done in &repairs {
+        output.repair(done, line);
+    }
+    output.finding(Section::Left, &note(), line);
+}
+
+#[test]
+fn a_repair_and_how_to_undo_it() {
+    let (text, code) = told(OutputForm::Text, &checked(), true, repair);
+    assert_eq!(code, 0, "what is left counts");
+    assert_eq!(
+        text,
+        "error  workflows/w/scans/s/head.json: its checksum does not fit its content [record_checksum]; bring the file \
+         back from a backup, or let `everscand fsck --repair` put it aside\n\
+         repaired: gave up the changes 3 to 4\n\
+         repaired: moved workflows/w/scans/s/head.json to quarantine/workflows/w/scans/s/head.json\n\
+         repaired: closed tokens to others than its owner; its mode was 0755\n\
+         repaired: wrote workflows/w/scans/s/head.json anew\n\
+         left: note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
+         to undo it, while no daemon runs:\n  \
+         chmod 0755 '/srv/state/tokens'\n  \
+         mkdir -p '/srv/state/workflows/w/scans/s' && mv '/srv/state/quarantine/workflows/w/scans/s/head.json' \
+         '/srv/state/workflows/w/scans/s/head.json'\n  \
+         rm -f '/srv/state/index'/live-*\n\
+         looked at 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
+         clean: 0 errors, 0 warnings, 1 notes\n"
+    );
+}
+
+#[test]
+fn programs_get_one_object() {
+    let (text, code) = told(OutputForm::Json, &checked(), true, repair);
+    assert_eq!(code, 0);
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["state"], "/srv/state");
+    assert_eq!(told["findings"][0]["code"], "record_checksum");
+    assert_eq!(told["left"][0]["severity"], "note");
+    assert_eq!(told["repaired"]["repairs"][0]["repair"], "lost");
+    assert_eq!(told["repaired"]["undo"].as_array().unwrap().len(), 3);
+    let summary = serde_json::json!({
+        "clean": true, "errors": 0, "warnings": 0, "notes": 1,
+        "looked_at": {"files": 12, "bytes": 3456, "records": 10, "jobs": 3},
+        "checkpoint": 7, "last_commit": 9, "epoch": 0, "in_use": false, "unsettled": 0,
+    });
+    assert_eq!(told["summary"], summary);
+}
+
+#[test]
+fn control_characters_of_a_path_stay_out_of_a_terminal() {
+    let (text, _) = told(OutputForm::Text, &checked(), false, |output, line| {
+        let finding = finding(Code::UnknownFile, "a\u{1b}[31m", "none of ours");
+        output.finding(Section::Findings, &finding, line);
+    });
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}

@@ -1,0 +1,147 @@
+//! A daemon goes on with what a backup brought back, and a backup that was interrupted is none.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{World, eventually, lines, signal};
+
+fn everscand(world: &World, arguments: &[&str]) -> Value {
+    let output = world.output("everscand", arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Makes the daemon know the runner again.
+fn register_anew(world: &World) {
+    let token = world.everscan(&["runner", "register-token"]);
+    let output = world
+        .command("everscan-runner")
+        .args(["configure", "--name", "story", "--replace", "--workdir"])
+        .arg(world.path("work"))
+        .env("SERVICE_REGISTRATION_TOKEN", token.trim())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn a_daemon_goes_on_with_a_restored_state() {
+    let mut world = World::new();
+    let (begun, gate) = (world.path("begun"), world.path("gate"));
+    let waiting = format!(
+        "scans:\n  wait:\n    on:\n      dispatch: {{}}\n    steps:\n      - run: |\n          echo begun >> {}\n          while [ ! -e {} ]; do sleep 0.02; done\n",
+        begun.display(),
+        gate.display(),
+    );
+    let hello = include_str!("../../examples/hello/workflows/hello.yaml");
+    world.init_repository();
+    world.push(&[("wait.yaml", Some(&waiting)), ("hello.yaml", Some(hello))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let done = world.succeed("hello", "greet", &["name=Ada"]);
+    let before = world.json(&["job", "show", "-j", &done]);
+    let ran = world.dispatch("wait", "wait", &[]);
+    eventually("the step", || lines(&begun).len() == 1);
+    let waited = world.dispatch("hello", "greet", &["name=Grace"]);
+    let (state, copy) = (text(&world.path("state")), text(&world.path("copy")));
+    let json = ["--output", "json", "--state-dir", &state];
+    let backup = everscand(&world, &[&["backup", &copy], &json[..]].concat());
+
+    // What comes after the backup is lost with the disk.
+    std::fs::write(&gate, "").unwrap();
+    world.finished(&ran);
+    let lost = world.succeed("hello", "greet", &["name=Edsger"]);
+    world.stop_runner();
+    world.stop_daemon();
+    std::fs::remove_dir_all(&state).unwrap();
+    let restored = everscand(&world, &[&["restore", &copy], &json[..]].concat());
+    let reached = restored["sequence"].as_u64().unwrap();
+    assert!(
+        reached >= backup["sequence"].as_u64().unwrap(),
+        "{restored} {backup}"
+    );
+
+    world.start_daemon();
+    assert_eq!(world.json(&["job", "show", "-j", &done]), before);
+    assert_eq!(world.artifact(&done, "greeting").len(), 1);
+    assert!(world.log(&done).contains("Ada"));
+    let shown = world.finished(&ran);
+    assert_eq!(shown["reason"]["code"], "restored", "{shown}");
+    assert_eq!(world.jobs_of("hello", "greet"), [&*waited, &*done]);
+    let gone = world.output("everscan", &["job", "show", "-j", &lost]);
+    assert!(!gone.status.success());
+
+    // The runner of before is not known any more and says what to do.
+    let old = world.output("everscan-runner", &["run", "--name", "story"]);
+    assert_eq!(old.status.code(), Some(1));
+    let said = String::from_utf8(old.stderr).unwrap();
+    assert!(said.contains("configure"), "{said}");
+    register_anew(&world);
+    world.run_runner();
+    assert_eq!(world.finished(&waited)["state"], "succeeded");
+    world.succeed("hello", "greet", &["name=Barbara"]);
+    world.stop_runner();
+    world.stop_daemon();
+    let checked = everscand(&world, &[&["fsck"], &json[..]].concat());
+    assert_eq!(checked["summary"]["clean"], true, "{checked}");
+}
+
+#[test]
+fn a_backup_that_is_interrupted_leaves_no_hold_and_nothing_that_is_taken_for_whole() {
+    let hello = include_str!("../../examples/hello/workflows/hello.yaml");
+    let mut world = World::with_workflow("hello.yaml", hello);
+    world.succeed("hello", "greet", &["name=Ada"]);
+    let (state, half) = (text(&world.path("state")), text(&world.path("half")));
+    // It takes long to copy, and no room.
+    let large = world.path("state/large");
+    File::create(&large).unwrap().set_len(1 << 40).unwrap();
+    let mut backup = world
+        .command("everscand")
+        .args(["backup", &half, "--state-dir", &state])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the copy", || world.path("half/large").exists());
+    let is_held = || {
+        let names = std::fs::read_dir(world.path("state/journal")).unwrap();
+        let mut names = names.map(|entry| entry.unwrap().file_name());
+        names.any(|name| name.to_string_lossy().starts_with("HOLD."))
+    };
+    assert!(is_held());
+    signal(backup.id(), "INT");
+    assert_eq!(backup.wait().unwrap().code(), Some(130));
+    assert!(!is_held());
+    assert!(!world.path("half/FORMAT").exists());
+    let to = text(&world.path("from half"));
+    let refused = world.output("everscand", &["restore", &half, "--state-dir", &to]);
+    assert!(!refused.status.success());
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("is no backup, or one that was not finished"),
+        "{said}"
+    );
+    assert!(!world.path("from half").exists());
+
+    // The daemon has gone on, and the next backup is whole.
+    std::fs::remove_file(&large).unwrap();
+    world.succeed("hello", "greet", &["name=Grace"]);
+    let whole = text(&world.path("whole"));
+    let json = ["--output", "json", "--state-dir"];
+    everscand(
+        &world,
+        &[&["backup", &whole], &json[..], &[&state]].concat(),
+    );
+    everscand(&world, &[&["restore", &whole], &json[..], &[&to]].concat());
+    world.stop_runner();
+    world.stop_daemon();
+}

@@ -31,6 +31,8 @@ pub struct Look {
     overlay: Overlay,
     live: Option<LiveSet>,
     damage: Vec<Damage>,
+    /// Unreadable indexes of checkpoints that did not come to their end.
+    unmarked: Vec<PathBuf>,
     journal: JournalSize,
     mark: Mark,
 }
@@ -171,8 +173,14 @@ impl Look {
         };
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let live::Survey { newest, unreadable } = live::survey(disk, &layout.index, store, least)?;
-        for path in unreadable {
-            damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
+        let mut unmarked = Vec::new();
+        for (seq, path) in unreadable {
+            // A crash before the end of a checkpoint may take the content of its index.
+            if checkpoint.is_some_and(|checkpoint| seq > checkpoint.seq) {
+                unmarked.push(path);
+            } else {
+                damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
+            }
         }
         let base = match checkpoint.or(newest.as_ref().map(|index| index.at)) {
             Some(base) => base,
@@ -226,6 +234,7 @@ impl Look {
             overlay,
             live: live.map(|index| index.live),
             damage: damage.found,
+            unmarked,
             mark,
         })
     }
@@ -433,7 +442,8 @@ impl Look {
 
     /// Files that an interrupted write has left in the store's own folders: the next start removes them.
     pub fn leftovers(&self) -> Result<Vec<String>, DiskError> {
-        let mut found = Vec::new();
+        let unmarked = self.unmarked.iter();
+        let mut found: Vec<String> = unmarked.map(|path| below(&self.layout, path)).collect();
         let waits = |name: &str| {
             let mut adoptions = self.overlay.adoptions();
             adoptions.any(|(_, _, staged)| staged.name().as_str() == name)

@@ -96,11 +96,11 @@ impl Load {
         Self { tasks }
     }
 
-    /// One client of each role, which plays it once.
+    /// One client of each role, which plays it once. To the daemon a backup is no more than a hold.
     pub(crate) fn once(runtime: &Handle, player: &Player) -> Self {
-        use Role::{BackUp, Delete, Dispatch, Hold, Prune, Set, Watch};
+        use Role::{Delete, Dispatch, Hold, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
-        for role in [Dispatch, Set, Watch, Delete, Prune, Hold, BackUp] {
+        for role in [Dispatch, Set, Watch, Delete, Prune, Hold] {
             let player = player.clone();
             tasks.spawn_on(async move { role.play(&player).await }, runtime);
         }

@@ -4,6 +4,7 @@
 
 use model::decide::{Command, EndJob, EndSessions, Loss};
 use model::{JobId, JobState, RunnerId};
+use store::failpoint;
 
 use crate::error::{Interrupted, OpenError, SubmitError};
 use crate::files::blocking;
@@ -39,6 +40,7 @@ impl State {
         for runner in runners {
             self.settle(EndSessions { runner }).await?;
         }
+        failpoint::reach("copy-settled");
         let root = self.root().to_owned();
         blocking(move || store::hold::forget_restored(&root).map_err(OpenError::Mark)).await
     }

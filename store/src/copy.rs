@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
+use crate::failpoint;
 use crate::hold::{Hold, mark_restored};
 use crate::layout::Layout;
 use crate::limits::COPY_BYTES;
@@ -93,12 +94,14 @@ fn copy_held(
     copier.folder(&from.root, &to.root, &|path| {
         is_later(path) || is_left_out(root, path, copying)
     })?;
+    failpoint::reach("files-copied");
     // The journal last: it says how files that changed meanwhile belong together.
     let is_spare = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with("spare-"))
     };
     copier.folder(&from.journal, &to.journal, &is_spare)?;
+    failpoint::reach("journal-copied");
     if hold.lasts()? {
         Ok(copier.copied)
     } else {
@@ -123,6 +126,7 @@ pub fn restore(from: &Path, root: &Path, copying: Copying<'_>) -> Result<Copied,
     let mut copied = copier.copied;
     disk.create_folder(&Layout::new(root).journal)?;
     mark_restored(root)?;
+    failpoint::reach("copy-marked");
     finish(&disk, from, root, &mut copied)?;
     Ok(copied)
 }
@@ -136,8 +140,10 @@ fn is_left_out(root: &Path, path: &Path, copying: Copying<'_>) -> bool {
 fn finish(disk: &Disk, from: &Path, to: &Path, copied: &mut Copied) -> Result<(), CopyError> {
     let (from, to) = (Layout::new(from), Layout::new(to));
     disk.open_to_read(&to.root)?.sync_file_system()?;
+    failpoint::reach("copy-synced");
     let format = disk.read(&from.format, COPY_BYTES as u64)?;
     replace::replace_durably(disk, &to.format, &format)?;
+    failpoint::reach("copy-finished");
     copied.files += 1;
     copied.bytes += format.len() as u64;
     Ok(())

@@ -7,8 +7,8 @@ pub(crate) use armed::is_journal_synced;
 #[cfg(feature = "failpoints")]
 pub use armed::reach;
 
-/// Every place, in the order in which a change meets them: its commit, its way into the tree, the checkpoint, and the
-/// next start; then what is written beside the journal.
+/// Every place that a store at work comes to, in the order in which a change meets them: its commit, its way into the
+/// tree, the checkpoint, and the next start; then what is written beside the journal.
 pub const POINTS: &[&str] = &[
     "commit-begun",
     "journal-written",
@@ -24,6 +24,7 @@ pub const POINTS: &[&str] = &[
     "file-replaced",
     "file-removed",
     "object-adopted",
+    "object-kept",
     "ledger-appended",
     "batch-applied",
     "checkpoint-begun",
@@ -31,6 +32,7 @@ pub const POINTS: &[&str] = &[
     "tree-synced",
     "checkpoint-written",
     "index-removed",
+    "kept-object-removed",
     "segment-recycled",
     "segments-retired",
     "spare-filled",
@@ -48,7 +50,27 @@ pub const POINTS: &[&str] = &[
     "log-synced",
 ];
 
-/// Passes a place of the list.
+/// The places of what happens beside that work, now and then: a hold, a copy, its way back, its first opening, and what is
+/// done about damage.
+pub const POINTS_ASIDE: &[&str] = &[
+    "hold-begun",
+    "hold-taken",
+    "hold-removed",
+    "files-copied",
+    "journal-copied",
+    "copy-synced",
+    "copy-finished",
+    "copy-marked",
+    "object-returned",
+    "hold-ended",
+    "copy-settled",
+    "mark-removed",
+    "damage-copied",
+    "damage-kept",
+    "file-set-aside",
+];
+
+/// Passes a place of the lists.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 pub const fn reach(_point: &'static str) {}
@@ -65,7 +87,7 @@ mod armed {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::POINTS;
+    use super::{POINTS, POINTS_ASIDE};
 
     static ARMED: LazyLock<Option<Armed>> = LazyLock::new(|| {
         let armed = std::env::var("EVERSCAND_FAILPOINT").ok()?;
@@ -84,18 +106,22 @@ mod armed {
         fn parse(text: &str) -> Option<Self> {
             let (point, nth) = text.split_once(':')?;
             let left = nth.parse().ok().filter(|nth| *nth > 0)?;
-            POINTS.contains(&point).then(|| Self {
+            is_listed(point).then(|| Self {
                 point: point.to_owned(),
                 left: AtomicU64::new(left),
             })
         }
     }
 
-    /// Passes a place of the list, or ends the process there.
+    fn is_listed(point: &str) -> bool {
+        POINTS.contains(&point) || POINTS_ASIDE.contains(&point)
+    }
+
+    /// Passes a place of the lists, or ends the process there.
     pub fn reach(point: &'static str) {
         assert!(
-            POINTS.contains(&point),
-            "`{point}` is missing in the list of failpoints"
+            is_listed(point),
+            "`{point}` is missing in the lists of failpoints"
         );
         let Some(armed) = ARMED.as_ref().filter(|armed| armed.point == point) else {
             return;
@@ -119,7 +145,8 @@ mod armed {
         use super::*;
 
         #[test]
-        fn only_a_place_of_the_list_can_be_armed() {
+        fn only_a_place_of_the_lists_can_be_armed() {
+            assert!(Armed::parse("hold-begun:1").is_some());
             let armed = Armed::parse("journal-written:3").unwrap();
             assert_eq!(armed.point, "journal-written");
             assert_eq!(armed.left.into_inner(), 3);

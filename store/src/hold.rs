@@ -23,6 +23,7 @@ use crate::batch::Seq;
 use crate::control::{self, StoreId};
 use crate::disk::{Details, Disk, DiskError, Kind};
 use crate::engine::OpenError;
+use crate::failpoint;
 use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, HOLD_JOURNAL_BYTES, HOLD_SECONDS};
 use crate::replace;
@@ -120,6 +121,7 @@ impl Hold {
             expires: now.saturating_add(HOLD_SECONDS),
         };
         self.write(&mut file)?;
+        failpoint::reach("hold-begun");
         let checkpoint = control::read_checkpoint(&self.disk, &self.layout.checkpoint, store)?;
         let Some(checkpoint) = checkpoint else {
             return Err(OpenError::Damaged {
@@ -138,7 +140,9 @@ impl Hold {
         self.last = scan.last;
         file.seq = Some(checkpoint.seq);
         file.last = Some(scan.last);
-        Ok(self.write(&mut file)?)
+        self.write(&mut file)?;
+        failpoint::reach("hold-taken");
+        Ok(())
     }
 
     /// Replaces the file, durably.
@@ -183,6 +187,7 @@ impl Hold {
     pub fn release(self) -> Result<bool, DiskError> {
         match self.disk.remove_file(&self.path()) {
             Ok(()) => {
+                failpoint::reach("hold-removed");
                 self.disk.sync_folder(&self.layout.journal)?;
                 Ok(true)
             }
@@ -217,7 +222,7 @@ impl Holds {
             .join(format!("{OBJECT}{}", name.as_str()));
         match self.disk.link(path, &held) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-            result => result,
+            result => result.inspect(|()| failpoint::reach("object-kept")),
         }
     }
 
@@ -261,6 +266,7 @@ impl Holds {
         for name in self.objects()? {
             let held = self.layout.journal.join(format!("{OBJECT}{name}"));
             self.disk.rename(&held, &self.layout.tmp.join(name))?;
+            failpoint::reach("object-returned");
         }
         Ok(())
     }
@@ -304,6 +310,7 @@ impl Holds {
             if let Some(why) = over {
                 tracing::warn!(path = %path.display(), why, "a hold is ended");
                 self.disk.remove_file(&path)?;
+                failpoint::reach("hold-ended");
                 ended = true;
             }
         }
@@ -318,6 +325,7 @@ impl Holds {
         for name in self.objects()? {
             let held = self.layout.journal.join(format!("{OBJECT}{name}"));
             self.disk.remove_file(&held)?;
+            failpoint::reach("kept-object-removed");
         }
         Ok(())
     }
@@ -373,7 +381,11 @@ pub fn forget_restored(root: &Path) -> Result<(), DiskError> {
     let (disk, layout) = (Disk::new(), Layout::new(root));
     match disk.remove_file(&layout.restored) {
         Err(error) if error.is_missing() => Ok(()),
-        result => result.and_then(|()| disk.sync_folder(&layout.journal)),
+        result => {
+            result?;
+            failpoint::reach("mark-removed");
+            disk.sync_folder(&layout.journal)
+        }
     }
 }
 

@@ -188,7 +188,7 @@ pub(crate) fn newest(
     least: Seq,
 ) -> Result<Option<Index>, DiskError> {
     let survey = survey(disk, folder, store, least)?;
-    for path in &survey.unreadable {
+    for (_, path) in &survey.unreadable {
         tracing::warn!(path = %path.display(), "a live index is not readable and is passed over");
     }
     Ok(survey.newest)
@@ -197,8 +197,8 @@ pub(crate) fn newest(
 /// What a folder of indexes has to offer.
 pub(crate) struct Survey {
     pub(crate) newest: Option<Index>,
-    /// Those that were passed over.
-    pub(crate) unreadable: Vec<PathBuf>,
+    /// Those that were passed over, with the commit each is of.
+    pub(crate) unreadable: Vec<(Seq, PathBuf)>,
 }
 
 /// Looks for the newest readable index that is not older than the commit `least`.
@@ -221,7 +221,7 @@ pub(crate) fn survey(
                 survey.newest = Some(index);
                 break;
             }
-            Some(_) | None => survey.unreadable.push(path),
+            Some(_) | None => survey.unreadable.push((seq, path)),
         }
     }
     Ok(survey)

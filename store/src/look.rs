@@ -7,7 +7,7 @@ mod damage;
 mod folders;
 mod mark;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
@@ -38,6 +38,8 @@ pub struct Look {
     overlay: Overlay,
     live: Option<LiveSet>,
     damage: Vec<Damage>,
+    /// Unreadable indexes of checkpoints that did not come to their end.
+    unmarked: Vec<PathBuf>,
     journal: JournalSize,
     mark: Mark,
 }
@@ -98,8 +100,14 @@ impl Look {
         };
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let live::Survey { newest, unreadable } = live::survey(disk, &layout.index, store, least)?;
-        for path in unreadable {
-            damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
+        let mut unmarked = Vec::new();
+        for (seq, path) in unreadable {
+            // A crash before the end of a checkpoint may take the content of its index.
+            if checkpoint.is_some_and(|checkpoint| seq > checkpoint.seq) {
+                unmarked.push(path);
+            } else {
+                damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
+            }
         }
         let base = match checkpoint.or(newest.as_ref().map(|index| index.at)) {
             Some(base) => base,
@@ -150,6 +158,7 @@ impl Look {
             overlay,
             live: live.map(|index| index.live),
             damage: damage.found,
+            unmarked,
             mark,
         })
     }

@@ -8,6 +8,7 @@ use crate::batch::{Seq, sequence_of};
 use crate::control::{self, Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
+use crate::failpoint;
 use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
@@ -68,6 +69,7 @@ impl Mending {
         }
         let to = self.free_place(path)?;
         self.disk.rename(&from, &to)?;
+        failpoint::reach("file-set-aside");
         self.sync_around(&to)?;
         self.sync_around(&from)?;
         Ok(Some(self.moved(&from, &to)))

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Action, Disk, DiskError, DiskFile, Kind};
+use crate::failpoint;
 use crate::key::Key;
 use crate::layout::Layout;
 use crate::limits::{COPY_BYTES, QUARANTINE_COPIES};
@@ -34,7 +35,9 @@ pub(crate) fn keep(
                     None => file.write_at(content, 0)?,
                 }
                 file.sync_data()?;
+                failpoint::reach("damage-copied");
                 sync_folders(disk, layout, &path)?;
+                failpoint::reach("damage-kept");
                 return Ok(path);
             }
             Kind::File if is_copy(disk, &path, original.as_ref(), content)? => return Ok(path),

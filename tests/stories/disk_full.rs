@@ -1,42 +1,17 @@
 //! The disk of the state folder is full: nothing new begins, nothing is lost, and room heals it.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::machine::{run, skip};
+use crate::machine::{Memory, skip};
 use crate::support::{World, eventually, lines};
-
-/// A small file system of its own, unmounted when dropped.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// None where file systems may not be mounted.
-    fn mount(at: &Path) -> Option<Self> {
-        std::fs::create_dir_all(at).unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=96m,mode=700", "everscan-story"]);
-        match run(mount.arg(at)) {
-            Ok(()) => Some(Self(at.to_owned())),
-            Err(reason) => {
-                skip("a full disk", &reason);
-                None
-            }
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("--lazy").arg(&self.0).status());
-    }
-}
 
 #[test]
 fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
     let mut world = World::new();
-    let Some(_disk) = SmallDisk::mount(&world.path("state")) else {
-        return;
+    std::fs::create_dir(world.path("state")).unwrap();
+    let _disk = match Memory::mount(&world.path("state"), "size=96m,mode=700") {
+        Ok(disk) => disk,
+        Err(reason) => return skip("a full disk", &reason),
     };
     let (begun, gate) = (world.path("begun"), world.path("gate"));
     let text = format!(

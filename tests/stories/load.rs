@@ -19,6 +19,9 @@ use crate::support::World;
 /// Jobs that a client has under way at once.
 const AT_ONCE: usize = 3;
 
+/// Jobs that may wait or run before clients dispatch no more: what is dispatched in a life should also end in one.
+const WAITING: usize = 24;
+
 /// Lines that a job of each scan logs: as much as its last commit carries, and so much that it has to be synced before.
 const COUNT_LINES: usize = 40;
 const FOLLOW_LINES: usize = 600;
@@ -93,11 +96,11 @@ impl Load {
         Self { tasks }
     }
 
-    /// One client of each role, which plays it once.
+    /// One client of each role, which plays it once. To the daemon a backup is no more than a hold.
     pub(crate) fn once(runtime: &Handle, player: &Player) -> Self {
-        use Role::{BackUp, Delete, Dispatch, Hold, Prune, Set, Watch};
+        use Role::{Delete, Dispatch, Hold, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
-        for role in [Dispatch, Set, Watch, Delete, Prune, Hold, BackUp] {
+        for role in [Dispatch, Set, Watch, Delete, Prune, Hold] {
             let player = player.clone();
             tasks.spawn_on(async move { role.play(&player).await }, runtime);
         }
@@ -214,6 +217,9 @@ pub(crate) async fn ended(client: &Client, job: Uuid) {
 }
 
 async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
+    if promises.lock().unwrap().unfinished().len() > WAITING {
+        return tokio::time::sleep(PAUSE).await;
+    }
     let mut jobs = Vec::new();
     while jobs.len() < AT_ONCE {
         let tag = Uuid::new_v4().to_string();

@@ -1,6 +1,7 @@
 //! What some stories need of the machine. Where they cannot have it they say so and are skipped.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Set in the process that has the namespaces.
@@ -36,6 +37,25 @@ fn unshare(program: &str) -> Command {
         .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
         .args(["--", program]);
     command
+}
+
+/// A file system in memory, of which nothing else is kept; unmounted when dropped.
+pub(crate) struct Memory(PathBuf);
+
+impl Memory {
+    /// Mounts it; an error is why this machine cannot have one.
+    pub(crate) fn mount(at: &Path, options: &str) -> Result<Self, String> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "everscan-story"]);
+        run(mount.arg(at))?;
+        Ok(Self(at.to_owned()))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        drop(run(Command::new("umount").arg("--lazy").arg(&self.0)));
+    }
 }
 
 /// Runs a program that only matters when it fails.

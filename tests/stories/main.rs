@@ -17,6 +17,7 @@ mod dependency_watch;
 mod disk_full;
 mod documented;
 mod failpoints;
+mod failpoints_aside;
 mod fsck;
 mod hello;
 mod io_errors;

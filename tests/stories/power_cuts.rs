@@ -9,11 +9,10 @@
 mod image;
 
 use std::ops::Range;
-use std::process::Command;
 use std::time::Instant;
 
 use crate::chance::Chance;
-use crate::machine::{apart, run, say, skip};
+use crate::machine::{Memory, apart, say, skip};
 use crate::promises::Finding;
 use crate::site::Site;
 use crate::support::{eventually, lines, signal};
@@ -84,6 +83,7 @@ fn notice() {
 /// A machine whose disk loses its power, and those who talk to it.
 struct Machine {
     image: Image,
+    _copies: Memory,
     site: Site,
     chance: Chance,
 }
@@ -135,12 +135,11 @@ impl Machine {
         let mut world = Site::prepare();
         let image = Image::make(file_system, &world.path("image"), &world.path("state"))?;
         // A backup waits for everything that its file system has to write, and this one's has nothing else.
-        let mut copies = Command::new("mount");
-        copies.args(["-t", "tmpfs", "everscan-story"]);
-        run(copies.arg(world.path("copies")))?;
+        let copies = Memory::mount(&world.path("copies"), "mode=700")?;
         world.start_daemon();
         Ok(Self {
             image,
+            _copies: copies,
             site: Site::of(world),
             chance: Chance::new(seed),
         })

@@ -21,6 +21,8 @@ pub(crate) struct Promises {
     tags: BTreeMap<String, Option<Uuid>>,
     /// Jobs seen since they were last compared.
     fresh: BTreeSet<Uuid>,
+    /// Jobs that are not over, as far as was seen.
+    unfinished: BTreeSet<Uuid>,
     register: Register,
     pub(crate) removals: Removals,
     pub(crate) copies: Copies,
@@ -74,6 +76,11 @@ impl Promises {
         if known.is_none_or(|known| rank(job.state) > rank(known.state)) {
             self.acknowledged += 1;
             self.fresh.insert(job.id);
+            if job.state.is_terminal() {
+                self.unfinished.remove(&job.id);
+            } else {
+                self.unfinished.insert(job.id);
+            }
             self.jobs.insert(job.id, job.clone());
         }
     }
@@ -95,6 +102,7 @@ impl Promises {
         if self.removals.saw_gone(job) {
             self.acknowledged += 1;
             self.fresh.insert(job);
+            self.unfinished.remove(&job);
         }
     }
 
@@ -125,17 +133,16 @@ impl Promises {
     }
 
     /// Jobs that everything is known of but their end.
-    pub(crate) fn unfinished(&self) -> impl Iterator<Item = Uuid> {
-        let jobs = self.jobs.values();
-        jobs.filter(|job| !job.state.is_terminal() && !self.removals.is_gone(job.id))
-            .map(|job| job.id)
+    pub(crate) const fn unfinished(&self) -> &BTreeSet<Uuid> {
+        &self.unfinished
     }
 
-    /// Compares what was seen since the last time with what the daemon says now. Requests without an answer are
-    /// repeated, as their clients would.
+    /// Compares what was seen since the last time, and what was not over then, with what the daemon says now. Requests
+    /// without an answer are repeated, as their clients would.
     pub(crate) async fn compare(&mut self, client: &Client) -> Result<Vec<Finding>, client::Error> {
         let mut findings = Vec::new();
-        for id in std::mem::take(&mut self.fresh) {
+        let fresh = std::mem::take(&mut self.fresh);
+        for id in fresh.union(&self.unfinished.clone()).copied() {
             self.compare_job(client, id, &mut findings).await?;
         }
         let unanswered: Vec<String> = self

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use client::{Client, Secret};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use crate::copies::Copier;
 use crate::load::{self, Load, Player, WORKFLOWS};
@@ -60,7 +59,13 @@ impl Site {
 
     /// Lets clients work until what is answered is dropped.
     pub(crate) fn load(&self) -> Load {
-        Load::start(self.runtime.handle(), &self.player())
+        self.loader()()
+    }
+
+    /// What lets them, later.
+    pub(crate) fn loader(&self) -> impl Fn() -> Load + use<> {
+        let (runtime, player) = (self.runtime.handle().clone(), self.player());
+        move || Load::start(&runtime, &player)
     }
 
     /// Lets clients do each thing once.
@@ -125,7 +130,7 @@ impl Site {
 
     /// Lets everything come to its end, and compares all of it.
     pub(crate) fn end(&mut self) -> Vec<Finding> {
-        let unfinished: Vec<Uuid> = self.promises.lock().unwrap().unfinished().collect();
+        let unfinished = self.promises.lock().unwrap().unfinished().clone();
         for job in unfinished {
             let ended = load::ended(&self.client, job);
             let ended = self

@@ -201,7 +201,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 }
 
 /// The files of that name below a folder.
-fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use model::Clock;
 use store::OpenError;
+use store::look::Look;
 
 use super::everything::make_one_of_everything;
 use super::fixture::Folder;
@@ -85,5 +86,29 @@ async fn what_holds_and_file_systems_add_is_no_finding() {
     std::fs::hard_link(&artifact, folder.root().with_file_name("other")).unwrap();
     let codes: Vec<Code> = findings(&folder).iter().map(|it| it.code).collect();
     assert_eq!(codes, [Code::Links]);
+    opened.close();
+}
+
+#[tokio::test]
+async fn an_index_that_a_crash_left_without_content_is_only_noted() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    make_one_of_everything(&opened, fleet).await;
+    let mut crashed = folder.crashed();
+    let last = Look::at(crashed.root()).unwrap().position().last;
+    let index = format!("index/live-{:020}", last.0);
+    std::fs::write(crashed.root().join(&index), "").unwrap();
+    let of_index = |folder: &Folder| {
+        let found = findings(folder).into_iter();
+        let found = found.filter(|finding| finding.path.starts_with("index/"));
+        found
+            .map(|finding| (finding.code, finding.path))
+            .collect::<Vec<_>>()
+    };
+    // The copy has other modes, also of this file.
+    let found = of_index(&crashed);
+    assert!(found.contains(&(Code::Leftover, index)), "{found:?}");
+    assert!(found.iter().all(|(code, _)| *code != Code::IndexDamaged));
+    crashed.open().await.close();
+    assert_eq!(of_index(&crashed), []);
     opened.close();
 }

@@ -123,7 +123,8 @@ impl Look {
 
     /// Files that an interrupted write has left in the store's own folders: the next start removes them.
     pub fn leftovers(&self) -> Result<Vec<String>, DiskError> {
-        let mut found = Vec::new();
+        let unmarked = self.unmarked.iter();
+        let mut found: Vec<String> = unmarked.map(|path| self.layout.below(path)).collect();
         let waits = |name: &str| {
             let mut adoptions = self.overlay.adoptions();
             adoptions.any(|(_, _, staged)| staged.name().as_str() == name)

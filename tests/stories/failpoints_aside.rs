@@ -1,0 +1,238 @@
+//! What is done beside a daemon that works, or before one does, is ended at every failpoint on its way: a hold, a backup, a
+//! restore, the first opening of what was restored, and what is done about damage. Then it is done once more, and nothing
+//! may be in its way.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use store::failpoint::POINTS_ASIDE;
+
+use crate::site::Site;
+use crate::support::{World, eventually, lines, signal};
+use crate::tree;
+
+/// Who comes to a point.
+enum Deed {
+    TakeHold,
+    ReleaseHold,
+    BackUp,
+    Restore,
+    /// The start of a daemon that finds a record it cannot read.
+    StartDamaged,
+    Repair,
+}
+
+/// A daemon at work, and copies of its state.
+struct Aside {
+    site: Site,
+    /// A backup made at work, with objects that only its journal has.
+    backup: PathBuf,
+}
+
+#[test]
+fn ended_there_it_is_in_nobodys_way() {
+    let mut world = Site::prepare();
+    world.start_daemon();
+    let site = Site::of(world);
+    let load = site.load();
+    let ran = site.world.path("ran");
+    eventually("some work", || lines(&ran).len() > 4);
+    let mut aside = Aside {
+        backup: site.world.path("backup"),
+        site,
+    };
+    aside.back_up();
+    for point in POINTS_ASIDE {
+        aside.end_at(point);
+    }
+    drop(load);
+    aside.site.world.kill_daemon();
+    aside.site.hold_runner();
+    let mut findings = aside.site.restart();
+    aside.site.release_runner();
+    findings.extend(aside.site.end());
+    assert_eq!(findings, []);
+}
+
+fn deed(point: &str) -> Deed {
+    match point {
+        "hold-begun" | "hold-taken" => Deed::TakeHold,
+        "hold-removed" => Deed::ReleaseHold,
+        "files-copied" | "journal-copied" => Deed::BackUp,
+        "copy-synced" | "copy-finished" | "copy-marked" | "object-returned" | "hold-ended"
+        | "copy-settled" | "mark-removed" => Deed::Restore,
+        "damage-copied" | "damage-kept" => Deed::StartDamaged,
+        "file-set-aside" => Deed::Repair,
+        _ => panic!("nobody here comes to {point}"),
+    }
+}
+
+impl Aside {
+    /// Makes the backup while objects get their places.
+    fn back_up(&mut self) {
+        let hold = self.done(&["backup", "--hold"]);
+        let journal = self.site.world.path("state/journal");
+        eventually("an object under a hold", || {
+            let names = tree::names(&journal);
+            names.iter().any(|name| name.starts_with("held-"))
+        });
+        let backup = self.backup.display().to_string();
+        self.done(&["backup", &backup]);
+        self.done(&["backup", "--release", hold.trim()]);
+    }
+
+    fn end_at(&mut self, point: &str) {
+        let world = &self.site.world;
+        match deed(point) {
+            Deed::TakeHold => {
+                self.ended(point, &["backup", "--hold"]);
+                let hold = self.done(&["backup", "--hold"]);
+                self.done(&["backup", "--release", hold.trim()]);
+            }
+            Deed::ReleaseHold => {
+                let hold = self.done(&["backup", "--hold"]);
+                let release = ["backup", "--release", hold.trim()];
+                self.ended(point, &release);
+                assert_eq!(self.run(&release).status.code(), Some(1));
+            }
+            Deed::BackUp => {
+                let (to, again) = (world.path(point), world.path("again"));
+                self.ended(point, &["backup", &to.display().to_string()]);
+                let mut refused = restore(world, &to, &world.path("restored"));
+                assert_ne!(refused.output().unwrap().status.code(), Some(0));
+                self.done(&["backup", &again.display().to_string()]);
+                std::fs::remove_dir_all(again).unwrap();
+            }
+            Deed::Restore => self.end_restore_at(point),
+            Deed::StartDamaged => {
+                let state = self.restored(point);
+                let runner = files_in(&state.join("runners")).remove(0);
+                std::fs::write(&runner, "[").unwrap();
+                std::fs::remove_dir_all(state.join("index")).unwrap();
+                assert_killed(point, armed(serve(world, &state), point));
+                open_and_close(world, &state);
+                let kept = state.join("quarantine/runners");
+                let kept = kept.join(runner.file_name().unwrap());
+                assert_eq!(std::fs::read_to_string(kept).unwrap(), "[");
+                self.assert_clean(point, &state);
+            }
+            Deed::Repair => {
+                let state = self.restored(point);
+                let jobs = tree::files(&state.join("jobs"), "job.json");
+                let mut over = jobs.into_iter().filter(|job| read(job)["live"] == false);
+                std::fs::write(over.next().unwrap(), "[").unwrap();
+                let repair = || {
+                    let mut command = world.command("everscand");
+                    command
+                        .args(["fsck", "--repair", "--state-dir"])
+                        .arg(&state);
+                    command
+                };
+                assert_killed(point, armed(repair(), point));
+                assert!(repair().output().unwrap().status.success());
+                self.assert_clean(point, &state);
+            }
+        }
+    }
+
+    fn end_restore_at(&self, point: &str) {
+        let world = &self.site.world;
+        let state = world.path(point);
+        assert_killed(point, armed(restore(world, &self.backup, &state), point));
+        if !state.join("FORMAT").exists() {
+            std::fs::remove_dir_all(&state).unwrap();
+            let restored = restore(world, &self.backup, &state).output().unwrap();
+            assert!(restored.status.success(), "{point}: {restored:?}");
+        }
+        open_and_close(world, &state);
+        self.assert_clean(point, &state);
+        assert!(!state.join("journal/RESTORED").exists(), "{point}");
+        for job in tree::files(&state.join("jobs"), "job.json") {
+            assert_ne!(read(&job)["body"]["state"]["name"], "running", "{point}");
+        }
+    }
+
+    /// The backup, restored to a folder of that name.
+    fn restored(&self, name: &str) -> PathBuf {
+        let state = self.site.world.path(name);
+        let restored = restore(&self.site.world, &self.backup, &state).output();
+        assert!(restored.unwrap().status.success());
+        state
+    }
+
+    fn assert_clean(&self, point: &str, state: &Path) {
+        let found = tree::check(&self.site.world, state).findings;
+        assert_eq!(found, [], "{point}");
+    }
+
+    /// A program beside the daemon.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.site.world.command("everscand");
+        command.args(arguments).arg("--state-dir");
+        command.arg(self.site.world.path("state"));
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn ended(&self, point: &str, arguments: &[&str]) {
+        assert_killed(point, armed(self.command(arguments), point));
+    }
+}
+
+fn armed(mut command: Command, point: &str) -> Command {
+    command.env("EVERSCAND_FAILPOINT", format!("{point}:1"));
+    command
+}
+
+fn assert_killed(point: &str, mut command: Command) {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.signal(), Some(9), "{point}: {output:?}");
+}
+
+fn restore(world: &World, backup: &Path, state: &Path) -> Command {
+    let mut command = world.command("everscand");
+    command.arg("restore").arg(backup);
+    command.arg("--state-dir").arg(state);
+    command
+}
+
+/// A daemon of that state, which follows no source.
+fn serve(world: &World, state: &Path) -> Command {
+    let mut command = world.command("everscand");
+    command.args(["run", "--listen", "127.0.0.1:0", "--state-dir"]);
+    command.arg(state);
+    command
+}
+
+fn open_and_close(world: &World, state: &Path) {
+    let mut command = serve(world, state);
+    let daemon = command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut daemon = daemon.spawn().unwrap();
+    let mut url = String::new();
+    let mut output = BufReader::new(daemon.stdout.take().unwrap());
+    output.read_line(&mut url).unwrap();
+    signal(daemon.id(), "TERM");
+    let status = daemon.wait().unwrap();
+    assert!(url.starts_with("http://") && status.success(), "{status}");
+}
+
+fn read(record: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap()
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let names = tree::names(folder).into_iter();
+    names.map(|name| folder.join(name)).collect()
+}

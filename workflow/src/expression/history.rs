@@ -2,9 +2,8 @@
 //! costs what it touches.
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cel_interpreter::common::traits::{self, Indexer, Iterable, Sizer};
 use cel_interpreter::common::types::{
@@ -25,12 +24,43 @@ static JOB_TYPE: Type = Type::new_unspecified_type("job");
 #[derive(Debug, Clone)]
 pub(super) struct Scans(Arc<BTreeMap<String, History>>);
 
+/// The jobs that an evaluation has read, by scan; a scan of which only the summary was asked is there without any.
+pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
+
+/// Notes what is read, when somebody wants to know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Recorder(Option<Arc<Mutex<Reads>>>);
+
+impl Recorder {
+    /// One that notes.
+    pub(super) fn on() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// What was read since the last call.
+    pub(super) fn take(&self) -> Reads {
+        let lock = |reads: &Arc<Mutex<Reads>>| {
+            std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        self.0.as_ref().map(lock).unwrap_or_default()
+    }
+
+    fn note(&self, scan: &str, job: Option<&Job>) {
+        if let Some(reads) = &self.0 {
+            let mut reads = reads.lock().unwrap_or_else(PoisonError::into_inner);
+            let jobs = reads.entry(scan.to_owned()).or_default();
+            jobs.extend(job.map(|job| job.0.id.clone()));
+        }
+    }
+}
+
 /// `scans.X`.
 #[derive(Debug, Clone)]
 pub(super) struct History {
     name: Arc<str>,
     summary: Arc<ScanHistory>,
     jobs: Arc<[Job]>,
+    recorder: Recorder,
 }
 
 /// `scans.X[i]`.
@@ -38,7 +68,7 @@ pub(super) struct History {
 pub(super) struct Job(Arc<JobSummary>);
 
 impl Scans {
-    pub(super) fn new(scans: BTreeMap<String, ScanHistory>) -> Self {
+    pub(super) fn new(scans: BTreeMap<String, ScanHistory>, recorder: &Recorder) -> Self {
         let history = |(name, mut summary): (String, ScanHistory)| {
             let jobs = std::mem::take(&mut summary.jobs)
                 .into_iter()
@@ -48,6 +78,7 @@ impl Scans {
                 name: Arc::from(name.as_str()),
                 summary: Arc::new(summary),
                 jobs,
+                recorder: recorder.clone(),
             };
             (name, history)
         };
@@ -86,16 +117,7 @@ impl Job {
 }
 
 /// Declares what histories can do.
-pub(super) fn with_methods(mut env: Env) -> Env {
-    let declared = declare(&mut env);
-    debug_assert!(
-        declared.is_ok(),
-        "the standard library declares no such method: {declared:?}"
-    );
-    env
-}
-
-fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let history = || HISTORY_TYPE.to_owned();
     env.add_member_overload(
         "is_available",
@@ -186,6 +208,7 @@ impl Indexer for Scans {
             .0
             .get(name)
             .ok_or_else(|| ExecutionError::no_such_key(&format!("scans.{name}")))?;
+        history.recorder.note(name, None);
         Ok(CowVal::Borrowed(history))
     }
 
@@ -290,7 +313,10 @@ impl Indexer for History {
                     );
                     Err(ExecutionError::function_error(&self.name, message))
                 },
-                |job| Ok(CowVal::Borrowed(job)),
+                |job| {
+                    self.recorder.note(&self.name, Some(job));
+                    Ok(CowVal::Borrowed(job))
+                },
             )
     }
 
@@ -307,15 +333,23 @@ impl Iterable for History {
     where
         Self: 'v,
     {
-        Box::new(Jobs(self.jobs.iter()))
+        Box::new(Jobs {
+            history: self,
+            rest: self.jobs.iter(),
+        })
     }
 }
 
-struct Jobs<'b>(std::slice::Iter<'b, Job>);
+struct Jobs<'b> {
+    history: &'b History,
+    rest: std::slice::Iter<'b, Job>,
+}
 
 impl<'b, 'v> traits::Iterator<'b, 'v> for Jobs<'b> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
-        self.0.next().map(|job| job as &dyn Val)
+        let job = self.rest.next()?;
+        self.history.recorder.note(&self.history.name, Some(job));
+        Some(job)
     }
 }
 

@@ -9,7 +9,7 @@ use cel_interpreter::common::types::{CelBool, CelString, Type};
 use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::context::VariableResolver;
 
-use super::history::{Scans, name_of};
+use super::history::{Reads, Recorder, Scans, name_of};
 use crate::context::Context;
 use crate::dispatch::InputValue;
 
@@ -28,10 +28,26 @@ pub(super) struct Variables {
     scans: Scans,
     ok: CelBool,
     always: CelBool,
+    recorder: Recorder,
 }
 
 impl Variables {
+    /// The names of a context.
     pub(super) fn new(context: Context) -> Self {
+        Self::with(context, Recorder::default())
+    }
+
+    /// The same, with a note of every job that is read.
+    pub(super) fn recorded(context: Context) -> Self {
+        Self::with(context, Recorder::on())
+    }
+
+    /// The jobs that were read since the last call.
+    pub(super) fn take_reads(&self) -> Reads {
+        self.recorder.take()
+    }
+
+    fn with(context: Context, recorder: Recorder) -> Self {
         let texts = |label: &'static str, values: BTreeMap<String, String>| {
             let entries = values
                 .into_iter()
@@ -65,9 +81,10 @@ impl Variables {
                 label: "inputs",
                 entries: inputs,
             },
-            scans: Scans::new(context.scans),
+            scans: Scans::new(context.scans, &recorder),
             ok: CelBool::from(context.ok),
             always: CelBool::from(true),
+            recorder,
         }
     }
 }

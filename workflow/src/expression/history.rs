@@ -20,9 +20,9 @@ static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
 static JOB_TYPE: Type = Type::new_unspecified_type("job");
 
-/// `scans`.
+/// `scans`, in order of name.
 #[derive(Debug, Clone)]
-pub(super) struct Scans(Arc<BTreeMap<String, History>>);
+pub(super) struct Scans(Vec<History>);
 
 /// The jobs that an evaluation has read, by scan; a scan of which only the summary was asked is there without any.
 pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
@@ -56,10 +56,14 @@ impl Recorder {
 
 /// `scans.X`.
 #[derive(Debug, Clone)]
-pub(super) struct History {
-    name: Arc<str>,
-    summary: Arc<ScanHistory>,
-    jobs: Arc<[Job]>,
+pub(super) struct History(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    name: String,
+    /// Without its jobs, which are below.
+    summary: ScanHistory,
+    jobs: Vec<Job>,
     recorder: Recorder,
 }
 
@@ -70,25 +74,31 @@ pub(super) struct Job(Arc<JobSummary>);
 impl Scans {
     pub(super) fn new(scans: BTreeMap<String, ScanHistory>, recorder: &Recorder) -> Self {
         let history = |(name, mut summary): (String, ScanHistory)| {
-            let jobs = std::mem::take(&mut summary.jobs)
-                .into_iter()
-                .map(|job| Job(Arc::new(job)))
-                .collect();
-            let history = History {
-                name: Arc::from(name.as_str()),
-                summary: Arc::new(summary),
-                jobs,
+            let jobs = std::mem::take(&mut summary.jobs).into_iter();
+            History(Arc::new(Parts {
+                name,
+                summary,
+                jobs: jobs.map(|job| Job(Arc::new(job))).collect(),
                 recorder: recorder.clone(),
-            };
-            (name, history)
+            }))
         };
-        Self(Arc::new(scans.into_iter().map(history).collect()))
+        Self(scans.into_iter().map(history).collect())
+    }
+
+    fn find(&self, name: &str) -> Option<&History> {
+        let by_name = |history: &History| history.0.name.as_str().cmp(name);
+        let at = self.0.binary_search_by(by_name).ok()?;
+        self.0.get(at)
     }
 }
 
 impl History {
     pub(super) fn jobs(&self) -> &[Job] {
-        &self.jobs
+        &self.0.jobs
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
     }
 }
 
@@ -150,7 +160,7 @@ fn receiver<'a, 'v>(
 
 fn is_available<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let history = receiver("is_available", &arguments)?;
-    Ok(CowVal::owned(CelBool::from(history.summary.available)))
+    Ok(CowVal::owned(CelBool::from(history.0.summary.available)))
 }
 
 fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
@@ -159,7 +169,7 @@ fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
         .get(1)
         .and_then(|value| value.downcast_ref::<CelString<'_>>());
     Ok(CowVal::owned(CelBool::from(
-        history.summary.has_diff(artifact.map(CelString::inner)),
+        history.0.summary.has_diff(artifact.map(CelString::inner)),
     )))
 }
 
@@ -205,10 +215,9 @@ impl Indexer for Scans {
     {
         let name = name_of(index, "scan")?;
         let history = self
-            .0
-            .get(name)
+            .find(name)
             .ok_or_else(|| ExecutionError::no_such_key(&format!("scans.{name}")))?;
-        history.recorder.note(name, None);
+        history.0.recorder.note(name, None);
         Ok(CowVal::Borrowed(history))
     }
 
@@ -222,7 +231,7 @@ impl Indexer for Scans {
 
 impl traits::Container for Scans {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
-        Ok(self.0.contains_key(name_of(value, "scan")?))
+        Ok(self.find(name_of(value, "scan")?).is_some())
     }
 }
 
@@ -256,7 +265,7 @@ impl Val for History {
     fn equals(&self, other: &dyn Val) -> bool {
         other
             .downcast_ref::<Self>()
-            .is_some_and(|other| self.name == other.name)
+            .is_some_and(|other| self.name() == other.name())
     }
 
     fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
@@ -272,7 +281,7 @@ impl StaticVal for History {}
 
 impl Sizer for History {
     fn size(&self) -> CelInt {
-        CelInt::from(i64::try_from(self.summary.size).unwrap_or(i64::MAX))
+        CelInt::from(i64::try_from(self.0.summary.size).unwrap_or(i64::MAX))
     }
 }
 
@@ -287,34 +296,34 @@ impl Indexer for History {
             .map(|position| *position.inner())
             .ok_or_else(|| {
                 ExecutionError::function_error(
-                    &self.name,
+                    self.name(),
                     format!(
                         "a job is read by its position, not by {}",
                         index.get_type().name()
                     ),
                 )
             })?;
-        let size = self.summary.size;
-        let beyond = || format!("scans.{}[{position}]: there are {size} jobs", self.name);
+        let size = self.0.summary.size;
+        let beyond = || format!("scans.{}[{position}]: there are {size} jobs", self.name());
         let at = u64::try_from(position)
-            .map_err(|_| ExecutionError::function_error(&self.name, beyond()))?;
+            .map_err(|_| ExecutionError::function_error(self.name(), beyond()))?;
         if at >= size {
-            return Err(ExecutionError::function_error(&self.name, beyond()));
+            return Err(ExecutionError::function_error(self.name(), beyond()));
         }
         usize::try_from(at)
             .ok()
             .filter(|at| *at < HISTORY_JOBS)
-            .and_then(|at| self.jobs.get(at))
+            .and_then(|at| self.jobs().get(at))
             .map_or_else(
                 || {
                     let message = format!(
                         "scans.{}[{position}]: only the newest {HISTORY_JOBS} jobs can be read",
-                        self.name
+                        self.name()
                     );
-                    Err(ExecutionError::function_error(&self.name, message))
+                    Err(ExecutionError::function_error(self.name(), message))
                 },
                 |job| {
-                    self.recorder.note(&self.name, Some(job));
+                    self.0.recorder.note(self.name(), Some(job));
                     Ok(CowVal::Borrowed(job))
                 },
             )
@@ -335,7 +344,7 @@ impl Iterable for History {
     {
         Box::new(Jobs {
             history: self,
-            rest: self.jobs.iter(),
+            rest: self.jobs().iter(),
         })
     }
 }
@@ -348,7 +357,8 @@ struct Jobs<'b> {
 impl<'b, 'v> traits::Iterator<'b, 'v> for Jobs<'b> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
         let job = self.rest.next()?;
-        self.history.recorder.note(&self.history.name, Some(job));
+        let history = self.history;
+        history.0.recorder.note(history.name(), Some(job));
         Some(job)
     }
 }

@@ -1,6 +1,7 @@
 //! A context as the variables of CEL.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cel_interpreter::ExecutionError;
@@ -51,18 +52,20 @@ impl Variables {
         let texts = |label: &'static str, values: BTreeMap<String, String>| {
             let entries = values
                 .into_iter()
-                .map(|(name, value)| (name, Entry::Text(CelString::from(value))))
+                .map(|(name, value)| (Cow::Owned(name), Entry::Text(CelString::from(value))))
                 .collect();
             Table { label, entries }
         };
-        let identity =
-            |label: &'static str, id: String| texts(label, BTreeMap::from([("id".to_owned(), id)]));
+        let identity = |label: &'static str, id: String| Table {
+            label,
+            entries: vec![(Cow::Borrowed("id"), Entry::Text(CelString::from(id)))],
+        };
         let inputs = context
             .inputs
             .into_iter()
             .map(|(name, value)| match value {
-                InputValue::Text(text) => (name, Entry::Text(CelString::from(text))),
-                InputValue::Bool(value) => (name, Entry::Bool(CelBool::from(value))),
+                InputValue::Text(text) => (Cow::Owned(name), Entry::Text(CelString::from(text))),
+                InputValue::Bool(value) => (Cow::Owned(name), Entry::Bool(CelBool::from(value))),
             })
             .collect();
         let (id, name) = context
@@ -109,11 +112,19 @@ impl VariableResolver for Variables {
     }
 }
 
-/// Values by name, which know what they are called when one is missing.
+/// Values in order of name, which know what they are called when one is missing.
 #[derive(Debug, Clone)]
 struct Table {
     label: &'static str,
-    entries: BTreeMap<String, Entry>,
+    entries: Vec<(Cow<'static, str>, Entry)>,
+}
+
+impl Table {
+    fn find(&self, name: &str) -> Option<&Entry> {
+        let by_name = |(known, _): &(Cow<'static, str>, Entry)| known.as_ref().cmp(name);
+        let at = self.entries.binary_search_by(by_name).ok()?;
+        self.entries.get(at).map(|(_, entry)| entry)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -159,7 +170,7 @@ impl Indexer for Table {
         Self: 'v,
     {
         let name = name_of(index, self.label)?;
-        match self.entries.get(name) {
+        match self.find(name) {
             Some(Entry::Text(text)) => Ok(CowVal::Borrowed(text)),
             Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
             None => Err(ExecutionError::no_such_key(&format!(
@@ -179,6 +190,6 @@ impl Indexer for Table {
 
 impl Container for Table {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
-        Ok(self.entries.contains_key(name_of(value, self.label)?))
+        Ok(self.find(name_of(value, self.label)?).is_some())
     }
 }

@@ -111,6 +111,24 @@ impl ScanHistory {
     }
 }
 
+impl ScanHistory {
+    /// The part that an expression of this reach can read.
+    fn narrowed(&self, reach: Option<&Reach>) -> Self {
+        let jobs = match reach {
+            None => &[],
+            Some(Reach::Newest(count)) => self.jobs.get(..*count).unwrap_or(&self.jobs),
+            Some(Reach::All) => self.jobs.as_slice(),
+        };
+        Self {
+            size: self.size,
+            jobs: jobs.to_vec(),
+            available: self.available,
+            successes: self.successes,
+            newest_successes: self.newest_successes.clone(),
+        }
+    }
+}
+
 impl Context {
     /// The part that expressions with these references can read; what is frozen need not hold more.
     pub fn narrowed(&self, references: &References) -> Self {
@@ -138,15 +156,11 @@ impl Context {
             scans: if references.any_scan {
                 self.scans.clone()
             } else {
-                let mut scans = named(&self.scans, &references.scans);
-                for (name, scan) in &mut scans {
-                    match references.jobs.get(name) {
-                        None => scan.jobs.clear(),
-                        Some(Reach::Newest(count)) => scan.jobs.truncate(*count),
-                        Some(Reach::All) => {}
-                    }
-                }
-                scans
+                let known = references.scans.iter();
+                let known = known.filter_map(|name| Some((name, self.scans.get(name)?)));
+                known
+                    .map(|(name, scan)| (name.clone(), scan.narrowed(references.jobs.get(name))))
+                    .collect()
             },
             ok: self.ok,
         }

@@ -31,6 +31,7 @@ use cel_interpreter::Program;
 pub(crate) use compile::compile;
 pub use error::{EngineError, EvaluationError, ExpressionError, Fault};
 pub use explain::Explanation;
+use pattern::Pattern;
 pub use references::{Reach, References};
 pub use sandbox::Sandbox;
 pub(crate) use site::Names;
@@ -47,6 +48,8 @@ struct Parts {
     source: String,
     program: Program,
     references: References,
+    /// What `matches` asks for by its text; it stays compiled as long as the expression is there.
+    _patterns: Vec<Arc<Pattern>>,
     cost: u64,
     is_always: bool,
 }

@@ -17,6 +17,13 @@ pub const ALIAS_BYTES: usize = FILE_BYTES;
 /// Problems reported of one file; nobody reads more, and a report must stay a small record.
 pub const DIAGNOSTICS: usize = 200;
 
+/// Characters of a name from the file that a message repeats.
+pub const SHOWN_CHARS: usize = 80;
+
+/// Bytes of a line that are looked at for an excerpt: all of one with the longest expression, and a small part of a file
+/// on one line, for each of whose problems they are looked at.
+pub const EXCERPT_BYTES: usize = 4_096;
+
 /// Names before and behind an unknown one, in the order of the alphabet, that are compared for a suggestion: all of a
 /// workflow written by hand, and few enough for a file in which each of thousands of names is wrong.
 pub const SUGGESTED_NAMES: usize = 250;
@@ -39,11 +46,14 @@ pub const EXPRESSION_COST: u64 = 1_000_000;
 /// Largest value an expression may build, in bytes: the stack and heap of the sandbox are shared by all.
 pub const VALUE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Longest literal pattern for `matches`: it is compiled at each use.
+/// Longest pattern for `matches`: it is compiled when its file is loaded.
 pub const PATTERN_BYTES: usize = 256;
 
 /// Estimated size of a compiled pattern, in states: counted repetitions multiply it.
 pub const PATTERN_STATES: u64 = 10_000;
+
+/// Bytes of a compiled pattern, for one that the estimate takes for smaller than it is.
+pub const PATTERN_COMPILED_BYTES: usize = 2 * 1024 * 1024;
 
 /// Expressions of one template: a script with more is generated, not written.
 pub const TEMPLATE_EXPRESSIONS: usize = 100;
@@ -56,6 +66,10 @@ pub const HISTORY_SUCCESSES: usize = 2;
 
 /// Stack of a sandbox thread: measured need of the deepest accepted expression is below 1 MiB; it is committed lazily.
 pub const SANDBOX_STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Threads of the process's sandbox: two at least, so that an evaluation does not wait for a file that is parsed, and no
+/// more than a small machine has cores.
+pub const SANDBOX_THREADS: std::ops::RangeInclusive<usize> = 2..=4;
 
 /// Steps of one scan: each is a part of its job's record, which one commit must hold.
 pub const STEPS: usize = 1_000;

@@ -106,7 +106,12 @@ impl Reader<'_> {
         if root.is_null() {
             return None;
         }
-        let object = Object::of(root, "a workflow", &mut self.report)?;
+        let object = Object::of(
+            root,
+            "a workflow",
+            "{ scans: { NAME: … } }",
+            &mut self.report,
+        )?;
         object.check_keys(&keys::WORKFLOW, &mut self.report);
         let name = object.get("name").and_then(|entry| self.title(entry));
         let description = object

@@ -65,6 +65,9 @@ impl Lines {
             .map_or(text.len(), |next| next - 1);
         let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
         let content = text.get(start..end).unwrap_or("");
+        if content.is_ascii() {
+            return start + column.min(content.len());
+        }
         start
             + content
                 .char_indices()
@@ -73,7 +76,8 @@ impl Lines {
     }
 }
 
-fn floor_char_boundary(text: &str, offset: usize) -> usize {
+/// The last place at or before `offset` where a character starts; the end, beyond it.
+pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;

@@ -4,6 +4,7 @@
 mod build;
 mod place;
 mod scalar;
+mod syntax;
 
 use std::rc::Rc;
 
@@ -11,6 +12,7 @@ pub(crate) use build::build;
 pub(crate) use place::Places;
 pub(crate) use scalar::{Meaning, Scalar, Style};
 
+use crate::limits::SHOWN_CHARS;
 use crate::position::Span;
 
 /// A value in the file.
@@ -37,6 +39,16 @@ pub(crate) struct Entry {
     pub(crate) key: Rc<str>,
     pub(crate) key_span: Span,
     pub(crate) value: Rc<Node>,
+}
+
+impl Entry {
+    /// The key for a message. One as long as the file may be would make a message of that length each time.
+    pub(crate) fn shown_key(&self) -> &str {
+        let end = self.key.char_indices().nth(SHOWN_CHARS);
+        self.key
+            .get(..end.map_or(self.key.len(), |(at, _)| at))
+            .unwrap_or("")
+    }
 }
 
 /// What a node and all below it would cost if an alias repeated it.

@@ -1,4 +1,6 @@
-//! Every workflow file below `fixtures/` is parsed, and what a person would see is compared with the text beside it.
+//! Every workflow file below `fixtures/` is parsed, and what a person and a program would see is compared with the text
+//! beside it. Each file is about the rule that its name tells; a file that begins with the line
+//! `# script_templates: deny` is read under that policy.
 //! `UPDATE_FIXTURES=1` writes the texts anew; read the difference before you commit it.
 
 #![expect(
@@ -14,7 +16,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use workflow::{Expression, Parsed, Scan, TemplatePolicy, parse, render};
+use workflow::{Diagnostic, Expression, Parsed, Scan, TemplatePolicy, parse, render};
 
 /// The files of a folder, in order of name.
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -55,9 +57,9 @@ fn check(folder: &str, show: impl Fn(&str, &str) -> String) {
 #[test]
 fn invalid_files_tell_all_their_errors() {
     check("invalid", |name, text| {
-        match parse(name, text, TemplatePolicy::Warn) {
+        match parse(name, text, policy(text)) {
             Ok(_) => panic!("{name} is valid"),
-            Err(diagnostics) => render(&diagnostics, text, false),
+            Err(diagnostics) => told(&diagnostics, text),
         }
     });
 }
@@ -65,11 +67,39 @@ fn invalid_files_tell_all_their_errors() {
 #[test]
 fn valid_files_say_what_is_meant() {
     check("valid", |name, text| {
-        match parse(name, text, TemplatePolicy::Warn) {
+        match parse(name, text, policy(text)) {
             Ok(parsed) => summary(&parsed, text),
             Err(diagnostics) => panic!("{}", render(&diagnostics, text, false)),
         }
     });
+}
+
+/// The set is meant to be read, so each file is small, and to be complete, so there are many.
+#[test]
+fn there_are_many_and_each_is_small() {
+    let all: Vec<PathBuf> = ["invalid", "valid"].into_iter().flat_map(files).collect();
+    assert!(all.len() >= 120, "{}", all.len());
+    for file in all {
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines <= 80, "{}: {lines} lines", file.display());
+    }
+}
+
+fn policy(text: &str) -> TemplatePolicy {
+    if text.starts_with("# script_templates: deny\n") {
+        TemplatePolicy::Deny
+    } else {
+        TemplatePolicy::Warn
+    }
+}
+
+/// The diagnostics as a person sees them, and as a program does.
+fn told(diagnostics: &[Diagnostic], text: &str) -> String {
+    let mut shown = render(diagnostics, text, false);
+    for diagnostic in diagnostics {
+        writeln!(shown, "{}", serde_json::to_string(diagnostic).unwrap()).unwrap();
+    }
+    shown
 }
 
 fn summary(parsed: &Parsed, text: &str) -> String {
@@ -83,7 +113,7 @@ fn summary(parsed: &Parsed, text: &str) -> String {
     for scan in parsed.workflow.scans() {
         describe(&mut shown, scan).unwrap();
     }
-    shown + &render(&parsed.warnings, text, false)
+    shown + &told(&parsed.warnings, text)
 }
 
 fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {

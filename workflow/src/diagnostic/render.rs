@@ -1,10 +1,11 @@
 //! Diagnostics as text for a terminal: the line, a caret below it, and the hint.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use super::{Diagnostic, Severity};
-use crate::position::Lines;
+use crate::limits::EXCERPT_BYTES;
+use crate::position::{Lines, Span, floor_char_boundary};
 
 /// Shows `diagnostics` with excerpts of `text`, the file they were made from. A problem that spans several lines is
 /// shown by its first.
@@ -31,18 +32,89 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
     let line = lines.range(text, diagnostic.line);
     let start = lines.offset(text, diagnostic.line, diagnostic.column);
     let end = lines.offset(text, diagnostic.end_line, diagnostic.end_column);
-    let end = end.clamp(start, line.end.max(start));
-    let snippet = Snippet::source(text.get(line.start..line.end).unwrap_or(""))
-        .line_start(diagnostic.line as usize)
-        .path(diagnostic.file.as_str())
-        .annotation(AnnotationKind::Primary.span(start - line.start..end - line.start));
+    let shown = excerpt(text, line, start);
+    let end = end.clamp(start, shown.end.max(start));
+    let number = usize::try_from(diagnostic.line).unwrap_or(usize::MAX);
+    let snippet = Snippet::source(text.get(shown.start..shown.end).unwrap_or(""))
+        .line_start(number)
+        .annotation(AnnotationKind::Primary.span(start - shown.start..end - shown.start));
     let group = level
         .primary_title(diagnostic.message.as_str())
-        .id(diagnostic.code.name())
-        .element(snippet);
+        .id(diagnostic.code.name());
+    let group = if shown == line {
+        group.element(snippet.path(diagnostic.file.as_str()))
+    } else {
+        // The renderer would count the columns of the part.
+        let column = usize::try_from(diagnostic.column).unwrap_or(usize::MAX);
+        let origin = Origin::path(diagnostic.file.as_str())
+            .line(number)
+            .char_column(column);
+        group.element(origin).element(snippet)
+    };
     let group = match &diagnostic.hint {
         Some(hint) => group.element(Level::HELP.message(hint.as_str())),
         None => group,
     };
     renderer.render(&[group])
+}
+
+/// The part of a line around `start` that is worth showing: all of it, unless it is longer than any terminal. The
+/// renderer looks at every character it is given, for each of the line's problems.
+fn excerpt(text: &str, line: Span, start: usize) -> Span {
+    if line.end.saturating_sub(line.start) <= EXCERPT_BYTES {
+        return line;
+    }
+    let from = start.saturating_sub(EXCERPT_BYTES / 2).max(line.start);
+    let to = start.saturating_add(EXCERPT_BYTES / 2).min(line.end);
+    Span::new(
+        floor_char_boundary(text, from),
+        floor_char_boundary(text, to),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+
+    fn problem(column: u32, end_column: u32) -> Diagnostic {
+        Diagnostic {
+            column,
+            end_column,
+            hint: Some("do better".to_owned()),
+            ..Diagnostic::of_file("file.yaml", Code::Syntax, "wrong".to_owned(), None)
+        }
+    }
+
+    #[test]
+    fn a_caret_stands_below_the_characters() {
+        let shown = render(&[problem(4, 7)], "ä: one\n", false);
+        let expected = "\
+error[syntax]: wrong
+ --> file.yaml:1:4
+  |
+1 | ä: one
+  |    ^^^
+  |
+  = help: do better
+";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn colours_are_there_when_they_are_asked_for() {
+        let shown = |colour| render(&[problem(1, 2)], "text", colour);
+        assert!(shown(true).contains("\u{1b}["));
+        assert!(!shown(false).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_problem_is_shown() {
+        let text = format!("{}here{}", "ä".repeat(50_000), "x".repeat(50_000));
+        let shown = render(&[problem(50_001, 50_005)], &text, false);
+        assert!(shown.contains("file.yaml:1:50001"), "{shown}");
+        assert!(shown.contains("ähere"), "{shown}");
+        assert!(shown.contains("^^^^"), "{shown}");
+        assert!(shown.len() < 2_000, "{shown}");
+    }
 }

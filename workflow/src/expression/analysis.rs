@@ -7,6 +7,7 @@ mod operator;
 mod place;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use cel_interpreter::Program;
 use cel_interpreter::common::ast::{
@@ -18,6 +19,7 @@ use place::{field_range, function_range};
 
 use super::error::Fault;
 use super::kind::{Kind, Shape};
+use super::pattern::Pattern;
 use super::reach;
 use super::references::References;
 use super::site::{Names, Site};
@@ -29,6 +31,7 @@ use crate::names::{did_you_mean, neighbours};
 /// What the check finds.
 pub(super) struct Findings {
     pub(super) references: References,
+    pub(super) patterns: Vec<Arc<Pattern>>,
     pub(super) faults: Vec<Fault>,
     pub(super) cost: u64,
     pub(super) is_tainted: bool,
@@ -44,6 +47,7 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
         scope: Vec::new(),
         comprehensions: 0,
         references: References::default(),
+        patterns: Vec::new(),
         faults: Vec::new(),
         cost: 0,
     };
@@ -54,6 +58,7 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
     analysis.faults.sort_by_key(|fault| fault.range.start);
     Findings {
         references: analysis.references,
+        patterns: analysis.patterns,
         faults: analysis.faults,
         cost: analysis.cost,
         is_tainted: shape.is_tainted,
@@ -69,6 +74,7 @@ struct Analysis<'a> {
     scope: Vec<(String, Shape)>,
     comprehensions: usize,
     references: References,
+    patterns: Vec<Arc<Pattern>>,
     faults: Vec<Fault>,
     cost: u64,
 }

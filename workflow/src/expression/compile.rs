@@ -9,15 +9,19 @@ use cel_interpreter::{Env, ParseErrors};
 use super::analysis::{self, Findings};
 use super::error::Fault;
 use super::site::{Names, Site};
-use super::{Expression, Parts, history};
+use super::{Expression, Parts, history, pattern};
 use crate::diagnostic::Code;
 use crate::limits::{EXPRESSION_BYTES, EXPRESSION_COST, EXPRESSION_DEPTH, EXPRESSION_NODES};
 
 /// The functions and macros of expressions; the same for every evaluation.
 pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
-    Arc::new(history::with_methods(
-        Env::stdlib().with_optional_support(false),
-    ))
+    let mut env = Env::stdlib().with_optional_support(false);
+    let declared = history::declare(&mut env).and_then(|()| pattern::declare(&mut env));
+    debug_assert!(
+        declared.is_ok(),
+        "the standard library declares no such function: {declared:?}"
+    );
+    Arc::new(env)
 });
 
 /// A checked expression with what is of interest only while its file is loaded.
@@ -52,6 +56,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     check_size(source, program.expression())?;
     let Findings {
         references,
+        patterns,
         faults,
         cost,
         is_tainted,
@@ -73,6 +78,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
         source: source.to_owned(),
         program,
         references,
+        _patterns: patterns,
         cost,
         is_always,
     };
@@ -146,7 +152,7 @@ pub(super) fn children(expr: &Expr) -> Vec<&IdedExpr> {
     }
 }
 
-/// The library lists every token it would have liked; people need the place and the first clause.
+/// The library lists every token it would have liked; people need the place and what is wrong there.
 fn syntax_faults(source: &str, errors: &ParseErrors) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for error in &errors.errors {
@@ -162,19 +168,13 @@ fn syntax_faults(source: &str, errors: &ParseErrors) -> Vec<Fault> {
         if faults.iter().any(|fault| fault.range.start == at.start) {
             continue;
         }
-        let clause = error.msg.split(" expecting ").next().unwrap_or_default();
-        let clause = clause
-            .trim_start_matches("Syntax error: ")
-            .trim_end_matches([',', ':']);
-        let message = if clause.contains("<EOF>") {
-            "the expression ends too early".to_owned()
-        } else {
-            format!(
-                "this is no expression: {}",
-                clause.chars().take(120).collect::<String>()
-            )
-        };
-        faults.push(Fault::new(at, Code::ExpressionSyntax, message));
+        let token = source.get(at.clone()).unwrap_or_default();
+        let (message, hint) = misplaced(token, &error.msg);
+        let fault = Fault::new(at, Code::ExpressionSyntax, message);
+        faults.push(match hint {
+            Some(hint) => fault.hint(hint),
+            None => fault,
+        });
     }
     if faults.is_empty() {
         faults.push(Fault::new(
@@ -187,6 +187,28 @@ fn syntax_faults(source: &str, errors: &ParseErrors) -> Vec<Fault> {
     // What follows the first error is mostly its echo.
     faults.truncate(1);
     faults
+}
+
+/// What is wrong with a token that the parser did not expect.
+fn misplaced(token: &str, message: &str) -> (String, Option<&'static str>) {
+    let hint = match token {
+        "=" => Some("compare with `==`"),
+        "&" | "and" | "AND" => Some("write `&&`"),
+        "|" | "or" | "OR" => Some("write `||`"),
+        "not" | "NOT" => Some("write `!`"),
+        "'" | "\"" => return ("a string is not closed".to_owned(), None),
+        "" => return ("the expression ends too early".to_owned(), None),
+        _ => None,
+    };
+    // What it expected instead is no concern of the message.
+    if message
+        .split(" expecting ")
+        .next()
+        .is_some_and(|found| found.contains("<EOF>"))
+    {
+        return ("the expression ends too early".to_owned(), None);
+    }
+    (format!("`{token}` makes no sense here"), hint)
 }
 
 /// The bytes of the token that starts at a line and column, both from 1.

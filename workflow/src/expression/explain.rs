@@ -1,6 +1,8 @@
 //! Why a condition is what it is: `&&`, `||`, `!` and `?:` are walked here, with the same rules as the library's, and
 //! everything else is given to it whole.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cel_interpreter::common::ast::{Expr, IdedExpr, operators};
 
 use super::error::EvaluationError;
@@ -14,6 +16,9 @@ pub struct Explanation {
     pub text: String,
     /// What it yields.
     pub result: Result<Value, EvaluationError>,
+    /// The scans that a leaf has asked, with the ids of the jobs it has read; none where the scan's summary had the
+    /// answer, as for `is_available()`.
+    pub jobs: BTreeMap<String, BTreeSet<String>>,
     /// The parts that were evaluated, in order. What a short-circuit left out is not among them.
     pub parts: Vec<Explanation>,
 }
@@ -39,6 +44,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                     return Explanation {
                         text: symbol.to_owned(),
                         result,
+                        jobs: BTreeMap::new(),
                         parts: vec![left],
                     };
                 }
@@ -53,6 +59,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                 return Explanation {
                     text: symbol.to_owned(),
                     result,
+                    jobs: BTreeMap::new(),
                     parts: vec![left, right],
                 };
             }
@@ -66,6 +73,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                 return Explanation {
                     text: "!".to_owned(),
                     result,
+                    jobs: BTreeMap::new(),
                     parts: vec![operand],
                 };
             }
@@ -85,15 +93,18 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                 return Explanation {
                     text: "?:".to_owned(),
                     result,
+                    jobs: BTreeMap::new(),
                     parts,
                 };
             }
             _ => {}
         }
     }
+    let result = evaluate::node(expression, node, variables);
     Explanation {
         text: leaf_text(expression, node),
-        result: evaluate::node(expression, node, variables),
+        result,
+        jobs: variables.take_reads(),
         parts: Vec::new(),
     }
 }

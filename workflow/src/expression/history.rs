@@ -2,9 +2,8 @@
 //! costs what it touches.
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cel_interpreter::common::traits::{self, Indexer, Iterable, Sizer};
 use cel_interpreter::common::types::{
@@ -21,16 +20,51 @@ static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
 static JOB_TYPE: Type = Type::new_unspecified_type("job");
 
-/// `scans`.
+/// `scans`, in order of name.
 #[derive(Debug, Clone)]
-pub(super) struct Scans(Arc<BTreeMap<String, History>>);
+pub(super) struct Scans(Vec<History>);
+
+/// The jobs that an evaluation has read, by scan; a scan of which only the summary was asked is there without any.
+pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
+
+/// Notes what is read, when somebody wants to know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Recorder(Option<Arc<Mutex<Reads>>>);
+
+impl Recorder {
+    /// One that notes.
+    pub(super) fn on() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// What was read since the last call.
+    pub(super) fn take(&self) -> Reads {
+        let lock = |reads: &Arc<Mutex<Reads>>| {
+            std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        self.0.as_ref().map(lock).unwrap_or_default()
+    }
+
+    fn note(&self, scan: &str, job: Option<&Job>) {
+        if let Some(reads) = &self.0 {
+            let mut reads = reads.lock().unwrap_or_else(PoisonError::into_inner);
+            let jobs = reads.entry(scan.to_owned()).or_default();
+            jobs.extend(job.map(|job| job.0.id.clone()));
+        }
+    }
+}
 
 /// `scans.X`.
 #[derive(Debug, Clone)]
-pub(super) struct History {
-    name: Arc<str>,
-    summary: Arc<ScanHistory>,
-    jobs: Arc<[Job]>,
+pub(super) struct History(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    name: String,
+    /// Without its jobs, which are below.
+    summary: ScanHistory,
+    jobs: Vec<Job>,
+    recorder: Recorder,
 }
 
 /// `scans.X[i]`.
@@ -38,26 +72,33 @@ pub(super) struct History {
 pub(super) struct Job(Arc<JobSummary>);
 
 impl Scans {
-    pub(super) fn new(scans: BTreeMap<String, ScanHistory>) -> Self {
+    pub(super) fn new(scans: BTreeMap<String, ScanHistory>, recorder: &Recorder) -> Self {
         let history = |(name, mut summary): (String, ScanHistory)| {
-            let jobs = std::mem::take(&mut summary.jobs)
-                .into_iter()
-                .map(|job| Job(Arc::new(job)))
-                .collect();
-            let history = History {
-                name: Arc::from(name.as_str()),
-                summary: Arc::new(summary),
-                jobs,
-            };
-            (name, history)
+            let jobs = std::mem::take(&mut summary.jobs).into_iter();
+            History(Arc::new(Parts {
+                name,
+                summary,
+                jobs: jobs.map(|job| Job(Arc::new(job))).collect(),
+                recorder: recorder.clone(),
+            }))
         };
-        Self(Arc::new(scans.into_iter().map(history).collect()))
+        Self(scans.into_iter().map(history).collect())
+    }
+
+    fn find(&self, name: &str) -> Option<&History> {
+        let by_name = |history: &History| history.0.name.as_str().cmp(name);
+        let at = self.0.binary_search_by(by_name).ok()?;
+        self.0.get(at)
     }
 }
 
 impl History {
     pub(super) fn jobs(&self) -> &[Job] {
-        &self.jobs
+        &self.0.jobs
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
     }
 }
 
@@ -86,16 +127,7 @@ impl Job {
 }
 
 /// Declares what histories can do.
-pub(super) fn with_methods(mut env: Env) -> Env {
-    let declared = declare(&mut env);
-    debug_assert!(
-        declared.is_ok(),
-        "the standard library declares no such method: {declared:?}"
-    );
-    env
-}
-
-fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let history = || HISTORY_TYPE.to_owned();
     env.add_member_overload(
         "is_available",
@@ -128,7 +160,7 @@ fn receiver<'a, 'v>(
 
 fn is_available<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let history = receiver("is_available", &arguments)?;
-    Ok(CowVal::owned(CelBool::from(history.summary.available)))
+    Ok(CowVal::owned(CelBool::from(history.0.summary.available)))
 }
 
 fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
@@ -137,7 +169,7 @@ fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
         .get(1)
         .and_then(|value| value.downcast_ref::<CelString<'_>>());
     Ok(CowVal::owned(CelBool::from(
-        history.summary.has_diff(artifact.map(CelString::inner)),
+        history.0.summary.has_diff(artifact.map(CelString::inner)),
     )))
 }
 
@@ -183,9 +215,9 @@ impl Indexer for Scans {
     {
         let name = name_of(index, "scan")?;
         let history = self
-            .0
-            .get(name)
+            .find(name)
             .ok_or_else(|| ExecutionError::no_such_key(&format!("scans.{name}")))?;
+        history.0.recorder.note(name, None);
         Ok(CowVal::Borrowed(history))
     }
 
@@ -199,7 +231,7 @@ impl Indexer for Scans {
 
 impl traits::Container for Scans {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
-        Ok(self.0.contains_key(name_of(value, "scan")?))
+        Ok(self.find(name_of(value, "scan")?).is_some())
     }
 }
 
@@ -233,7 +265,7 @@ impl Val for History {
     fn equals(&self, other: &dyn Val) -> bool {
         other
             .downcast_ref::<Self>()
-            .is_some_and(|other| self.name == other.name)
+            .is_some_and(|other| self.name() == other.name())
     }
 
     fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
@@ -249,7 +281,7 @@ impl StaticVal for History {}
 
 impl Sizer for History {
     fn size(&self) -> CelInt {
-        CelInt::from(i64::try_from(self.summary.size).unwrap_or(i64::MAX))
+        CelInt::from(i64::try_from(self.0.summary.size).unwrap_or(i64::MAX))
     }
 }
 
@@ -264,33 +296,36 @@ impl Indexer for History {
             .map(|position| *position.inner())
             .ok_or_else(|| {
                 ExecutionError::function_error(
-                    &self.name,
+                    self.name(),
                     format!(
                         "a job is read by its position, not by {}",
                         index.get_type().name()
                     ),
                 )
             })?;
-        let size = self.summary.size;
-        let beyond = || format!("scans.{}[{position}]: there are {size} jobs", self.name);
+        let size = self.0.summary.size;
+        let beyond = || format!("scans.{}[{position}]: there are {size} jobs", self.name());
         let at = u64::try_from(position)
-            .map_err(|_| ExecutionError::function_error(&self.name, beyond()))?;
+            .map_err(|_| ExecutionError::function_error(self.name(), beyond()))?;
         if at >= size {
-            return Err(ExecutionError::function_error(&self.name, beyond()));
+            return Err(ExecutionError::function_error(self.name(), beyond()));
         }
         usize::try_from(at)
             .ok()
             .filter(|at| *at < HISTORY_JOBS)
-            .and_then(|at| self.jobs.get(at))
+            .and_then(|at| self.jobs().get(at))
             .map_or_else(
                 || {
                     let message = format!(
                         "scans.{}[{position}]: only the newest {HISTORY_JOBS} jobs can be read",
-                        self.name
+                        self.name()
                     );
-                    Err(ExecutionError::function_error(&self.name, message))
+                    Err(ExecutionError::function_error(self.name(), message))
                 },
-                |job| Ok(CowVal::Borrowed(job)),
+                |job| {
+                    self.0.recorder.note(self.name(), Some(job));
+                    Ok(CowVal::Borrowed(job))
+                },
             )
     }
 
@@ -307,15 +342,24 @@ impl Iterable for History {
     where
         Self: 'v,
     {
-        Box::new(Jobs(self.jobs.iter()))
+        Box::new(Jobs {
+            history: self,
+            rest: self.jobs().iter(),
+        })
     }
 }
 
-struct Jobs<'b>(std::slice::Iter<'b, Job>);
+struct Jobs<'b> {
+    history: &'b History,
+    rest: std::slice::Iter<'b, Job>,
+}
 
 impl<'b, 'v> traits::Iterator<'b, 'v> for Jobs<'b> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
-        self.0.next().map(|job| job as &dyn Val)
+        let job = self.rest.next()?;
+        let history = self.history;
+        history.0.recorder.note(history.name(), Some(job));
+        Some(job)
     }
 }
 

@@ -1,15 +1,29 @@
-//! Literal patterns of `matches`: an estimate of their compiled size, made without compiling them, because the library
-//! compiles a pattern at each use and bounds only its memory.
+//! Patterns of `matches`. They are written out, so that their size is known when the file is loaded: an estimate refuses
+//! the large ones unseen, and what remains is compiled once and kept for as long as an expression has it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use cel_interpreter::Context;
+use cel_interpreter::common::types::{CelBool, CelString, STRING_TYPE};
+use cel_interpreter::common::value::CowVal;
+use cel_interpreter::{DeclarationError, Env, ExecutionError};
+use regex::{Regex, RegexBuilder};
 
-use super::compile::ENVIRONMENT;
-use crate::limits::{PATTERN_BYTES, PATTERN_STATES};
+use crate::limits::{PATTERN_BYTES, PATTERN_COMPILED_BYTES, PATTERN_STATES};
 
 /// States assumed of a class such as `\w` or `\pL`, which covers much of Unicode.
 const CLASS_STATES: u64 = 100;
+
+/// Every pattern of a living expression, by its text. A function of the library's sees texts only, so the compiled
+/// pattern has to be found by its own.
+static PATTERNS: LazyLock<Mutex<HashMap<String, Weak<Pattern>>>> = LazyLock::new(Mutex::default);
+
+/// A compiled pattern. Expressions with the same pattern share it.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    text: String,
+    regex: Regex,
+}
 
 /// States the pattern compiles to at most, or `None` when it is too long or too large. Every counted repetition is
 /// taken to multiply the whole pattern: too much for repetitions side by side, right for nested ones.
@@ -31,23 +45,76 @@ pub(super) fn states(pattern: &str) -> Option<u64> {
     (states <= PATTERN_STATES).then_some(states)
 }
 
-/// Whether the library accepts the pattern, found by using it once.
-pub(super) fn check(pattern: &str) -> Result<(), String> {
-    let probe = "''.matches(pattern)";
-    let program = ENVIRONMENT
-        .compile(probe)
-        .map_err(|_| "the pattern cannot be checked".to_owned())?;
-    let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-    context.add_variable_from_value("pattern", pattern.to_owned());
-    program
-        .execute(&context)
-        .map(drop)
-        .map_err(|_| "this is no regular expression".to_owned())
+/// The compiled pattern of a text; `None` when it is no regular expression.
+pub(super) fn compile(text: &str) -> Option<Arc<Pattern>> {
+    let mut patterns = patterns();
+    if let Some(known) = patterns.get(text).and_then(Weak::upgrade) {
+        return Some(known);
+    }
+    let regex = RegexBuilder::new(text)
+        .size_limit(PATTERN_COMPILED_BYTES)
+        .build()
+        .ok()?;
+    let pattern = Arc::new(Pattern {
+        text: text.to_owned(),
+        regex,
+    });
+    patterns.insert(text.to_owned(), Arc::downgrade(&pattern));
+    Some(pattern)
+}
+
+/// Declares `matches` as a function and as a method.
+pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+    env.add_member_overload(
+        "matches",
+        "string_matches_string",
+        STRING_TYPE,
+        vec![STRING_TYPE],
+        matches,
+    )?;
+    env.add_overload(
+        "matches",
+        "matches_string_string",
+        vec![STRING_TYPE, STRING_TYPE],
+        matches,
+    )
+}
+
+fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let mut texts = arguments
+        .iter()
+        .filter_map(|value| value.downcast_ref::<CelString<'_>>())
+        .map(CelString::inner);
+    let (Some(text), Some(pattern)) = (texts.next(), texts.next()) else {
+        return Err(ExecutionError::function_error("matches", "not two strings"));
+    };
+    let pattern = compile(pattern)
+        .ok_or_else(|| ExecutionError::function_error("matches", "no regular expression"))?;
+    Ok(CowVal::owned(CelBool::from(pattern.regex.is_match(text))))
+}
+
+fn patterns() -> MutexGuard<'static, HashMap<String, Weak<Pattern>>> {
+    PATTERNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Pattern {
+    fn drop(&mut self) {
+        let mut patterns = patterns();
+        // Somebody may have compiled it again since its last user went.
+        if patterns
+            .get(&self.text)
+            .is_some_and(|known| known.strong_count() == 0)
+        {
+            patterns.remove(&self.text);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::states;
+    use std::sync::Arc;
+
+    use super::{compile, patterns, states};
 
     #[test]
     fn nested_repetitions_multiply() {
@@ -60,5 +127,23 @@ mod tests {
             states("{99999999999999999999}").is_some(),
             "no repetition the library would take"
         );
+    }
+
+    #[test]
+    fn a_pattern_is_compiled_once_and_kept_while_it_is_used() {
+        let text = "^kept-while-it-is-used$";
+        let first = compile(text).unwrap();
+        let second = compile(text).unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        drop(first);
+        assert!(patterns().contains_key(text));
+        drop(second);
+        assert!(!patterns().contains_key(text));
+        assert!(compile("(").is_none());
+    }
+
+    #[test]
+    fn a_pattern_that_compiles_to_too_much_is_none() {
+        assert!(compile("(\\w{100}){100}").is_none());
     }
 }

@@ -14,7 +14,7 @@ use super::value::Value;
 use super::variables::Variables;
 use super::{Expression, evaluate};
 use crate::context::Context;
-use crate::limits::SANDBOX_STACK_BYTES;
+use crate::limits::{SANDBOX_STACK_BYTES, SANDBOX_THREADS};
 use crate::template::Template;
 
 type Task = Box<dyn FnOnce() + Send>;
@@ -50,7 +50,8 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// The process's one sandbox of one thread, started at its first use. Parsing runs on it.
+    /// The process's one sandbox, started at its first use. Parsing runs on it too, and has threads to spare for
+    /// evaluations that come while a long file is read.
     ///
     /// # Errors
     /// When no thread can be started; a later call tries again.
@@ -59,7 +60,9 @@ impl Sandbox {
         if let Some(sandbox) = SHARED.get() {
             return Ok(sandbox);
         }
-        let sandbox = Self::new(1).map_err(|error| EngineError::Start {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.clamp(*SANDBOX_THREADS.start(), *SANDBOX_THREADS.end());
+        let sandbox = Self::new(threads).map_err(|error| EngineError::Start {
             reason: error.to_string(),
         })?;
         Ok(SHARED.get_or_init(|| sandbox))
@@ -98,9 +101,10 @@ impl Sandbox {
         expression: &Expression,
         context: &Context,
     ) -> Result<Explanation, EvaluationError> {
-        self.with(expression, context, |expression, variables| {
-            Ok(explain::explain(expression, variables))
-        })
+        let narrowed = context.narrowed(expression.references());
+        let moved = expression.clone();
+        self.run(move || explain::explain(&moved, &Variables::recorded(narrowed)))
+            .map_err(|source| engine_error(expression.source(), source))
     }
 
     /// Evaluates many conditions in one message; the answers are in the order of the questions.

@@ -272,6 +272,35 @@ fn a_task_that_panics_leaves_the_thread_alive() {
 }
 
 #[test]
+fn an_evaluation_does_not_wait_for_another_task() {
+    let sandbox = Sandbox::shared().unwrap();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let long = std::thread::spawn(move || sandbox.run(move || wait.recv().is_ok()));
+    let condition = Expression::parse("scans.hosts.is_available()", Site::Trigger).unwrap();
+    assert_eq!(sandbox.holds(&condition, &context()), Ok(true));
+    go.send(()).unwrap();
+    assert_eq!(long.join().unwrap(), Ok(true));
+}
+
+#[test]
+fn an_evaluation_is_given_no_more_jobs_than_it_can_read() {
+    let context = context();
+    for (source, expected) in [
+        ("scans.long.is_available() && scans.long.size() > 3", 0),
+        ("scans.long[2].state == 'failed'", 3),
+        (
+            "scans.long.exists(j, j.state == 'succeeded')",
+            HISTORY_JOBS + 1,
+        ),
+    ] {
+        let expression = Expression::parse(source, Site::Trigger).unwrap();
+        let narrowed = context.narrowed(expression.references());
+        assert_eq!(narrowed.scans["long"].jobs.len(), expected, "{source}");
+        assert_eq!(narrowed.scans.len(), 1, "{source}");
+    }
+}
+
+#[test]
 fn no_text_panics_or_hangs() {
     let mut random = Random::new(1);
     let words = [

@@ -1,6 +1,7 @@
 //! A context as the variables of CEL.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cel_interpreter::ExecutionError;
@@ -9,7 +10,7 @@ use cel_interpreter::common::types::{CelBool, CelString, Type};
 use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::context::VariableResolver;
 
-use super::history::{Scans, name_of};
+use super::history::{Reads, Recorder, Scans, name_of};
 use crate::context::Context;
 use crate::dispatch::InputValue;
 
@@ -28,25 +29,43 @@ pub(super) struct Variables {
     scans: Scans,
     ok: CelBool,
     always: CelBool,
+    recorder: Recorder,
 }
 
 impl Variables {
+    /// The names of a context.
     pub(super) fn new(context: Context) -> Self {
+        Self::with(context, Recorder::default())
+    }
+
+    /// The same, with a note of every job that is read.
+    pub(super) fn recorded(context: Context) -> Self {
+        Self::with(context, Recorder::on())
+    }
+
+    /// The jobs that were read since the last call.
+    pub(super) fn take_reads(&self) -> Reads {
+        self.recorder.take()
+    }
+
+    fn with(context: Context, recorder: Recorder) -> Self {
         let texts = |label: &'static str, values: BTreeMap<String, String>| {
             let entries = values
                 .into_iter()
-                .map(|(name, value)| (name, Entry::Text(CelString::from(value))))
+                .map(|(name, value)| (Cow::Owned(name), Entry::Text(CelString::from(value))))
                 .collect();
             Table { label, entries }
         };
-        let identity =
-            |label: &'static str, id: String| texts(label, BTreeMap::from([("id".to_owned(), id)]));
+        let identity = |label: &'static str, id: String| Table {
+            label,
+            entries: vec![(Cow::Borrowed("id"), Entry::Text(CelString::from(id)))],
+        };
         let inputs = context
             .inputs
             .into_iter()
             .map(|(name, value)| match value {
-                InputValue::Text(text) => (name, Entry::Text(CelString::from(text))),
-                InputValue::Bool(value) => (name, Entry::Bool(CelBool::from(value))),
+                InputValue::Text(text) => (Cow::Owned(name), Entry::Text(CelString::from(text))),
+                InputValue::Bool(value) => (Cow::Owned(name), Entry::Bool(CelBool::from(value))),
             })
             .collect();
         let (id, name) = context
@@ -65,9 +84,10 @@ impl Variables {
                 label: "inputs",
                 entries: inputs,
             },
-            scans: Scans::new(context.scans),
+            scans: Scans::new(context.scans, &recorder),
             ok: CelBool::from(context.ok),
             always: CelBool::from(true),
+            recorder,
         }
     }
 }
@@ -92,11 +112,19 @@ impl VariableResolver for Variables {
     }
 }
 
-/// Values by name, which know what they are called when one is missing.
+/// Values in order of name, which know what they are called when one is missing.
 #[derive(Debug, Clone)]
 struct Table {
     label: &'static str,
-    entries: BTreeMap<String, Entry>,
+    entries: Vec<(Cow<'static, str>, Entry)>,
+}
+
+impl Table {
+    fn find(&self, name: &str) -> Option<&Entry> {
+        let by_name = |(known, _): &(Cow<'static, str>, Entry)| known.as_ref().cmp(name);
+        let at = self.entries.binary_search_by(by_name).ok()?;
+        self.entries.get(at).map(|(_, entry)| entry)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -142,7 +170,7 @@ impl Indexer for Table {
         Self: 'v,
     {
         let name = name_of(index, self.label)?;
-        match self.entries.get(name) {
+        match self.find(name) {
             Some(Entry::Text(text)) => Ok(CowVal::Borrowed(text)),
             Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
             None => Err(ExecutionError::no_such_key(&format!(
@@ -162,6 +190,6 @@ impl Indexer for Table {
 
 impl Container for Table {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
-        Ok(self.entries.contains_key(name_of(value, self.label)?))
+        Ok(self.find(name_of(value, self.label)?).is_some())
     }
 }

@@ -21,7 +21,12 @@ const NOTIFY_ON: [(&str, NotifyOn); 3] = [
 impl Reader<'_> {
     pub(super) fn artifacts(&mut self, entry: &Entry, names: &Names) -> Vec<Artifact> {
         let mut used = BTreeSet::new();
-        let items = self.items(entry, "`artifacts`", ARTIFACTS);
+        let items = self.items(
+            entry,
+            "`artifacts`",
+            "[ { name: out, paths: [out] } ]",
+            ARTIFACTS,
+        );
         items
             .iter()
             .filter_map(|item| self.artifact(item, &mut used, names))
@@ -34,7 +39,12 @@ impl Reader<'_> {
         used: &mut BTreeSet<String>,
         names: &Names,
     ) -> Option<Artifact> {
-        let object = Object::of(node, "an artifact", &mut self.report)?;
+        let object = Object::of(
+            node,
+            "an artifact",
+            "{ name: report, paths: [report.txt] }",
+            &mut self.report,
+        )?;
         object.check_keys(&keys::ARTIFACT, &mut self.report);
         let name = match object.get("name") {
             Some(entry) => self.artifact_name(entry, used),
@@ -97,7 +107,7 @@ impl Reader<'_> {
                 .error(entry.value.span, Code::Empty, "`paths` is empty");
         }
         let mut paths = Vec::new();
-        for item in self.items(entry, "`paths`", usize::MAX) {
+        for item in self.items(entry, "`paths`", "[out, report.txt]", usize::MAX) {
             let Some(text) = self.text(item, "an entry of `paths`") else {
                 continue;
             };

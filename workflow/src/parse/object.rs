@@ -15,8 +15,13 @@ pub(super) struct Object<'n> {
 }
 
 impl<'n> Object<'n> {
-    /// The node as an object; reports when it is none.
-    pub(super) fn of(node: &'n Node, what: &'n str, report: &mut Report<'_>) -> Option<Self> {
+    /// The node as an object; reports when it is none, and shows then what `form` it has.
+    pub(super) fn of(
+        node: &'n Node,
+        what: &'n str,
+        form: &str,
+        report: &mut Report<'_>,
+    ) -> Option<Self> {
         match &node.content {
             Content::Map(entries) => Some(Self {
                 what,
@@ -25,7 +30,9 @@ impl<'n> Object<'n> {
             }),
             Content::Scalar(_) | Content::List(_) => {
                 let message = format!("{what} must be an object, found {}", node.label());
-                report.error(node.span, Code::WrongType, message);
+                report
+                    .error(node.span, Code::WrongType, message)
+                    .hint(format!("write it like `{form}`"));
                 None
             }
             Content::Invalid => None,
@@ -39,11 +46,7 @@ impl<'n> Object<'n> {
             .iter()
             .filter(|entry| !known.contains(&&*entry.key))
         {
-            let message = format!(
-                "{} has no key `{}`",
-                self.what,
-                entry.key.chars().take(80).collect::<String>()
-            );
+            let message = format!("{} has no key `{}`", self.what, entry.shown_key());
             report
                 .error(entry.key_span, Code::UnknownKey, message)
                 .suggest(|| {

@@ -28,12 +28,17 @@ impl Reader<'_> {
         names: &Names,
     ) -> Option<Scan> {
         let name = self.scan_name(entry);
-        let what = format!("scan `{}`", entry.key);
+        let what = format!("scan `{}`", entry.shown_key());
         if entry.value.is_null() {
             self.wrong_type(entry, &what, "an object with `on` and `steps`");
             return None;
         }
-        let object = Object::of(&entry.value, &what, &mut self.report)?;
+        let object = Object::of(
+            &entry.value,
+            &what,
+            "{ on: { dispatch: {} }, steps: [ run: ls ] }",
+            &mut self.report,
+        )?;
         if let Some(uploads) = object.get("uploads") {
             self.report
                 .error(
@@ -80,7 +85,7 @@ impl Reader<'_> {
         let retry = object.get("retry").and_then(|entry| self.retry(entry));
         let runs_on = object
             .get("runs_on")
-            .map(|entry| self.words(entry, "`runs_on`", LABELS))
+            .map(|entry| self.words(entry, "`runs_on`", LABELS, |_| Ok(())))
             .unwrap_or_default();
         let overlap = object
             .get("overlap")
@@ -88,7 +93,7 @@ impl Reader<'_> {
             .unwrap_or_default();
         let pass_env = object
             .get("pass_env")
-            .map(|entry| self.pass_env(entry))
+            .map(|entry| self.words(entry, "`pass_env`", LABELS, check_environment_name))
             .unwrap_or_default();
         Some(Scan {
             name: name?,
@@ -110,7 +115,7 @@ impl Reader<'_> {
             self.wrong_type(entry, "`retry`", "an object with `attempts`");
             return None;
         }
-        let object = Object::of(&entry.value, "`retry`", &mut self.report)?;
+        let object = Object::of(&entry.value, "`retry`", "{ attempts: 2 }", &mut self.report)?;
         object.check_keys(&keys::RETRY, &mut self.report);
         let backoff = match object.get("backoff") {
             Some(entry) => self.duration(entry, "`backoff`", Some(JOB_TIMEOUT)),
@@ -127,16 +132,5 @@ impl Reader<'_> {
             attempts: attempts?,
             backoff: backoff?,
         })
-    }
-
-    fn pass_env(&mut self, entry: &Entry) -> Vec<String> {
-        let names = self.words(entry, "`pass_env`", LABELS);
-        for name in &names {
-            if let Err(error) = check_environment_name(name) {
-                self.report
-                    .error(entry.value.span, Code::InvalidName, error.to_string());
-            }
-        }
-        names
     }
 }

@@ -62,7 +62,7 @@ impl Reader<'_> {
         if !references.any_scan && named.as_slice() == [at] {
             let message = format!(
                 "scan `{}` waits for nothing but itself, and a scan never wakes itself",
-                scan.key
+                scan.shown_key()
             );
             if let Some(span) = expr_of(scan).map(|node| self.report.places(node).whole()) {
                 self.report
@@ -85,14 +85,17 @@ impl Reader<'_> {
             Start::After(named) => {
                 let names = named.iter().filter_map(|at| scans.get(*at));
                 let names: Vec<&str> = names
-                    .map(|scan| &*scan.key)
-                    .filter(|name| *name != &*scan.key)
+                    .filter(|other| other.key != scan.key)
+                    .map(Entry::shown_key)
                     .take(SHOWN)
                     .collect();
                 format!("it waits for {}, which never starts either", listed(&names))
             }
         };
-        let message = format!("scan `{}` never starts by itself: {waits_for}", scan.key);
+        let message = format!(
+            "scan `{}` never starts by itself: {waits_for}",
+            scan.shown_key()
+        );
         if let Some(span) = expr_of(scan).map(|node| self.report.places(node).whole()) {
             self.report
                 .warning(span, Code::NeverStarts, message)

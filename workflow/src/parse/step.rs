@@ -18,7 +18,7 @@ impl Reader<'_> {
                 .error(entry.value.span, Code::Empty, "`steps` is empty")
                 .hint("a scan has at least one step with `run`");
         }
-        let items = self.items(entry, "`steps`", STEPS);
+        let items = self.items(entry, "`steps`", "[ { run: ls } ]", STEPS);
         items
             .iter()
             .filter_map(|item| self.step(item, names))
@@ -26,7 +26,7 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, node: &Node, names: &Names) -> Option<Step> {
-        let object = Object::of(node, "a step", &mut self.report)?;
+        let object = Object::of(node, "a step", "{ run: ls }", &mut self.report)?;
         object.check_keys(&keys::STEP, &mut self.report);
         let run = match object.get("run") {
             Some(entry) => self.template(&entry.value, "`run`", Site::Script, names),
@@ -59,6 +59,13 @@ impl Reader<'_> {
 
     /// The words of a command line, split as a shell splits them.
     fn shell(&mut self, entry: &Entry) -> Option<Vec<String>> {
+        if let Content::List(_) = &entry.value.content {
+            let message = "`shell` must be a string, found a list";
+            self.report
+                .error(entry.value.span, Code::WrongType, message)
+                .hint("write the words in one text, such as `bash -eu`");
+            return None;
+        }
         let text = self.text(&entry.value, "`shell`")?;
         match shell_words::split(text) {
             Ok(words) if words.is_empty() => {

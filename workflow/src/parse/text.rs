@@ -9,7 +9,7 @@ use crate::diagnostic::Code;
 use crate::duration::parse_duration;
 use crate::expression::{Expression, Fault, Names, Site, compile};
 use crate::limits::LABEL_CHARS;
-use crate::names::did_you_mean;
+use crate::names::{NameError, did_you_mean};
 use crate::position::Span;
 use crate::template::{Template, compile_template};
 use crate::yaml::{Content, Entry, Meaning, Node};
@@ -172,15 +172,25 @@ impl Reader<'_> {
         }
     }
 
-    /// The items of a list of at most `max`.
+    /// The items of a list of at most `max`, which has this `form`.
     pub(super) fn items<'n>(
         &mut self,
         entry: &'n Entry,
         what: &str,
+        form: &str,
         max: usize,
     ) -> &'n [std::rc::Rc<Node>] {
         let Content::List(items) = &entry.value.content else {
-            self.wrong_type(entry, what, "a list");
+            let found = &entry.value;
+            match &found.content {
+                Content::Scalar(_) | Content::Map(_) if !found.is_null() => {
+                    let message = format!("{what} must be a list, found {}", found.label());
+                    self.report
+                        .error(found.span, Code::WrongType, message)
+                        .hint(format!("write it like `{form}`"));
+                }
+                _ => self.wrong_type(entry, what, "a list"),
+            }
             return &[];
         };
         if items.len() > max {
@@ -194,10 +204,16 @@ impl Reader<'_> {
         items
     }
 
-    /// A list of short texts without control characters.
-    pub(super) fn words(&mut self, entry: &Entry, what: &str, max: usize) -> Vec<String> {
+    /// A list of short texts without control characters, which `rule` accepts.
+    pub(super) fn words(
+        &mut self,
+        entry: &Entry,
+        what: &str,
+        max: usize,
+        rule: impl Fn(&str) -> Result<(), NameError>,
+    ) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        for item in self.items(entry, what, max) {
+        for item in self.items(entry, what, "[one, two]", max) {
             let Some(text) = self.text(item, &format!("an entry of {what}")) else {
                 continue;
             };
@@ -215,6 +231,9 @@ impl Reader<'_> {
                     Code::DuplicateName,
                     format!("{what} names `{text}` twice"),
                 );
+            } else if let Err(error) = rule(text) {
+                self.report
+                    .error(item.span, Code::InvalidName, error.to_string());
             } else {
                 words.push(text.to_owned());
             }
@@ -229,12 +248,18 @@ impl Reader<'_> {
         site: Site,
         names: &Names,
     ) -> Option<Expression> {
-        // `if: true` is a legal condition and no text.
+        if entry.value.is_null() {
+            self.wrong_type(entry, what, "an expression");
+            return None;
+        }
+        // `if: true` is a legal condition and no text; a number is none, for a reason of its own.
         let literal = match &entry.value.content {
-            Content::Scalar(scalar) if matches!(scalar.meaning(), Meaning::Bool(_)) => {
-                Some(scalar.text.to_lowercase())
-            }
-            _ => None,
+            Content::Scalar(scalar) => match scalar.meaning() {
+                Meaning::Bool(_) => Some(scalar.text.to_lowercase()),
+                Meaning::Number => Some(scalar.text.clone()),
+                Meaning::Null | Meaning::Text => None,
+            },
+            Content::List(_) | Content::Map(_) | Content::Invalid => None,
         };
         let text = match &literal {
             Some(text) => text.as_str(),

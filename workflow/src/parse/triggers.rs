@@ -14,7 +14,7 @@ use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Names, Site};
-use crate::limits::{INPUT_CHARS, INPUTS};
+use crate::limits::{INPUT_CHARS, INPUTS, SHOWN_CHARS};
 use crate::names::{check_variable_name, did_you_mean};
 use crate::yaml::{Content, Entry, Meaning};
 
@@ -38,7 +38,7 @@ impl Reader<'_> {
         };
         let no_trigger = "a scan needs `on` with `cron`, `expr` or `dispatch`";
         let Some(on) = members.iter().find(|entry| &*entry.key == "on") else {
-            let message = format!("nothing starts scan `{}`", scan.key);
+            let message = format!("nothing starts scan `{}`", scan.shown_key());
             self.report
                 .error(scan.key_span, Code::NoTrigger, message)
                 .hint(no_trigger);
@@ -60,12 +60,12 @@ impl Reader<'_> {
                 );
             return None;
         }
-        let object = Object::of(&on.value, "`on`", &mut self.report)?;
+        let object = Object::of(&on.value, "`on`", "{ dispatch: {} }", &mut self.report)?;
         object.check_keys(&keys::ON, &mut self.report);
         let [cron_entry, expr_entry, dispatch_entry] =
             ["cron", "expr", "dispatch"].map(|key| object.get(key));
         if cron_entry.or(expr_entry).or(dispatch_entry).is_none() {
-            let message = format!("nothing starts scan `{}`", scan.key);
+            let message = format!("nothing starts scan `{}`", scan.shown_key());
             self.report
                 .error(on.key_span, Code::NoTrigger, message)
                 .hint(no_trigger);
@@ -135,7 +135,7 @@ impl Reader<'_> {
         if zone.is_none() {
             let message = format!(
                 "there is no time zone `{}`",
-                text.chars().take(60).collect::<String>()
+                text.chars().take(SHOWN_CHARS).collect::<String>()
             );
             self.report
                 .error(entry.value.span, Code::UnknownTimezone, message)
@@ -158,7 +158,7 @@ impl Reader<'_> {
                 .hint("write `dispatch: {}`");
             return None;
         }
-        let object = Object::of(&entry.value, "`dispatch`", &mut self.report)?;
+        let object = Object::of(&entry.value, "`dispatch`", "{}", &mut self.report)?;
         object.check_keys(&keys::DISPATCH, &mut self.report);
         let Some(inputs) = object.get("inputs") else {
             return Some(Dispatch::default());
@@ -167,7 +167,12 @@ impl Reader<'_> {
             self.wrong_type(inputs, "`inputs`", "an object of inputs");
             return None;
         }
-        let object = Object::of(&inputs.value, "`inputs`", &mut self.report)?;
+        let object = Object::of(
+            &inputs.value,
+            "`inputs`",
+            "{ NAME: { type: string } }",
+            &mut self.report,
+        )?;
         if object.entries().len() > INPUTS {
             let message = format!(
                 "a dispatch has at most {INPUTS} inputs, found {}",
@@ -188,7 +193,7 @@ impl Reader<'_> {
             self.report
                 .error(entry.key_span, Code::InvalidName, error.to_string());
         }
-        let what = format!("input `{}`", entry.key);
+        let what = format!("input `{}`", entry.shown_key());
         if entry.value.is_null() {
             self.report
                 .error(
@@ -199,7 +204,7 @@ impl Reader<'_> {
                 .hint("write `{}` for a string that may be left out");
             return None;
         }
-        let object = Object::of(&entry.value, &what, &mut self.report)?;
+        let object = Object::of(&entry.value, &what, "{ type: string }", &mut self.report)?;
         object.check_keys(&keys::INPUT, &mut self.report);
         let kind = match object.get("type") {
             Some(entry) => self.choice(entry, "`type`", &INPUT_KINDS),

@@ -15,12 +15,13 @@ impl Reader<'_> {
             self.wrong_type(entry, "`env`", "an object of names and strings");
             return Vec::new();
         }
-        let Some(object) = Object::of(&entry.value, "`env`", &mut self.report) else {
+        let Some(object) = Object::of(&entry.value, "`env`", "{ NAME: value }", &mut self.report)
+        else {
             return Vec::new();
         };
         let mut variables = Vec::new();
         for entry in object.entries() {
-            let what = format!("`env` value `{}`", entry.key);
+            let what = format!("`env` value `{}`", entry.shown_key());
             if let Err(error) = check_environment_name(&entry.key) {
                 self.report
                     .error(entry.key_span, Code::InvalidName, error.to_string());

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use serde_yaml::granit_parser::{self, ErrorKind, Event, Options, Parser, ScalarStyle, ScanError};
+use serde_yaml::granit_parser::{self, Event, Options, Parser, ScalarStyle, ScanError};
 
-use super::{Content, Entry, Node, Scalar, Style, Weight};
+use super::{Content, Entry, Node, Scalar, Style, Weight, syntax};
 use crate::diagnostic::Code;
 use crate::limits::{ALIAS_BYTES, ALIAS_NODES, YAML_DEPTH};
 use crate::position::Span;
@@ -183,7 +183,6 @@ impl Builder<'_, '_> {
         let Some(frame) = self.stack.pop() else {
             return;
         };
-        let span = Span::new(frame.start, end.start.max(frame.start));
         let mut weight = Weight { nodes: 1, bytes: 0 };
         let content = match frame.open {
             Open::List(items) => {
@@ -206,6 +205,7 @@ impl Builder<'_, '_> {
                 Content::Map(self.without_duplicates(entries))
             }
         };
+        let span = Span::new(frame.start, end_of(&content, frame.start, end));
         self.complete(
             Rc::new(Node {
                 span,
@@ -299,7 +299,7 @@ impl Builder<'_, '_> {
                         .error(
                             entry.key_span,
                             Code::DuplicateKey,
-                            format!("the key `{}` is here twice", entry.key),
+                            format!("the key `{}` is here twice", entry.shown_key()),
                         )
                         .hint(format!("its first place is line {line}"));
                 }
@@ -326,47 +326,37 @@ impl Builder<'_, '_> {
             .byte_offset()
             .unwrap_or(text.len())
             .min(text.len());
-        let span = Span::new(at, at);
-        let (code, message, hint) = match error.kind() {
-            ErrorKind::RecursionLimitExceeded => (
-                Code::TooDeep,
-                format!("nested more than {YAML_DEPTH} deep"),
-                None,
-            ),
-            ErrorKind::MappingValueNotAllowed => (
-                Code::Syntax,
-                "a second `: ` makes no sense in this line".to_owned(),
-                Some("quote a text that contains `: `, or write it as a block after `|`"),
-            ),
-            ErrorKind::MissingAnchorOrAliasName => (
-                Code::Syntax,
-                "`*` and `&` stand before a name".to_owned(),
-                Some("a text that starts with such a character must be quoted"),
-            ),
-            ErrorKind::TabInBlockIndentation
-            | ErrorKind::TabInIndentation
-            | ErrorKind::TabNotAllowed => (
-                Code::Syntax,
-                "a tab cannot indent".to_owned(),
-                Some("indent with spaces"),
-            ),
-            ErrorKind::UnexpectedCharacter { character } => (
-                Code::Syntax,
-                format!("a text cannot start with `{character}`"),
-                Some("quote it"),
-            ),
-            _ => (
-                Code::Syntax,
-                error.info().trim_end_matches('.').to_owned(),
-                None,
-            ),
-        };
-        let reported = self.report.error(span, code, message);
-        if let Some(hint) = hint {
+        let behind = text.get(at..).and_then(|rest| rest.chars().next());
+        let length = behind.filter(|c| !c.is_control()).map_or(0, char::len_utf8);
+        let explained = syntax::explain(error);
+        let reported = self.report.error(
+            Span::new(at, at + length),
+            explained.code,
+            explained.message,
+        );
+        if let Some(hint) = explained.hint {
             reported.hint(hint);
         }
         Stop
     }
+}
+
+/// Where an object or list ends. The end of one in brackets is its bracket; one without has the next token for its end,
+/// and what belongs to it ends with its last part.
+fn end_of(content: &Content, start: usize, end: Span) -> usize {
+    if end.end > end.start {
+        return end.end;
+    }
+    let last = match content {
+        Content::List(items) => items.last().map(|item| item.span.end),
+        Content::Map(entries) => entries
+            .last()
+            .map(|entry| entry.value.span.end.max(entry.key_span.end)),
+        Content::Scalar(_) | Content::Invalid => None,
+    };
+    // The value of an alias stands elsewhere.
+    last.filter(|last| (start..=end.start).contains(last))
+        .unwrap_or(end.start.max(start))
 }
 
 fn invalid(span: Span) -> Rc<Node> {

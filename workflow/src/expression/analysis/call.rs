@@ -9,8 +9,8 @@ use crate::expression::kind::{Kind, Shape};
 use crate::expression::pattern;
 use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
-/// Cost of compiling any pattern, which happens at each use.
-const PATTERN_COST: u64 = 300;
+/// Bytes that a pattern is matched against in one unit of cost.
+const BYTES_PER_UNIT: u64 = 16;
 
 impl Analysis<'_> {
     pub(super) fn call(&mut self, node: &IdedExpr, call: &CallExpr) -> Shape {
@@ -104,7 +104,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Any)
     }
 
-    /// A pattern has to be written out, because its size decides the cost.
+    /// A pattern has to be written out, because it is compiled now.
     fn pattern(&mut self, argument: Option<&IdedExpr>, bytes: u64) {
         let Some(argument) = argument else {
             return;
@@ -119,14 +119,14 @@ impl Analysis<'_> {
             );
             return;
         };
-        match pattern::states(text) {
-            Some(states) => {
-                self.cost = self
-                    .cost
-                    .saturating_add(PATTERN_COST + states * 2 + bytes / 16);
-                if let Err(reason) = pattern::check(text) {
-                    self.fault(self.range(argument), Code::InvalidPattern, reason, None);
-                }
+        match pattern::states(text).map(|_| pattern::compile(text)) {
+            Some(Some(pattern)) => {
+                self.cost = self.cost.saturating_add(bytes / BYTES_PER_UNIT);
+                self.patterns.push(pattern);
+            }
+            Some(None) => {
+                let message = "this is no regular expression".to_owned();
+                self.fault(self.range(argument), Code::InvalidPattern, message, None);
             }
             None => {
                 let message = format!(

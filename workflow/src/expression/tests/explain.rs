@@ -25,6 +25,41 @@ fn an_explanation_holds_what_was_looked_at() {
     assert_eq!(both.parts[1].parts[0].text, "vars.TARGET == 'x'");
 }
 
+#[test]
+fn an_explanation_names_the_jobs_that_each_part_has_read() {
+    let condition = Expression::parse(
+        "scans.hosts[1].state == 'succeeded' && scans.hosts.exists(j, j.state == 'succeeded') \
+         && (scans['1st'].size() > 0 || scans.hosts.has_diff())",
+        Site::Condition,
+    )
+    .unwrap();
+    let explanation = Sandbox::shared()
+        .unwrap()
+        .explain(&condition, &context())
+        .unwrap();
+    let mut leaves = Vec::new();
+    let mut pending = vec![&explanation];
+    while let Some(part) = pending.pop() {
+        if part.parts.is_empty() {
+            let read = part.jobs.iter();
+            let read = read
+                .map(|(scan, jobs)| format!("{scan} {}", Vec::from_iter(jobs.clone()).join(" ")));
+            leaves.push((part.text.as_str(), read.collect::<Vec<_>>().join(", ")));
+        }
+        pending.extend(part.parts.iter().rev());
+    }
+    let expected = [
+        ("scans.hosts[1].state == 'succeeded'", "hosts j2"),
+        (
+            "scans.hosts.exists(j, j.state == 'succeeded')",
+            "hosts j1 j2 j3",
+        ),
+        ("scans['1st'].size() > 0", "1st "),
+        ("scans.hosts.has_diff()", "hosts "),
+    ];
+    assert_eq!(leaves, expected.map(|(text, read)| (text, read.to_owned())));
+}
+
 /// A random condition of the operators that the explanation walks itself.
 fn random_condition(random: &mut Random, depth: u32) -> String {
     if depth == 0 || random.below(4) == 0 {

@@ -10,9 +10,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use state::{NewLogRecord, Stream};
 
-use crate::fleet::{Fleet, scan};
-
-const NOTHING: &str = "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n    artifacts: [{ name: out, paths: [out] }]\n";
+use crate::fleet::{Fleet, NOTHING, scan};
 
 /// Of text, before it is a log record.
 const LINE: usize = 100;
@@ -49,11 +47,7 @@ pub(crate) fn log() {
         let appended = begun.elapsed();
         fleet.complete(job, from).await;
         let took = begun.elapsed();
-        drop(fleet);
-        tokio::task::spawn_blocking(move || closing.join())
-            .await
-            .unwrap()
-            .unwrap();
+        fleet.close(closing).await;
         (appended, took, size_of_log(&root))
     });
     let floor = write_and_sync(&folder.path().join("raw"), stored, BATCH);
@@ -139,10 +133,6 @@ async fn upload(root: &Path, content: &Bytes) -> Duration {
     }
     fleet.store_artifact(job, upload).await;
     let took = begun.elapsed();
-    drop(fleet);
-    tokio::task::spawn_blocking(move || closing.join())
-        .await
-        .unwrap()
-        .unwrap();
+    fleet.close(closing).await;
     took
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use store::file::{FileEngine, Options};
 use store::{Batch, Engine, Key, Put};
 
-use crate::fleet::{Fleet, scan};
+use crate::fleet::{Fleet, NOTHING, scan};
 
 const COMMITS: usize = 2_000;
 const WARM_UP: usize = 100;
@@ -20,8 +20,6 @@ const RECORD: usize = 1_500;
 const WRITERS: usize = 64;
 /// No scan has more than 10,000 jobs waiting.
 const DISPATCHES: usize = 9_984;
-const NOTHING: &str =
-    "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n";
 
 /// One batch of one file after the other, each beside the raw cost of its bytes.
 pub(crate) fn one_writer() {
@@ -107,11 +105,7 @@ async fn dispatch_all(root: &Path) -> Duration {
     }
     fleet.state.settled().await.unwrap();
     let took = begun.elapsed();
-    drop(fleet);
-    tokio::task::spawn_blocking(move || closing.join())
-        .await
-        .unwrap()
-        .unwrap();
+    fleet.close(closing).await;
     took
 }
 

@@ -17,6 +17,9 @@ use model::{
 use state::{Closing, Options, State, Upload};
 use workflow::{ScanName, TemplatePolicy};
 
+/// A workflow whose one scan does nothing; it may have an artifact.
+pub(crate) const NOTHING: &str = "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n    artifacts: [{ name: out, paths: [out] }]\n";
+
 const SOURCE: &str = "main";
 const WORKFLOW: &str = "bench";
 
@@ -78,6 +81,13 @@ impl Fleet {
             runner,
         };
         (fleet, closing)
+    }
+
+    /// Waits until everything is in files. Other clones must be gone.
+    pub(crate) async fn close(self, closing: Closing) {
+        drop(self);
+        let joined = tokio::task::spawn_blocking(move || closing.join()).await;
+        joined.unwrap().unwrap();
     }
 
     pub(crate) async fn dispatch(&self, scan: &ScanName) -> JobId {

@@ -3,11 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::fleet::{Fleet, scan};
+use crate::fleet::{Fleet, NOTHING, scan};
 
 const JOBS: usize = 5_000;
-const NOTHING: &str =
-    "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n";
 
 /// Files, folders and allocated bytes below a folder.
 #[derive(Clone, Copy, Default)]
@@ -26,11 +24,7 @@ pub(crate) fn finished_job() {
         for _ in 0..JOBS {
             fleet.finish_one(&scan("nothing")).await;
         }
-        drop(fleet);
-        tokio::task::spawn_blocking(move || closing.join())
-            .await
-            .unwrap()
-            .unwrap();
+        fleet.close(closing).await;
     });
     let (mut jobs, mut scans) = (Footprint::default(), Footprint::default());
     jobs.add(&root.join("jobs"));

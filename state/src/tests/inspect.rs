@@ -11,6 +11,8 @@ async fn a_state_is_looked_into_by_ids_and_names() {
     let ended = opened.running_job(fleet, "check").await;
     opened.complete(ended).await;
     let waiting = opened.new_job(fleet, "check").await;
+    // It counts what lies in folders, and a file follows its commit by a moment.
+    opened.state.settled().await.unwrap();
     let root = folder.root();
 
     let seen = contents(root).unwrap();

@@ -224,7 +224,7 @@ impl From<SubmitError> for Failure {
         let text = error.to_string();
         match error {
             SubmitError::Refused(refusal) => refusal.into(),
-            SubmitError::DiskFull => Self::new(ErrorCode::DiskFull, text),
+            SubmitError::DiskLow | SubmitError::DiskFull => Self::new(ErrorCode::DiskFull, text),
             SubmitError::TooLarge => Self::new(ErrorCode::BodyTooLarge, text),
             SubmitError::Contradicted => Self::new(ErrorCode::Internal, text),
             SubmitError::OutcomeUnknown => Self::new(ErrorCode::Unavailable, text),

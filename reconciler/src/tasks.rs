@@ -118,7 +118,7 @@ impl Reconciler {
 
 fn unless_full(done: Result<(), SubmitError>) -> Result<(), SubmitError> {
     match done {
-        Err(error @ SubmitError::DiskFull) => {
+        Err(error @ (SubmitError::DiskLow | SubmitError::DiskFull)) => {
             tracing::error!(%error, "starting with what was configured before");
             Ok(())
         }

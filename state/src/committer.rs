@@ -11,7 +11,7 @@ use std::thread;
 
 use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World, error_chain};
-use store::{Batch, CommitError, Engine, Epoch, failpoint};
+use store::{Batch, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
@@ -42,8 +42,8 @@ type Tell = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
 pub(crate) struct Deciding<'a> {
     world: &'a World,
     encoder: Encoder<'a>,
-    /// False when the disk is so full that nothing new may begin.
-    has_room: bool,
+    /// How full the disk is.
+    room: Room,
 }
 
 /// A decision ready to be committed, and how to tell its asker.
@@ -121,9 +121,14 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
                 rewritten: None,
                 tell: Box::new(move |committed| tell(reply, committed.and(Err(error)))),
             };
-        match C::URGENCY {
-            Urgency::Ordinary if !deciding.has_room => return refuse(SubmitError::DiskFull, reply),
-            Urgency::Ordinary | Urgency::Finishing => {}
+        match (C::URGENCY, deciding.room) {
+            (Urgency::Beginning | Urgency::Ordinary, Room::Full) => {
+                return refuse(SubmitError::DiskFull, reply);
+            }
+            (Urgency::Beginning, Room::Low) => return refuse(SubmitError::DiskLow, reply),
+            (Urgency::Beginning, Room::Enough)
+            | (Urgency::Ordinary, Room::Low | Room::Enough)
+            | (Urgency::Finishing, _) => {}
         }
         let decision = match decide(deciding.world, command, moment) {
             Ok(decision) => decision,
@@ -164,8 +169,10 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) publication: Arc<Publication>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Box<dyn Entropy>,
-    /// Whether the disk has room for something new.
-    pub(crate) has_room: fn(&mut E) -> bool,
+    /// Tells how full the disk is.
+    pub(crate) room: fn(&mut E) -> Room,
+    /// How full it was.
+    pub(crate) last_room: Room,
     /// Where histories are read that a decision needs.
     pub(crate) histories: Box<dyn ReadRecent>,
     pub(crate) queue: mpsc::Receiver<Waiting>,
@@ -216,7 +223,7 @@ impl<E: Engine> Committer<E> {
         while let Some(first) = self.queue.recv().await {
             let mut round = Round::new(self.written.epoch);
             let mut next = Some(first);
-            let has_room = (self.has_room)(&mut self.engine);
+            let room = self.look_at_room();
             while let Some(command) = next {
                 let unknown = self.unknown_histories(&*command);
                 if !unknown.is_empty() {
@@ -228,7 +235,7 @@ impl<E: Engine> Committer<E> {
                     }
                     self.read_histories(unknown).await;
                 }
-                let decided = self.decide(command, has_room);
+                let decided = self.decide(command, room);
                 if !round.batch.fits(&decided.batch) {
                     let full = std::mem::replace(&mut round, Round::new(self.written.epoch));
                     match self.commit(full).await {
@@ -254,6 +261,24 @@ impl<E: Engine> Committer<E> {
                 Outcome::Failed => return,
             }
         }
+    }
+
+    /// How full the disk is. A change is told in the log.
+    fn look_at_room(&mut self) -> Room {
+        let room = (self.room)(&mut self.engine);
+        if room != self.last_room {
+            match room {
+                Room::Enough => tracing::info!("the disk of the state has room again"),
+                Room::Low => tracing::warn!(
+                    "the disk of the state is getting full: no new jobs are taken until there is room"
+                ),
+                Room::Full => tracing::error!(
+                    "the disk of the state is full: only what runs is brought to its end until there is room"
+                ),
+            }
+            self.last_room = room;
+        }
+        room
     }
 
     /// Scans whose finished jobs the command needs and nobody has read yet.
@@ -288,7 +313,7 @@ impl<E: Engine> Committer<E> {
         self.publication.publish(&read);
     }
 
-    fn decide(&mut self, command: Waiting, has_room: bool) -> Decided {
+    fn decide(&mut self, command: Waiting, room: Room) -> Decided {
         self.order = self.order.next();
         let mut moment = Moment {
             now: self.clock.now(),
@@ -299,7 +324,7 @@ impl<E: Engine> Committer<E> {
             &Deciding {
                 world: &self.pending,
                 encoder: self.written.encoder(),
-                has_room,
+                room,
             },
             &mut moment,
         )

@@ -98,6 +98,12 @@ pub enum SubmitError {
     /// It was refused; nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The disk is getting full; nothing has changed.
+    #[error(
+        "the disk of the state folder is getting full and no new jobs are taken; free some space, jobs that were taken \
+         still run"
+    )]
+    DiskLow,
     /// The disk is full; nothing has changed.
     #[error("the disk of the state folder is full; free some space, running jobs can still end")]
     DiskFull,

@@ -55,6 +55,7 @@ pub use log::{
     CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use state::{Closing, Options, State};
+pub use store::Room;
 pub use store::copy::{Copied, CopyError};
 pub use upload::{Received, Upload};
 

@@ -7,7 +7,7 @@ use model::decide::{Command, InitialToken};
 use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
-use store::{Engine, Gauge, Seq};
+use store::{Engine, Gauge, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
@@ -128,7 +128,8 @@ impl State {
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
-            has_room: |engine| has_room(&engine.gauge()),
+            room: |engine| room(&engine.gauge()),
+            last_room: Room::Enough,
             histories: Box::new(reader.clone()),
             queue: waiting,
             alarm: alarm.clone(),
@@ -274,9 +275,14 @@ impl State {
         &self.shared.objects
     }
 
-    /// Begins a large object, unless the disk is so full that nothing new may begin. Blocks.
+    /// How full the disk is. Blocks for one system call, at most every second.
+    pub fn room(&self) -> Room {
+        room(&self.shared.gauge)
+    }
+
+    /// Begins a large object, unless the disk is so full that only the last words of jobs have room. Blocks.
     pub(crate) fn begin_object(&self) -> Result<ObjectWriter, WriteError> {
-        if !has_room(&self.shared.gauge) {
+        if self.room() == Room::Full {
             return Err(WriteError::DiskFull);
         }
         let begun = self.shared.objects.create();
@@ -308,7 +314,7 @@ impl State {
     }
 }
 
-/// Whether the disk has room for something new. When that cannot be told, the write itself will tell.
-fn has_room(gauge: &Gauge) -> bool {
-    gauge.read().map_or(true, |space| !space.is_low)
+/// How full the disk is. When that cannot be told, the next write will tell.
+fn room(gauge: &Gauge) -> Room {
+    gauge.read().map_or(Room::Enough, |space| space.room)
 }

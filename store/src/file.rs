@@ -24,7 +24,7 @@ use crate::pending::Pending;
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
-use crate::space::{Gauge, Watermark};
+use crate::space::{Gauge, Room, Watermarks};
 use crate::staged::Staged;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
@@ -43,7 +43,7 @@ pub struct Options {
     /// Time after a change that makes a checkpoint due.
     pub checkpoint_interval: Duration,
     /// When new work is refused.
-    pub watermark: Watermark,
+    pub watermarks: Watermarks,
     /// Whether another machine may keep the files. Then nobody promises that a lock locks and a sync syncs.
     pub allow_network: bool,
 }
@@ -88,7 +88,7 @@ impl Default for Options {
             spare_segments: limits::SPARE_SEGMENTS,
             checkpoint_bytes: limits::CHECKPOINT_BYTES,
             checkpoint_interval: limits::CHECKPOINT_INTERVAL,
-            watermark: Watermark::default(),
+            watermarks: Watermarks::default(),
             allow_network: false,
         }
     }
@@ -101,7 +101,7 @@ impl FileEngine {
     }
 
     pub(crate) fn on(disk: Disk, root: &Path, options: Options) -> Self {
-        let gauge = Gauge::new(disk.clone(), root.to_owned(), options.watermark);
+        let gauge = Gauge::new(disk.clone(), root.to_owned(), options.watermarks);
         Self {
             layout: Layout::new(root),
             disk,
@@ -236,7 +236,7 @@ impl FileEngine {
             .gauge
             .read()
             .map_err(|source| CommitError::Unknown { source })?;
-        if space.is_low && batch.urgency == Urgency::Ordinary {
+        if space.room == Room::Full && batch.urgency == Urgency::Ordinary {
             return Err(full());
         }
         view.check(&batch)?;

@@ -28,7 +28,7 @@ use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, HOLD_JOURNAL_BYTES, HOLD_SECONDS};
 use crate::replace;
 use crate::scan;
-use crate::space::{Gauge, Watermark};
+use crate::space::Watermark;
 use crate::staged::StagedName;
 
 const PREFIX: &str = "HOLD.";
@@ -286,8 +286,8 @@ impl Holds {
             self.remove_objects()?;
             return Ok(checkpoint);
         }
-        let space = Gauge::new(self.disk.clone(), self.layout.root.clone(), watermark).read()?;
-        let is_too_much = kept_bytes > HOLD_JOURNAL_BYTES || space.is_low;
+        let space = self.disk.space(&self.layout.root)?;
+        let is_too_much = kept_bytes > HOLD_JOURNAL_BYTES || watermark.is_passed_by(space);
         let now = self.disk.seconds_since_1970().unwrap_or_default();
         let mut least = checkpoint;
         let mut ended = false;

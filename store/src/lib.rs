@@ -58,5 +58,5 @@ pub use engine::{CommitError, Engine, OpenError, Page, Piece, ReadError, Reader}
 pub use feed::{Change, Changes, Compacted};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::Owner;
-pub use space::{FreeSpace, Gauge, Watermark};
+pub use space::{FreeSpace, Gauge, Room, Watermark, Watermarks};
 pub use staged::Staged;

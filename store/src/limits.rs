@@ -55,6 +55,15 @@ pub(crate) const HOLD_JOURNAL_BYTES: u64 = 1024 * 1024 * 1024;
 /// no writer of the past has an epoch of the copy.
 pub(crate) const COPY_EPOCHS: u64 = 1_000_000;
 
+/// Free space below which the disk is getting full, as a share of it: a person has time to make room.
+pub(crate) const LOW_WATER_PERCENT: u64 = 5;
+
+/// The same in bytes, where a share would be more than jobs are likely to need.
+pub(crate) const LOW_WATER_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// The same in files: five times those below.
+pub(crate) const LOW_WATER_FILES: u64 = 20_480;
+
 /// Free space below which new work is refused, as a share of the disk; kept for finishing work.
 pub(crate) const WATERMARK_PERCENT: u64 = 1;
 

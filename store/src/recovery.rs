@@ -96,7 +96,7 @@ pub(crate) fn recover(
     let sizes = Sizes {
         spare: options.segment_bytes,
         keep: options.spare_segments,
-        watermark: options.watermark,
+        watermark: options.watermarks.full,
     };
     let segments = Arc::new(Segments::open(disk, layout, store, sizes)?);
     scan.segments

@@ -5,15 +5,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::disk::{Disk, DiskError, Space};
-use crate::limits::{SPACE_MEASURED_EVERY, WATERMARK_BYTES, WATERMARK_FILES, WATERMARK_PERCENT};
+use crate::limits::{
+    LOW_WATER_BYTES, LOW_WATER_FILES, LOW_WATER_PERCENT, SPACE_MEASURED_EVERY, WATERMARK_BYTES,
+    WATERMARK_FILES, WATERMARK_PERCENT,
+};
 
-/// The free space below which new work is refused: the smaller of a share and a number.
+/// An amount of free space, in bytes and in files: the smaller of a share and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermark {
     /// Share of the whole disk, in percent.
     pub percent: u64,
     pub bytes: u64,
     pub files: u64,
+}
+
+/// The amounts of free space below which less is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watermarks {
+    /// The disk is getting full.
+    pub low: Watermark,
+    /// The rest is kept for finishing what has begun.
+    pub full: Watermark,
+}
+
+/// How full a disk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// There is room.
+    Enough,
+    /// There is less than a person should leave it at.
+    Low,
+    /// There is hardly any.
+    Full,
 }
 
 /// Room on the disk of a store.
@@ -23,8 +46,8 @@ pub struct FreeSpace {
     pub total: u64,
     /// Bytes that are free.
     pub free: u64,
-    /// Whether new work is refused.
-    pub is_low: bool,
+    /// What that means.
+    pub room: Room,
 }
 
 /// Tells the room on the disk of a store. Clones share their measurements.
@@ -32,22 +55,48 @@ pub struct FreeSpace {
 pub struct Gauge {
     disk: Disk,
     root: PathBuf,
-    watermark: Watermark,
+    watermarks: Watermarks,
     measured: Arc<Mutex<Option<(Duration, Space)>>>,
 }
 
-impl Default for Watermark {
+impl Default for Watermarks {
     fn default() -> Self {
         Self {
-            percent: WATERMARK_PERCENT,
-            bytes: WATERMARK_BYTES,
-            files: WATERMARK_FILES,
+            low: Watermark {
+                percent: LOW_WATER_PERCENT,
+                bytes: LOW_WATER_BYTES,
+                files: LOW_WATER_FILES,
+            },
+            full: Watermark {
+                percent: WATERMARK_PERCENT,
+                bytes: WATERMARK_BYTES,
+                files: WATERMARK_FILES,
+            },
+        }
+    }
+}
+
+impl Watermarks {
+    fn room(self, space: Space) -> Room {
+        if self.full.is_passed_by(space) {
+            Room::Full
+        } else if self.low.is_passed_by(space) {
+            Room::Low
+        } else {
+            Room::Enough
         }
     }
 }
 
 impl Watermark {
-    fn is_passed_by(self, space: Space) -> bool {
+    /// No space is less.
+    pub const NONE: Self = Self {
+        percent: 0,
+        bytes: 0,
+        files: 0,
+    };
+
+    pub(crate) fn is_passed_by(self, space: Space) -> bool {
         let share = |total: u64| (total / 100).saturating_mul(self.percent);
         let has_bytes = space.free >= share(space.total).min(self.bytes);
         // A file system that makes room for files as it goes says that it has none at all.
@@ -57,11 +106,11 @@ impl Watermark {
 }
 
 impl Gauge {
-    pub(crate) fn new(disk: Disk, root: PathBuf, watermark: Watermark) -> Self {
+    pub(crate) fn new(disk: Disk, root: PathBuf, watermarks: Watermarks) -> Self {
         Self {
             disk,
             root,
-            watermark,
+            watermarks,
             measured: Arc::default(),
         }
     }
@@ -83,7 +132,7 @@ impl Gauge {
         Ok(FreeSpace {
             total: space.total,
             free: space.free,
-            is_low: self.watermark.is_passed_by(space),
+            room: self.watermarks.room(space),
         })
     }
 }
@@ -114,5 +163,24 @@ mod tests {
         assert!(is_low(1 << 40, 999, 1 << 30, 50));
         assert!(is_low(1 << 40, 1000, 1 << 30, 49));
         assert!(!is_low(10_000, 100, 0, 0), "files are not counted there");
+    }
+
+    #[test]
+    fn a_disk_is_low_before_it_is_full() {
+        let gib = 1 << 30;
+        let room = |total: u64, free: u64| {
+            Watermarks::default().room(Space {
+                total,
+                free,
+                files: 0,
+                free_files: 0,
+            })
+        };
+        for (total, low, full) in [(gib, gib / 20, gib / 100), (1 << 40, gib, 16 << 20)] {
+            assert_eq!(room(total, low + 100), Room::Enough);
+            assert_eq!(room(total, low - 100), Room::Low);
+            assert_eq!(room(total, full.min(16 << 20) + 100), Room::Low);
+            assert_eq!(room(total, full.min(16 << 20) - 100), Room::Full);
+        }
     }
 }

@@ -1,9 +1,22 @@
 //! The disk of the state folder is full: nothing new begins, nothing is lost, and room heals it.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use crate::machine::{Memory, skip};
 use crate::support::{World, eventually, lines};
+
+/// What the daemon says of itself, with the head of the answer.
+fn health(world: &World) -> String {
+    let address = world.url().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
+}
 
 #[test]
 fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
@@ -42,6 +55,11 @@ fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
             .then(|| String::from_utf8_lossy(&output.stderr).into_owned());
         refused.is_some()
     });
+    let health = health(&world);
+    assert!(
+        health.contains("disk_full") && health.contains("reason"),
+        "{health}"
+    );
     let refused = refused.unwrap();
     assert!(
         refused.contains("full") && refused.contains("free some space"),
@@ -72,4 +90,6 @@ fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
         healed.is_some()
     });
     assert_eq!(world.finished(&healed.unwrap())["state"], "succeeded");
+    let health = self::health(&world);
+    assert!(health.ends_with(r#"{"status":"ok"}"#), "{health}");
 }

@@ -5,6 +5,7 @@
 //! names snake_case. Readers ignore members they do not know, so that an older client can talk to a newer daemon.
 
 mod explanation;
+mod health;
 mod job;
 mod log;
 mod page;
@@ -19,6 +20,7 @@ mod worker;
 mod workflow;
 
 pub use explanation::Explanation;
+pub use health::{Health, HealthStatus};
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
     LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,

@@ -98,7 +98,7 @@ fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {
 impl Command for Dispatch {
     /// The new job, or for a repeated request the job of the first.
     type Answer = JobId;
-    const URGENCY: Urgency = Urgency::Ordinary;
+    const URGENCY: Urgency = Urgency::Beginning;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<JobId>, Refusal> {
         if let Some(first) = repeated_dispatch(world, self.idempotency.as_ref(), moment.now)? {

@@ -71,7 +71,9 @@ pub trait Command: Send + 'static {
 /// How a command stands to a full disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// Begins something new: refused when space runs out.
+    /// Makes new jobs: refused as soon as the disk is getting full.
+    Beginning,
+    /// Adds something else: refused when space runs out.
     Ordinary,
     /// Ends something: goes through as long as the journal has room.
     Finishing,

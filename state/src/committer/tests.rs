@@ -43,7 +43,7 @@ struct Bench {
     waiting: Option<mpsc::Receiver<Waiting>>,
     publication: Arc<Publication>,
     alarm: Alarm,
-    has_room: fn(&mut MemoryEngine) -> bool,
+    room: fn(&mut MemoryEngine) -> Room,
 }
 
 impl Bench {
@@ -57,7 +57,7 @@ impl Bench {
             waiting: Some(waiting),
             publication,
             alarm,
-            has_room: |_| true,
+            room: |_| Room::Enough,
         }
     }
 
@@ -84,7 +84,8 @@ impl Bench {
             publication: self.publication.clone(),
             clock: Arc::new(Standing),
             entropy: Box::new(Counting(1)),
-            has_room: self.has_room,
+            room: self.room,
+            last_room: Room::Enough,
             histories: Box::new(StoreReader::new(reader)),
             queue: self.waiting.take().unwrap(),
             alarm: self.alarm.clone(),
@@ -241,7 +242,7 @@ async fn a_commit_that_the_store_refuses_is_undone_and_the_next_goes_through() {
 #[tokio::test]
 async fn without_room_only_what_ends_something_goes_through() {
     let mut bench = Bench::new();
-    bench.has_room = |_| false;
+    bench.room = |_| Room::Full;
     let answer = bench.submit(configure("a"));
     bench.start().await;
     assert!(matches!(answer.await.unwrap(), Err(SubmitError::DiskFull)));
@@ -253,6 +254,22 @@ async fn without_room_only_what_ends_something_goes_through() {
         matches!(answer, Err(SubmitError::Refused(_))),
         "it was decided"
     );
+}
+
+#[tokio::test]
+async fn on_a_disk_that_is_getting_full_only_new_jobs_are_refused() {
+    let mut bench = Bench::new();
+    bench.room = |_| Room::Low;
+    let answer = bench.submit(configure("a"));
+    let scan = ScanKey {
+        workflow: model::WorkflowId::from_uuid(uuid::Uuid::nil()),
+        scan: serde_json::from_value("build".into()).unwrap(),
+    };
+    let log_bytes = std::collections::BTreeMap::new();
+    let fire = bench.submit(model::decide::Fire { scan, log_bytes });
+    bench.start().await;
+    answer.await.unwrap().unwrap();
+    assert!(matches!(fire.await.unwrap(), Err(SubmitError::DiskLow)));
 }
 
 /// A command that breaks an invariant.

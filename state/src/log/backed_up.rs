@@ -45,7 +45,9 @@ impl State {
             let carried = self.submit_with(Carry, move |_, batch| batch.appends.push(append));
             match carried.await {
                 Ok(()) => {}
-                Err(SubmitError::DiskFull) => return Err(WriteError::DiskFull.into()),
+                Err(SubmitError::DiskLow | SubmitError::DiskFull) => {
+                    return Err(WriteError::DiskFull.into());
+                }
                 // Somebody cut or removed the file, and the completion says so, or the daemon stops.
                 Err(error) => {
                     tracing::warn!(%job, %error, "a log does not go through the journal");

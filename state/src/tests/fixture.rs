@@ -16,7 +16,7 @@ use model::{
     SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId,
     WorkflowRecord, World,
 };
-use store::Watermark;
+use store::{Watermark, Watermarks};
 use tempfile::TempDir;
 use workflow::{InputValue, ScanName, TemplatePolicy, sha256};
 
@@ -24,6 +24,13 @@ use crate::{CloseError, Closing, NewLogRecord, OpenError, Options, Received, Sta
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
+
+/// More than any disk has.
+const EVERYTHING: Watermark = Watermark {
+    percent: 1000,
+    bytes: u64::MAX,
+    files: 0,
+};
 
 pub(crate) const WORKFLOW: &str = "\
 scans:
@@ -145,19 +152,25 @@ impl Folder {
 
     /// Opens as if the disk had less room than anything new needs.
     pub(crate) async fn open_on_full_disk(&mut self) -> Opened {
+        let (low, full) = (Watermark::NONE, EVERYTHING);
+        self.open_below(Watermarks { low, full }).await
+    }
+
+    /// The same on a disk that is getting full.
+    pub(crate) async fn open_on_low_disk(&mut self) -> Opened {
+        let (low, full) = (EVERYTHING, Watermark::NONE);
+        self.open_below(Watermarks { low, full }).await
+    }
+
+    async fn open_below(&mut self, watermarks: Watermarks) -> Opened {
         let options = Options {
             root: self.root.clone(),
             allow_network: false,
             clock: self.clock.clone(),
             entropy: Box::new(Seeded(0)),
         };
-        let watermark = Watermark {
-            percent: 1000,
-            bytes: u64::MAX,
-            files: 0,
-        };
         let of_store = store::file::Options {
-            watermark,
+            watermarks,
             ..store::file::Options::default()
         };
         Opened::new(State::open_with(options, of_store).await.unwrap())

@@ -3,7 +3,7 @@
 use model::JobState;
 
 use super::fixture::{Folder, completion, line};
-use crate::{SubmitError, WriteError};
+use crate::{Room, SubmitError, WriteError};
 
 #[tokio::test]
 async fn below_the_watermark_jobs_end_and_nothing_begins() {
@@ -22,4 +22,20 @@ async fn below_the_watermark_jobs_end_and_nothing_begins() {
     assert!(matches!(ended.state, JobState::Succeeded { .. }));
     opened.close();
     assert!(!folder.walk().keys().any(|path| path.starts_with("tmp/")));
+}
+
+#[tokio::test]
+async fn on_a_disk_that_is_getting_full_jobs_run_to_their_end_and_none_is_made() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.new_job(fleet, "build").await;
+    opened.close();
+
+    let opened = folder.open_on_low_disk().await;
+    assert_eq!(opened.state.room(), Room::Low);
+    let dispatched = opened.state.submit(opened.dispatch(fleet, "build")).await;
+    assert!(matches!(dispatched, Err(SubmitError::DiskLow)));
+    opened.claim(fleet, job).await;
+    opened.store_artifact(job, "report", "zip").await;
+    assert_eq!(opened.complete(job).await.state.name(), "succeeded");
+    opened.close();
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::world::{World, expected, files, key, ops, put, temporary_folder, tiny};
 use crate::disk::{Action, Disk};
 use crate::file::{CloseError, Options};
-use crate::{CommitError, Engine, Reader, Seq, Urgency, Watermark};
+use crate::{CommitError, Engine, Reader, Room, Seq, Urgency, Watermark, Watermarks};
 
 /// How an operation fails.
 #[derive(Clone, Copy, Debug)]
@@ -222,22 +222,23 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
 #[tokio::test]
 async fn new_work_is_refused_below_the_watermark_and_finishing_work_is_not() {
     let folder = temporary_folder();
-    let watermark = Watermark {
+    let full = Watermark {
         percent: 1000,
         bytes: u64::MAX,
         files: 0,
     };
+    let low = Watermark::NONE;
     let mut world = World::open_on(
         Disk::new(),
         folder.path(),
         Options {
-            watermark,
+            watermarks: Watermarks { low, full },
             ..tiny()
         },
     )
     .await
     .unwrap();
-    assert!(world.engine.gauge().read().unwrap().is_low);
+    assert_eq!(world.engine.gauge().read().unwrap().room, Room::Full);
     let mut batch = ops(world.epoch, [put("a", "x")]);
     assert!(matches!(
         world.engine.commit(batch.clone()).await,

@@ -356,11 +356,7 @@ fn let_go(root: &Path, kept_bytes: u64, watermark: Watermark) -> Seq {
 
 #[tokio::test]
 async fn a_hold_ends_with_its_time_with_too_much_journal_and_on_a_full_disk() {
-    let roomy = Watermark {
-        percent: 0,
-        bytes: 0,
-        files: 0,
-    };
+    let roomy = Watermark::NONE;
     let full = Watermark {
         percent: 200,
         bytes: u64::MAX,

@@ -13,7 +13,9 @@ use crate::disk::Disk;
 use crate::file::{FileEngine, Options};
 use crate::key::RESERVED;
 use crate::objects::Objects;
-use crate::{Append, Batch, Engine, Epoch, Key, OpenError, Put, Seq, Staged, Watermark};
+use crate::{
+    Append, Batch, Engine, Epoch, Key, OpenError, Put, Seq, Staged, Watermark, Watermarks,
+};
 
 /// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
 pub(super) fn temporary_folder() -> TempDir {
@@ -98,10 +100,9 @@ pub(super) fn tiny() -> Options {
         spare_segments: 1,
         checkpoint_bytes: 64 * 1024,
         checkpoint_interval: Duration::from_secs(60),
-        watermark: Watermark {
-            percent: 0,
-            bytes: 0,
-            files: 0,
+        watermarks: Watermarks {
+            low: Watermark::NONE,
+            full: Watermark::NONE,
         },
         allow_network: false,
     }

@@ -25,7 +25,7 @@ pub struct Consider {
 impl Command for Consider {
     /// The new job, when there is one.
     type Answer = Option<JobId>;
-    const URGENCY: Urgency = Urgency::Ordinary;
+    const URGENCY: Urgency = Urgency::Beginning;
 
     fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
         read_by_trigger(world, &self.scan)

@@ -29,7 +29,7 @@ pub struct Fire {
 impl Command for Fire {
     /// The newest new job, when there is one.
     type Answer = Option<JobId>;
-    const URGENCY: Urgency = Urgency::Ordinary;
+    const URGENCY: Urgency = Urgency::Beginning;
 
     fn decide(
         self,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use model::decide::{DeleteJob, RemoveArtifacts};
@@ -106,8 +107,7 @@ impl Removed {
         let (first, second) = (all[..lines].concat(), all[lines..].concat());
         fs::write(page(0), first).unwrap();
         fs::write(page(1), &second).unwrap();
-        let closed: fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        fs::set_permissions(page(1), closed).unwrap();
+        fs::set_permissions(page(1), fs::Permissions::from_mode(0o600)).unwrap();
         self.change(Kind::ScanHead, &self.head(), |head: &mut ScanHead| {
             head.history = Tail {
                 page: 1,

@@ -55,9 +55,11 @@ impl AppendFile {
         let at = self.length;
         self.file.write_at(bytes, at)?;
         failpoint::reach("log-appended");
+        // Asked after the write: without a hold by now, the bytes are in every copy that is yet to begin. Without an
+        // answer nothing is added.
+        let is_held = self.tree.holds.any()?;
         self.length += bytes.len() as u64;
-        // Asked after the write: without a hold by now, the bytes are in every copy that is yet to begin.
-        if self.tree.holds.any()? {
+        if is_held {
             self.missed.get_or_insert(at);
         }
         Ok(at)
@@ -152,6 +154,23 @@ impl AppendReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_not_be_added_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = Key::new("jobs/1/log.jsonl").unwrap();
+        let mut file = AppendFile::open(folder.path(), &key).unwrap();
+        file.append(b"one\n").unwrap();
+        // Nobody can tell whether there is a hold.
+        let journal = folder.path().join("journal");
+        std::fs::write(&journal, "").unwrap();
+        assert!(file.append(b"two\n").is_err());
+        assert_eq!(file.len(), 4);
+        std::fs::remove_file(&journal).unwrap();
+        assert_eq!(file.append(b"2\n").unwrap(), 4);
+        let reader = AppendReader::open(folder.path(), &key).unwrap().unwrap();
+        assert!(reader.read(0, 100).unwrap().starts_with(b"one\n2\n"));
+    }
 
     #[test]
     fn a_file_grows_and_goes_on_where_it_ended() {

@@ -67,8 +67,9 @@ struct Fault {
     since: Since,
 }
 
-/// The exit codes that `docs/operating.md` has for a daemon that starts and meets a disk with errors.
-const EXIT_CODES: &[i32] = &[0, 1, 12, 14, 15];
+/// The exit codes that `docs/operating.md` has for a daemon that starts and meets a disk with errors, where its
+/// configuration is as well.
+const EXIT_CODES: &[i32] = &[0, 1, 2, 12, 14, 15];
 
 #[test]
 fn at_whatever_call_one_comes_nothing_is_lost() {

@@ -23,6 +23,8 @@ mod random;
 mod report;
 mod schema;
 mod size;
+#[cfg(test)]
+mod specification;
 mod template;
 mod timezone;
 mod yaml;

@@ -27,6 +27,7 @@ fmt:
 # Print the figures of the benches.
 bench:
     cargo bench --package daemon
+    cargo bench --package workflow --bench language
 
 # Look at licences, advisories and origins of the dependencies; needs cargo-deny.
 deny:

@@ -52,7 +52,7 @@ struct CommandLine {
     )]
     token_file: Option<PathBuf>,
 
-    /// Form of the data on standard output: a table for people, the others for programs
+    /// Form of the data on standard output: table, or text, for people, the others for programs
     #[arg(
         long,
         env = "SERVICE_OUTPUT",

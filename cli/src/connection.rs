@@ -1,12 +1,12 @@
 //! Which daemon, and who asks.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use client::{Client, Secret};
 
 use crate::error::Error;
 use crate::limits;
+use crate::reading::read_text;
 
 /// Where the token comes from. It is never an argument, because other users of the machine can read those.
 #[derive(Debug)]
@@ -49,35 +49,4 @@ fn read_token(path: &Path) -> Result<Secret, Error> {
         }),
         token => Ok(Secret::new(token)),
     }
-}
-
-/// Reads a file of bounded length as text.
-pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
-    let file = std::fs::File::open(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    read_all(file, path, limit)
-}
-
-/// Reads what has bounded length as text; `path` says what it is.
-pub(crate) fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
-    let failed = |source| Error::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    let read = reader
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if u64::try_from(read).unwrap_or(u64::MAX) > limit {
-        return Err(Error::FileTooLong {
-            path: path.to_owned(),
-            limit,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| Error::NotText {
-        path: path.to_owned(),
-    })
 }

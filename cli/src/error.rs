@@ -34,6 +34,20 @@ pub(crate) enum Error {
         format: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// What a person wrote in the workflow language is wrong; the places are shown with the text.
+    #[error("{}", excerpts.trim_end())]
+    Refused { excerpts: String },
+    #[error("{} is no context of an expression", path.display())]
+    NoContext {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error(transparent)]
+    Evaluation(#[from] workflow::EvaluationError),
+    #[error("cannot evaluate expressions")]
+    Engine {
+        source: workflow::expression::EngineError,
+    },
     #[error("{what}")]
     Usage { what: String, hint: &'static str },
     #[error("the token file {} is empty", path.display())]
@@ -61,6 +75,10 @@ impl Error {
         if self.is_closed_pipe() {
             // Whoever read the output has what they wanted, as in `everscan job logs | head`.
             return Exit::Succeeded;
+        }
+        if let Self::Refused { excerpts } = self {
+            terminal.say(excerpts.trim_end());
+            return self.exit();
         }
         terminal.say(&format!("error: {self}"));
         if let Some(cause) = self.cause() {
@@ -97,6 +115,10 @@ impl Error {
             | Self::FileTooLong { .. }
             | Self::NotText { .. }
             | Self::Render { .. }
+            | Self::Refused { .. }
+            | Self::NoContext { .. }
+            | Self::Evaluation(_)
+            | Self::Engine { .. }
             | Self::Damaged { .. }
             | Self::NotUnpacked { .. } => Exit::Failed,
         }
@@ -121,12 +143,19 @@ impl Error {
             Self::WaitTimedOut { job, .. } => {
                 Some(format!("it goes on; `everscan job wait {job}` waits again"))
             }
+            Self::NoContext { .. } => Some(
+                "it has `project`, `workflow` and `revision`, and may have `job`, `vars`, `inputs`, `scans` and `ok`"
+                    .to_owned(),
+            ),
             Self::Output { .. }
             | Self::Runtime { .. }
             | Self::Read { .. }
             | Self::Write { .. }
             | Self::NotText { .. }
             | Self::Render { .. }
+            | Self::Refused { .. }
+            | Self::Evaluation(_)
+            | Self::Engine { .. }
             | Self::EmptyToken { .. } => None,
         }
     }

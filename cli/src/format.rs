@@ -9,6 +9,7 @@ use crate::error::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     // For people.
+    #[value(alias = "text")]
     Table,
     // The daemon's own JSON.
     Json,

@@ -12,6 +12,8 @@
 )]
 
 mod arguments;
+mod clause;
+mod clock;
 mod commands;
 mod connection;
 mod diagnostic;
@@ -26,6 +28,7 @@ mod id;
 mod limits;
 mod progress;
 mod project;
+mod reading;
 mod session;
 mod table;
 mod terminal;

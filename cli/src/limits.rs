@@ -24,3 +24,10 @@ pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 /// Bytes of a workflow file that is read at all. The language's own bound is lower; this one keeps a mistaken path,
 /// such as a disk image, out of memory.
 pub(crate) const WORKFLOW_FILE: u64 = 4 * 1024 * 1024;
+
+/// Bytes of a file with the values that an expression reads. A frozen context has at most 64 KiB; one written to try
+/// things out may be a little longer.
+pub(crate) const CONTEXT_FILE: u64 = 1024 * 1024;
+
+/// Most times of a schedule that are listed: two years of days, which nobody reads and a program may want.
+pub(crate) const CRON_TIMES: i64 = 1_000;

@@ -1,25 +1,15 @@
 //! Values of vars and secrets from outside the command line. One line end at the end of a value is not part of it: files
 //! and pipes have one that nobody means.
 
-use std::io;
 use std::path::Path;
 
-use crate::connection::{read_all, read_text};
 use crate::error::Error;
 use crate::limits;
-
-/// Stands for standard input.
-const STDIN: &str = "-";
+use crate::reading::read_given;
 
 /// The value in a file, or in standard input when the file is `-`.
 pub(crate) fn from_file(path: &Path) -> Result<String, Error> {
-    let text = if path.as_os_str() == STDIN {
-        let name = Path::new("standard input");
-        read_all(io::stdin().lock(), name, limits::VALUE_FILE)?
-    } else {
-        read_text(path, limits::VALUE_FILE)?
-    };
-    Ok(without_line_end(text))
+    read_given(path, limits::VALUE_FILE).map(without_line_end)
 }
 
 /// The text without one line end at its end.

@@ -17,6 +17,11 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     for path in paths {
         if path.is_dir() {
             below(path, &mut files)?;
+        } else if path.file_name() == Some(OsStr::new(NOT_A_WORKFLOW)) {
+            return Err(Error::Usage {
+                what: format!("{} is no workflow", path.display()),
+                hint: "that file is about its repository; name the files of workflows",
+            });
         } else {
             files.push(path.clone());
         }

@@ -323,3 +323,43 @@ fn value_of(value: &Value) -> serde_json::Value {
 fn cut(text: &str) -> String {
     text.chars().take(CLAUSE_CHARS).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Order;
+    use crate::scan_head::Success;
+    use crate::testing::{House, NIGHTLY, key};
+
+    #[test]
+    fn a_scan_is_available_by_a_success_after_the_newest_execution_of_who_asks() {
+        let mut house = House::new();
+        let workflow = house.push("nightly", NIGHTLY);
+        let head = || ScanHead::new(workflow, key(workflow, "subdomains_all").scan);
+        let [first, second] = [Order::START.next(), Order::START.next().next()];
+        let succeeded = |order: Order| ScanHead {
+            successes: vec![Success {
+                job: JobId::FIRST,
+                order,
+                artifacts: 0,
+                digests: BTreeMap::new(),
+            }],
+            ..head()
+        };
+        let executed = |order: Order| ScanHead {
+            latest_claim: Some(order),
+            ..head()
+        };
+        for (holder, of, expected) in [
+            (head(), head(), false),
+            (executed(first), head(), false),
+            // It has not executed yet: one success is enough.
+            (head(), succeeded(first), true),
+            (executed(first), succeeded(second), true),
+            (executed(second), succeeded(first), false),
+            (executed(first), succeeded(first), false),
+        ] {
+            assert_eq!(is_available(&holder, &of), expected, "{holder:?} {of:?}");
+        }
+    }
+}

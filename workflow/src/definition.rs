@@ -174,6 +174,17 @@ pub enum CatchUp {
     All,
 }
 
+impl CatchUp {
+    /// The word of the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Latest => "latest",
+            Self::None => "none",
+            Self::All => "all",
+        }
+    }
+}
+
 /// What happens when a trigger comes too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
@@ -184,6 +195,17 @@ pub enum Overlap {
     Queue,
     /// The older job is cancelled, unless somebody dispatched it.
     Replace,
+}
+
+impl Overlap {
+    /// The word of the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Queue => "queue",
+            Self::Replace => "replace",
+        }
+    }
 }
 
 /// What follows a failed job.
@@ -244,4 +266,15 @@ pub enum NotifyOn {
     /// Never.
     #[default]
     Never,
+}
+
+impl NotifyOn {
+    /// The word of the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Diff => "diff",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
 }

@@ -1,13 +1,18 @@
 //! The canonical digest of a scan. Fields are fed with their name and length, objects in order of their keys, so that
-//! two texts have the same digest exactly when they mean the same.
+//! two texts have the same digest exactly when they mean the same. Each part of the model is taken apart without `..`,
+//! so that a member added later has to be thought of here.
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::definition::{Artifact, CatchUp, NotifyOn, Overlap, Scan, Step, Variable};
-use crate::dispatch::{Input, InputKind, InputValue};
+use crate::cron::Cron;
+use crate::definition::{Artifact, Retry, Scan, Step, Triggers, Variable};
+use crate::dispatch::{Dispatch, Input, InputValue};
 use crate::expression::Expression;
 use crate::hex::hex;
 
@@ -31,68 +36,70 @@ impl fmt::Display for ScanDigest {
 
 /// Defaults are written out, so that stating one changes nothing.
 pub(crate) fn of(scan: &Scan) -> ScanDigest {
+    let Scan {
+        name,
+        on,
+        artifacts,
+        env,
+        inherited_env,
+        steps,
+        timeout,
+        retry,
+        runs_on,
+        overlap,
+        pass_env,
+    } = scan;
     let mut feed = Feed(Sha256::new());
-    feed.text("name", scan.name.as_str());
-    triggers(&mut feed, scan);
-    variables(&mut feed, "env", &scan.env);
-    variables(&mut feed, "inherited_env", &scan.inherited_env);
-    feed.count("steps", scan.steps.len());
-    scan.steps.iter().for_each(|each| step(&mut feed, each));
-    feed.count("artifacts", scan.artifacts.len());
-    scan.artifacts
-        .iter()
-        .for_each(|each| artifact(&mut feed, each));
-    feed.seconds("timeout", scan.timeout);
-    feed.number(
-        "retry.attempts",
-        scan.retry.map_or(0, |retry| i64::from(retry.attempts)),
-    );
-    feed.seconds("retry.backoff", scan.retry.map(|retry| retry.backoff));
-    feed.texts("runs_on", &scan.runs_on);
-    feed.text(
-        "overlap",
-        match scan.overlap {
-            Overlap::Skip => "skip",
-            Overlap::Queue => "queue",
-            Overlap::Replace => "replace",
-        },
-    );
-    feed.texts("pass_env", &scan.pass_env);
+    feed.text("name", name.as_str());
+    triggers(&mut feed, on);
+    variables(&mut feed, "env", env);
+    variables(&mut feed, "inherited_env", inherited_env);
+    feed.count("steps", steps.len());
+    steps.iter().for_each(|each| step(&mut feed, each));
+    feed.count("artifacts", artifacts.len());
+    artifacts.iter().for_each(|each| artifact(&mut feed, each));
+    feed.seconds("timeout", *timeout);
+    let (attempts, backoff) = retry
+        .map(|Retry { attempts, backoff }| (attempts, backoff))
+        .unzip();
+    feed.number("retry.attempts", attempts.map_or(0, i64::from));
+    feed.seconds("retry.backoff", backoff);
+    feed.texts("runs_on", runs_on);
+    feed.text("overlap", overlap.name());
+    feed.texts("pass_env", pass_env);
     ScanDigest(hex(&feed.0.finalize()))
 }
 
-fn triggers(feed: &mut Feed, scan: &Scan) {
-    let on = &scan.on;
-    feed.optional("cron", on.cron.as_ref().map(|cron| cron.source()));
-    feed.text("timezone", on.timezone.name());
-    feed.text(
-        "catch_up",
-        match on.catch_up {
-            CatchUp::Latest => "latest",
-            CatchUp::None => "none",
-            CatchUp::All => "all",
-        },
-    );
-    feed.optional("expr", on.expr.as_ref().map(Expression::source));
-    feed.number("dispatch", i64::from(on.dispatch.is_some()));
-    let mut inputs: Vec<&Input> = on
-        .dispatch
+fn triggers(feed: &mut Feed, on: &Triggers) {
+    let Triggers {
+        cron,
+        timezone,
+        catch_up,
+        expr,
+        dispatch,
+    } = on;
+    feed.optional("cron", cron.as_ref().map(Cron::source));
+    feed.text("timezone", timezone.name());
+    feed.text("catch_up", catch_up.name());
+    feed.optional("expr", expr.as_ref().map(Expression::source));
+    feed.number("dispatch", i64::from(dispatch.is_some()));
+    let mut sorted: Vec<&Input> = dispatch
         .iter()
-        .flat_map(|dispatch| &dispatch.inputs)
+        .flat_map(|Dispatch { inputs }| inputs)
         .collect();
-    inputs.sort_by(|one, other| one.key.cmp(&other.key));
-    feed.count("inputs", inputs.len());
-    for input in inputs {
-        feed.text("key", &input.key);
-        feed.text(
-            "type",
-            match input.kind {
-                InputKind::Text => "string",
-                InputKind::Bool => "bool",
-            },
-        );
-        feed.number("required", i64::from(input.required));
-        match &input.default {
+    sorted.sort_by(|one, other| one.key.cmp(&other.key));
+    feed.count("inputs", sorted.len());
+    for input in sorted {
+        let Input {
+            key,
+            kind,
+            required,
+            default,
+        } = input;
+        feed.text("key", key);
+        feed.text("type", kind.name());
+        feed.number("required", i64::from(*required));
+        match default {
             InputValue::Text(text) => feed.text("default", text),
             InputValue::Bool(value) => feed.number("default", i64::from(*value)),
         }
@@ -103,34 +110,41 @@ fn variables(feed: &mut Feed, name: &str, variables: &[Variable]) {
     let mut sorted: Vec<&Variable> = variables.iter().collect();
     sorted.sort_by(|one, other| one.name.cmp(&other.name));
     feed.count(name, sorted.len());
-    for variable in sorted {
-        feed.text("name", &variable.name);
-        feed.text("value", variable.value.source());
+    for Variable { name, value } in sorted {
+        feed.text("name", name);
+        feed.text("value", value.source());
     }
 }
 
 fn step(feed: &mut Feed, step: &Step) {
-    feed.text("run", step.run.source());
-    feed.number("has_shell", i64::from(step.shell.is_some()));
-    feed.texts("shell", step.shell.as_deref().unwrap_or_default());
-    feed.optional("if", step.condition.as_ref().map(Expression::source));
-    feed.number("allow_failure", i64::from(step.allow_failure));
-    feed.seconds("timeout", step.timeout);
+    let Step {
+        run,
+        shell,
+        condition,
+        allow_failure,
+        timeout,
+    } = step;
+    feed.text("run", run.source());
+    feed.number("has_shell", i64::from(shell.is_some()));
+    feed.texts("shell", shell.as_deref().unwrap_or_default());
+    feed.optional("if", condition.as_ref().map(Expression::source));
+    feed.number("allow_failure", i64::from(*allow_failure));
+    feed.seconds("timeout", *timeout);
 }
 
 fn artifact(feed: &mut Feed, artifact: &Artifact) {
-    feed.text("name", &artifact.name);
-    feed.texts("paths", &artifact.paths);
-    feed.optional("if", artifact.condition.as_ref().map(Expression::source));
-    feed.seconds("expires_in", artifact.expires_in);
-    feed.text(
-        "notify_on",
-        match artifact.notify_on {
-            NotifyOn::Diff => "diff",
-            NotifyOn::Always => "always",
-            NotifyOn::Never => "never",
-        },
-    );
+    let Artifact {
+        name,
+        paths,
+        condition,
+        expires_in,
+        notify_on,
+    } = artifact;
+    feed.text("name", name);
+    feed.texts("paths", paths);
+    feed.optional("if", condition.as_ref().map(Expression::source));
+    feed.seconds("expires_in", *expires_in);
+    feed.text("notify_on", notify_on.name());
 }
 
 /// Feeds named, self-delimiting fields.

@@ -104,6 +104,14 @@ impl fmt::Display for InputKind {
 }
 
 impl InputKind {
+    /// The word of the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "string",
+            Self::Bool => "bool",
+        }
+    }
+
     /// The value of an input that declares no default.
     pub const fn default_value(self) -> InputValue {
         match self {

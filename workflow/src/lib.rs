@@ -7,9 +7,11 @@ mod context;
 pub mod cron;
 mod definition;
 mod diagnostic;
+mod diff;
 mod digest;
 mod dispatch;
 mod duration;
+mod excerpt;
 pub mod expression;
 mod hex;
 pub mod limits;
@@ -21,7 +23,10 @@ mod random;
 mod report;
 mod schema;
 mod size;
+#[cfg(test)]
+mod specification;
 mod template;
+mod timezone;
 mod yaml;
 
 pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
@@ -30,9 +35,11 @@ pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, Variable, Workflow,
 };
 pub use diagnostic::{Code, Diagnostic, Severity, render};
+pub use diff::{Change, Difference, Edit, Fate, Part, ScanDifference, diff};
 pub use digest::ScanDigest;
 pub use dispatch::{Dispatch, Input, InputError, InputKind, InputProblem, InputValue};
 pub use duration::{DurationError, format_duration, parse_duration};
+pub use excerpt::excerpts;
 pub use expression::{
     EvaluationError, Explanation, Expression, ExpressionError, Reach, References, Sandbox, Site,
     Value, should_run,
@@ -43,3 +50,4 @@ pub use parse::{Parsed, TemplatePolicy, parse};
 pub use schema::json_schema;
 pub use size::{SizeError, parse_size};
 pub use template::Template;
+pub use timezone::{Timezone, TimezoneError, parse_timezone};

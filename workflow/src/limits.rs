@@ -115,3 +115,9 @@ pub const TITLE_CHARS: usize = 200;
 
 /// Days searched for a cron schedule's next time: 29 February is at most eight years away.
 pub const CRON_DAYS: u32 = 9 * 366;
+
+/// Pairs of entries that a comparison of two lists looks at: a few megabytes, and milliseconds.
+pub const DIFF_CELLS: usize = 1_000_000;
+
+/// Scans that one scan is compared with to find which it was, when many run the same scripts.
+pub const RENAME_CANDIDATES: usize = 8;

@@ -1,33 +1,54 @@
-//! The JSON Schema of workflow files, for editors. It says what a schema can say; [`crate::parse`] says the rest. Both
-//! take their keys from the same lists, and a test compares them.
+//! The JSON Schema of workflow files, for editors. It says what a schema can say; [`crate::parse`] says the rest. Words and
+//! bounds come from the model, keys are compared with the parser's by a test, and another one reads every file of the
+//! repository with both.
+
+#[cfg(test)]
+mod tests;
 
 use serde_json::{Value, json};
 
-use crate::limits::{INPUTS, LABEL_CHARS, LABELS, RETRY_ATTEMPTS, TITLE_CHARS};
+use crate::definition::{CatchUp, NotifyOn, Overlap};
+use crate::dispatch::InputKind;
+use crate::duration::format_duration;
+use crate::limits::{
+    ARTIFACT_NAME_BYTES, ARTIFACTS, INPUT_CHARS, INPUTS, JOB_TIMEOUT, LABEL_CHARS, LABELS,
+    RETRY_ATTEMPTS, RETRY_BACKOFF, SCAN_NAME_BYTES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
+};
 
 /// The name of the schema; where it is served differs from installation to installation.
 const ID: &str = "urn:everscan:schema:workflow";
 
 /// The schema, in draft 2020-12.
 pub fn json_schema() -> Value {
-    let text = json!({ "type": "string" });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": ID,
         "title": "Everscan workflow",
+        "description": "What runs, when, and what is kept of it.",
         "type": "object",
         "additionalProperties": false,
         "required": ["scans"],
         "properties": {
-            "$schema": text,
-            "name": { "type": "string", "minLength": 1, "maxLength": TITLE_CHARS },
-            "description": text,
-            "env": { "$ref": "#/$defs/env" },
+            "$schema": {
+                "description": "The address of this schema, for editors.",
+                "type": "string",
+            },
+            "name": {
+                "description": "A title for people.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": TITLE_CHARS,
+            },
+            "description": { "description": "A text for people.", "type": "string" },
+            "env": {
+                "description": "Environment variables of every step of every scan; a scan's own `env` wins.",
+                "$ref": "#/$defs/env",
+            },
             "scans": {
-                "description": "What can run, by name.",
+                "description": "What can run, by name: letters, digits and `_`.",
                 "type": "object",
                 "minProperties": 1,
-                "propertyNames": { "pattern": "^[A-Za-z0-9_]+$" },
+                "propertyNames": { "pattern": format!("^[A-Za-z0-9_]{{1,{SCAN_NAME_BYTES}}}$") },
                 "additionalProperties": { "$ref": "#/$defs/scan" },
             },
         },
@@ -43,88 +64,64 @@ pub fn json_schema() -> Value {
                 "type": ["string", "boolean"],
             },
             "env": {
-                "description": "Environment variables of the steps; values may hold ${{ expressions }}.",
+                "description": "Strings by name; they may hold ${{ expressions }}.",
                 "type": "object",
-                "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
-                "additionalProperties": text,
+                "propertyNames": { "pattern": format!("^[A-Za-z_][A-Za-z0-9_]{{0,{}}}$", SCAN_NAME_BYTES - 1) },
+                "additionalProperties": { "type": "string" },
             },
             "scan": scan(),
             "on": on(),
-            "input": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "type": { "enum": ["string", "bool"], "default": "string" },
-                    "required": { "type": "boolean", "default": false },
-                    "default": { "type": ["string", "boolean"] },
-                },
-            },
-            "artifact": {
-                "type": "object",
-                "additionalProperties": false,
-                "required": ["name", "paths"],
-                "properties": {
-                    "name": { "type": "string", "pattern": "^[A-Za-z0-9._-]+$" },
-                    "paths": {
-                        "description": "Files and folders, relative to the job's folder; no patterns.",
-                        "type": "array",
-                        "minItems": 1,
-                        "items": text,
-                    },
-                    "if": { "$ref": "#/$defs/condition" },
-                    "expires_in": { "$ref": "#/$defs/duration" },
-                    "notify_on": { "enum": ["diff", "always", "never"], "default": "never" },
-                },
-            },
-            "step": {
-                "type": "object",
-                "additionalProperties": false,
-                "required": ["run"],
-                "properties": {
-                    "run": { "description": "The script; may hold ${{ expressions }}.", "type": "string" },
-                    "shell": { "description": "The command line that gets the script's path.", "type": "string" },
-                    "if": { "$ref": "#/$defs/condition" },
-                    "allow_failure": { "type": "boolean", "default": false },
-                    "timeout": { "$ref": "#/$defs/duration" },
-                },
-            },
-            "retry": {
-                "type": "object",
-                "additionalProperties": false,
-                "required": ["attempts"],
-                "properties": {
-                    "attempts": { "type": "integer", "minimum": 1, "maximum": RETRY_ATTEMPTS },
-                    "backoff": { "$ref": "#/$defs/duration" },
-                },
-            },
+            "input": input(),
+            "artifact": artifact(),
+            "step": step(),
+            "retry": retry(),
         },
     })
 }
 
 fn scan() -> Value {
     json!({
+        "description": "Something to run.",
         "type": "object",
         "additionalProperties": false,
         "required": ["on", "steps"],
         "properties": {
             "on": { "$ref": "#/$defs/on" },
-            "artifacts": { "type": "array", "items": { "$ref": "#/$defs/artifact" } },
-            "env": { "$ref": "#/$defs/env" },
-            "steps": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/step" } },
-            "timeout": { "$ref": "#/$defs/duration" },
+            "artifacts": {
+                "description": "Files and folders that are kept of a job that succeeded.",
+                "type": "array",
+                "maxItems": ARTIFACTS,
+                "items": { "$ref": "#/$defs/artifact" },
+            },
+            "env": {
+                "description": "Environment variables of every step of this scan.",
+                "$ref": "#/$defs/env",
+            },
+            "steps": {
+                "description": "Scripts that run one after the other.",
+                "type": "array",
+                "minItems": 1,
+                "maxItems": STEPS,
+                "items": { "$ref": "#/$defs/step" },
+            },
+            "timeout": {
+                "description": format!("A job that runs longer is stopped; at most {}.", format_duration(JOB_TIMEOUT)),
+                "$ref": "#/$defs/duration",
+            },
             "retry": { "$ref": "#/$defs/retry" },
             "runs_on": {
-                "description": "Labels a runner must have.",
+                "description": "Labels that a runner must have to take the job.",
                 "type": "array",
                 "maxItems": LABELS,
                 "uniqueItems": true,
                 "items": { "type": "string", "minLength": 1, "maxLength": LABEL_CHARS },
             },
-            "overlap": {
-                "description": "What a trigger does while a job of the scan is scheduled or running.",
-                "enum": ["skip", "queue", "replace"],
-                "default": "skip",
-            },
+            "overlap": choice(
+                "What a trigger does while a job of the scan is scheduled or running: nothing, let one job wait, or \
+                 cancel the older job.",
+                [Overlap::Skip, Overlap::Queue, Overlap::Replace].map(Overlap::name),
+                Overlap::default().name(),
+            ),
             "pass_env": {
                 "description": "Variables of the runner's own environment that steps may see.",
                 "type": "array",
@@ -143,28 +140,43 @@ fn on() -> Value {
         "additionalProperties": false,
         "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["dispatch"] }],
         "dependentRequired": { "timezone": ["cron"], "catch_up": ["cron"] },
+        // Nobody gives a value to a job that starts by itself.
+        "if": { "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }] },
+        "then": { "properties": { "dispatch": { "properties": { "inputs": {
+            "additionalProperties": { "properties": { "required": { "const": false } } },
+        } } } } },
         "properties": {
             "cron": {
-                "description": "Minute, hour, day of month, month, day of week.",
+                "description": "A schedule: minute, hour, day of month, month, day of week.",
                 "type": "string",
                 "pattern": "^[ \\t]*[0-9*,/-]+([ \\t]+[0-9*,/-]+){4}[ \\t]*$",
+                "examples": ["30 3 * * *", "*/15 * * * *", "0 9-17 * * 1-5"],
             },
-            "timezone": { "description": "IANA name.", "type": "string", "default": "UTC" },
-            "catch_up": {
-                "description": "Which missed slots run.",
-                "enum": ["latest", "none", "all"],
-                "default": "latest",
+            "timezone": {
+                "description": "The zone whose wall clock the schedule follows, by its IANA name.",
+                "type": "string",
+                "default": "UTC",
+                "examples": ["Europe/Berlin"],
             },
-            "expr": { "$ref": "#/$defs/condition" },
+            "catch_up": choice(
+                "Which times of the schedule run late when nothing could start: the newest, none, or all, up to ten.",
+                [CatchUp::Latest, CatchUp::None, CatchUp::All].map(CatchUp::name),
+                CatchUp::default().name(),
+            ),
+            "expr": {
+                "description": "A CEL expression over what other scans left; looked at when one of them succeeds.",
+                "$ref": "#/$defs/condition",
+            },
             "dispatch": {
                 "description": "Makes the scan startable by hand; {} for one without inputs.",
                 "type": "object",
                 "additionalProperties": false,
                 "properties": {
                     "inputs": {
+                        "description": "What a dispatcher may or must give, by name; read as `inputs.NAME`.",
                         "type": "object",
                         "maxProperties": INPUTS,
-                        "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$" },
+                        "propertyNames": { "pattern": format!("^[A-Za-z_][A-Za-z0-9_]{{0,{}}}$", VARIABLE_NAME_BYTES - 1) },
                         "additionalProperties": { "$ref": "#/$defs/input" },
                     },
                 },
@@ -173,52 +185,130 @@ fn on() -> Value {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
+fn input() -> Value {
+    json!({
+        "description": "An input of a dispatch.",
+        "type": "object",
+        "additionalProperties": false,
+        "if": { "required": ["type"], "properties": { "type": { "const": InputKind::Bool.name() } } },
+        "then": { "properties": { "default": { "enum": [true, false, "true", "false"] } } },
+        "else": { "properties": { "default": { "type": "string" } } },
+        "properties": {
+            "type": choice(
+                "What its values are.",
+                [InputKind::Text, InputKind::Bool].map(InputKind::name),
+                InputKind::Text.name(),
+            ),
+            "required": {
+                "description": "Whether a dispatcher must give a value; the default does not count as one.",
+                "type": "boolean",
+                "default": false,
+            },
+            "default": {
+                "description": "The value when none is given.",
+                "type": ["string", "boolean"],
+                "maxLength": INPUT_CHARS,
+            },
+        },
+    })
+}
 
-    use super::*;
-    use crate::parse::keys;
+fn artifact() -> Value {
+    json!({
+        "description": "Files and folders that are kept together, as one zip.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["name", "paths"],
+        "properties": {
+            "name": {
+                "description": "Its name, unique in the scan: letters, digits, `.`, `_` and `-`.",
+                "type": "string",
+                "pattern": format!("^[A-Za-z0-9._-]{{1,{ARTIFACT_NAME_BYTES}}}$"),
+                "not": { "enum": [".", ".."] },
+            },
+            "paths": {
+                "description": "Files and folders, relative to the job's folder; no patterns.",
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "string", "pattern": "^[^/~*?][^*?]*$" },
+            },
+            "if": {
+                "description": "It is kept only when this CEL expression is true.",
+                "$ref": "#/$defs/condition",
+            },
+            "expires_in": {
+                "description": "How long it is kept.",
+                "$ref": "#/$defs/duration",
+            },
+            "notify_on": choice(
+                "When it makes a notification: when it differs from the one before, always, or never.",
+                [NotifyOn::Diff, NotifyOn::Always, NotifyOn::Never].map(NotifyOn::name),
+                NotifyOn::default().name(),
+            ),
+        },
+    })
+}
 
-    #[test]
-    fn the_schema_knows_exactly_the_keys_the_parser_knows() {
-        let schema = json_schema();
-        for (place, known) in [
-            ("", keys::WORKFLOW.as_slice()),
-            ("/$defs/scan", &keys::SCAN),
-            ("/$defs/on", &keys::ON),
-            ("/$defs/on/properties/dispatch", &keys::DISPATCH),
-            ("/$defs/input", &keys::INPUT),
-            ("/$defs/artifact", &keys::ARTIFACT),
-            ("/$defs/step", &keys::STEP),
-            ("/$defs/retry", &keys::RETRY),
-        ] {
-            let properties = schema
-                .pointer(&format!("{place}/properties"))
-                .and_then(Value::as_object)
-                .unwrap();
-            let written: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
-            assert_eq!(written, known.iter().copied().collect(), "{place}");
-        }
-    }
+fn step() -> Value {
+    json!({
+        "description": "A script.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["run"],
+        "properties": {
+            "run": {
+                "description": "The script; it may hold ${{ expressions }}.",
+                "type": "string",
+            },
+            "shell": {
+                "description": "The command line that is given the path of the script; bash, or sh where there is none, unless \
+                                given.",
+                "type": "string",
+                "minLength": 1,
+            },
+            "if": {
+                "description": "The step runs only when this CEL expression is true and no step before has failed the job; \
+                                a bare `always` runs regardless.",
+                "$ref": "#/$defs/condition",
+            },
+            "allow_failure": {
+                "description": "Whether the job goes on when the step fails.",
+                "type": "boolean",
+                "default": false,
+            },
+            "timeout": {
+                "description": format!("The step is stopped after this long; at most {}.", format_duration(JOB_TIMEOUT)),
+                "$ref": "#/$defs/duration",
+            },
+        },
+    })
+}
 
-    #[test]
-    fn every_reference_in_the_schema_leads_somewhere() {
-        fn walk(schema: &Value, part: &Value) {
-            if let Some(target) = part.get("$ref").and_then(Value::as_str) {
-                assert!(
-                    schema.pointer(target.trim_start_matches('#')).is_some(),
-                    "{target}"
-                );
-            }
-            let children: Vec<&Value> = match part {
-                Value::Object(members) => members.values().collect(),
-                Value::Array(items) => items.iter().collect(),
-                _ => Vec::new(),
-            };
-            children.into_iter().for_each(|child| walk(schema, child));
-        }
-        let schema = json_schema();
-        walk(&schema, &schema);
-    }
+fn retry() -> Value {
+    json!({
+        "description": "What follows a failed job.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["attempts"],
+        "properties": {
+            "attempts": {
+                "description": "How many further jobs are made.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": RETRY_ATTEMPTS,
+            },
+            "backoff": {
+                "description": format!(
+                    "How long to wait before the first of them; doubles with each. {} unless given.",
+                    format_duration(RETRY_BACKOFF),
+                ),
+                "$ref": "#/$defs/duration",
+            },
+        },
+    })
+}
+
+/// One of a few words.
+fn choice<const N: usize>(description: &str, words: [&str; N], default: &str) -> Value {
+    json!({ "description": description, "enum": words.as_slice(), "default": default })
 }

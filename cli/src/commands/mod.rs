@@ -1,9 +1,12 @@
 //! The commands, one file each, in folders that mirror what a person types.
 
+mod cron;
+mod expr;
 mod job;
 mod named;
 mod runner;
 mod scan;
+mod schema;
 mod secret;
 mod source;
 mod token;
@@ -33,6 +36,14 @@ pub(crate) enum Command {
     Workflow(workflow::Command),
     /// Check workflow files on this machine, without a daemon
     Validate(validate::Validate),
+    /// Schedules: what they mean and when they are due
+    #[command(subcommand)]
+    Cron(cron::Command),
+    /// Expressions: what they yield
+    #[command(subcommand)]
+    Expr(expr::Command),
+    /// Print the JSON Schema of workflow files, for editors
+    Schema(schema::Schema),
     /// Runners: the machines that execute jobs
     #[command(subcommand)]
     Runner(runner::Command),
@@ -55,6 +66,9 @@ impl Command {
             Self::Source(command) => command.run(session).await,
             Self::Workflow(command) => command.run(session).await,
             Self::Validate(command) => command.run(session),
+            Self::Cron(command) => command.run(session),
+            Self::Expr(command) => command.run(session),
+            Self::Schema(command) => command.run(session),
             Self::Runner(command) => command.run(session).await,
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,

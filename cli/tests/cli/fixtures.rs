@@ -282,7 +282,7 @@ pub(crate) fn why() -> Why {
         state: "active".to_owned(),
         cron: Some(Schedule {
             schedule: "0 * * * *".to_owned(),
-            description: "at minute 0 of every hour".to_owned(),
+            description: "at minute 0 past every hour".to_owned(),
             timezone: "Europe/Oslo".to_owned(),
             next: Some(at(3600)),
         }),

@@ -12,6 +12,7 @@ mod failures;
 mod fixtures;
 mod help;
 mod jobs;
+mod language;
 mod listings;
 mod removal;
 mod server;

@@ -1,8 +1,11 @@
 //! Checking files without a daemon.
 
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::everscan::{Run, command, finished};
+use crate::snapshot;
 
 const GOOD: &str =
     "scans:\n  a:\n    on: {cron: '0 3 * * *'}\n    steps:\n      - run: echo hello\n";
@@ -45,26 +48,17 @@ fn everything_wrong_is_shown_in_its_place() {
 }
 
 #[test]
-fn programs_get_every_file() {
+fn programs_get_one_list_of_all_files() {
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", BAD)]);
     let told = validate(folder.path(), "--output json");
     assert_eq!(told.code, 1);
-    let report: serde_json::Value = serde_json::from_str(&told.data).unwrap();
-    assert_eq!(report["files"][0]["valid"], true);
-    let bad = &report["files"][1];
-    assert_eq!(
-        (&bad["file"], &bad["valid"]),
-        (&"workflows/b.yaml".into(), &false.into())
+    snapshot::check(
+        &snapshot::folder("language").join("validate.json"),
+        &told.data,
     );
-    let diagnostics = bad["diagnostics"].as_array().unwrap();
-    let cron = diagnostics
-        .iter()
-        .find(|found| found["code"] == "invalid-cron");
-    let cron = cron.unwrap();
-    assert_eq!(
-        (&cron["line"], &cron["severity"]),
-        (&3.into(), &"error".into())
-    );
+    let folder = repository(&[("a.yaml", GOOD)]);
+    let told = validate(folder.path(), "--output json");
+    assert_eq!((told.code, told.data.as_str()), (0, "[]\n"));
 }
 
 #[test]
@@ -84,7 +78,7 @@ fn files_that_cannot_be_read_do_not_hide_others() {
     let folder = repository(&[("b.yaml", BAD)]);
     std::fs::write(folder.path().join("workflows/a.yaml"), [0xff]).unwrap();
     let told = validate(folder.path(), "workflows no-such.yaml");
-    assert_eq!(told.code, 1);
+    assert_eq!(told.code, 2);
     for part in [
         "error: workflows/a.yaml is not UTF-8 text\n",
         "error: cannot read no-such.yaml: No such file",
@@ -93,6 +87,66 @@ fn files_that_cannot_be_read_do_not_hide_others() {
         assert!(told.data.contains(part), "{part} in {}", told.data);
     }
     assert_eq!(told.talk, "3 of 3 files invalid\n");
+    let told = validate(folder.path(), "no-such.yaml --output json");
+    assert_eq!(told.code, 2);
+    let found: serde_json::Value = serde_json::from_str(&told.data).unwrap();
+    assert_eq!(
+        (&found[0]["file"], &found[0]["code"]),
+        (&"no-such.yaml".into(), &"unreadable-file".into())
+    );
+}
+
+/// A file with a warning, which is an error under `deny`.
+const TAINTED: &str = "scans:\n  a:\n    on: {dispatch: {inputs: {name: {}}}}\n    steps:\n      - run: echo ${{ inputs.name }}\n";
+
+#[test]
+fn warnings_are_errors_where_they_are_meant_to_be() {
+    let folder = repository(&[("a.yaml", TAINTED)]);
+    for (arguments, code, severity) in [
+        ("", 0, "warning"),
+        ("--script-templates warn", 0, "warning"),
+        ("--script-templates deny", 1, "error"),
+        ("--strict", 1, "warning"),
+    ] {
+        let told = validate(folder.path(), arguments);
+        assert_eq!(told.code, code, "{arguments}: {}", told.data);
+        let first = format!("{severity}[tainted-script]");
+        assert!(told.data.starts_with(&first), "{arguments}: {}", told.data);
+    }
+    let folder = repository(&[("a.yaml", GOOD)]);
+    assert_eq!(validate(folder.path(), "--strict").code, 0);
+}
+
+#[test]
+fn a_file_may_come_from_standard_input() {
+    for (text, code) in [(GOOD, 0), (BAD, 1)] {
+        let mut child = command("validate - --output text")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        drop(stdin);
+        let told = finished(child.wait_with_output().unwrap());
+        assert_eq!(told.code, code, "{}", told.data);
+        assert_eq!(told.data.contains("-:3:"), code == 1, "{}", told.data);
+    }
+}
+
+#[test]
+fn the_file_about_a_repository_is_no_workflow() {
+    let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
+    let told = validate(folder.path(), ".");
+    assert_eq!((told.code, told.talk.as_str()), (0, "1 file valid\n"));
+    let told = validate(folder.path(), "everscan.yaml");
+    assert_eq!((told.code, told.data.as_str()), (2, ""));
+    assert!(
+        told.talk.contains("everscan.yaml is no workflow"),
+        "{}",
+        told.talk
+    );
 }
 
 #[test]

@@ -1,4 +1,12 @@
-use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};
+//! What is a schedule and what is none, and when the ones with a story of their own are due. The modules hold the
+//! second opinions, and the words.
+
+mod oracle;
+mod peer;
+mod schedules;
+mod words;
+
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{Cron, CronProblem};
@@ -217,134 +225,6 @@ fn every_problem_is_told_with_its_place() {
             .as_deref(),
         Some("write `0 0 * * *`")
     );
-}
-
-#[test]
-fn schedules_are_told_in_words() {
-    for (source, words) in [
-        ("30 3 * * 1,5", "at 03:30, on Monday and Friday"),
-        ("*/5 * * * *", "every 5 minutes of every hour"),
-        ("* * * * *", "every minute"),
-        ("0 */2 * * *", "at minute 0 of every 2 hours"),
-        (
-            "0 0 1,15 1 *",
-            "at 00:00, on day 1 and 15 of the month, in January",
-        ),
-        (
-            "0 0 13 * 5",
-            "at 00:00, on day 13 of the month or on Friday",
-        ),
-    ] {
-        assert_eq!(cron(source).describe(), words, "`{source}`");
-    }
-}
-
-/// Five random fields; some are no schedule.
-fn random_schedule(random: &mut Random) -> String {
-    let mut field = |min: u64, max: u64| {
-        let number = |random: &mut Random| min + random.below(max - min + 1);
-        match random.below(7) {
-            0 | 1 => "*".to_owned(),
-            2 => format!("*/{}", 1 + random.below(max)),
-            3 => format!("{}-{}", number(random), max),
-            4 => format!("{}/{}", number(random), 1 + random.below(9)),
-            5 => format!("{},{}", number(random), number(random)),
-            _ => number(random).to_string(),
-        }
-    };
-    format!(
-        "{} {} {} {} {}",
-        field(0, 59),
-        field(0, 23),
-        field(1, 31),
-        field(1, 12),
-        field(0, 7)
-    )
-}
-
-/// A second opinion in UTC, where wall clock and elapsed time agree: walk the minutes of the next days.
-#[test]
-fn next_agrees_with_a_walk_over_all_minutes() {
-    let mut random = Random::new(7);
-    for _ in 0..150 {
-        let source = random_schedule(&mut random);
-        let Ok(cron) = Cron::parse(&source) else {
-            continue;
-        };
-        let start = at("2026-02-26T21:07:00Z")
-            + TimeDelta::minutes(i64::try_from(random.below(400_000)).unwrap());
-        let walked = (1..60 * 24 * 40)
-            .map(|minute| start + TimeDelta::minutes(minute))
-            .find(|time| {
-                let day = cron.days.has(time.day());
-                let weekday = cron.weekdays.has(time.weekday().num_days_from_sunday());
-                let fields: Vec<&str> = source.split(' ').collect();
-                let day_matches = match (fields[2], fields[4]) {
-                    ("*", "*") => true,
-                    ("*", _) => weekday,
-                    (_, "*") => day,
-                    _ => day || weekday,
-                };
-                day_matches
-                    && cron.months.has(time.month())
-                    && cron.hours.has(time.hour())
-                    && cron.minutes.has(time.minute())
-            });
-        if let Some(walked) = walked {
-            assert_eq!(
-                cron.next_after(start, Tz::UTC),
-                Some(walked),
-                "`{source}` after {start}"
-            );
-        }
-    }
-}
-
-/// A third opinion: the `cron` crate on canonical numeric lists, where day and weekday are not both restricted.
-#[test]
-fn next_agrees_with_the_cron_crate() {
-    let mut random = Random::new(11);
-    let mut compared = 0;
-    while compared < 150 {
-        let source = random_schedule(&mut random);
-        let Ok(cron) = Cron::parse(&source) else {
-            continue;
-        };
-        if cron.restricts_days && cron.restricts_weekdays {
-            continue;
-        }
-        let list = |bits: super::Bits, shift: u32| {
-            bits.numbers()
-                .map(|number| (number + shift).to_string())
-                .collect::<Vec<_>>()
-                .join(",")
-        };
-        let days = if cron.restricts_days {
-            list(cron.days, 0)
-        } else {
-            "*".to_owned()
-        };
-        let weekdays = if cron.restricts_weekdays {
-            list(cron.weekdays, 1)
-        } else {
-            "*".to_owned()
-        };
-        let canonical = format!(
-            "0 {} {} {days} {} {weekdays}",
-            list(cron.minutes, 0),
-            list(cron.hours, 0),
-            list(cron.months, 0),
-        );
-        let schedule: ::cron::Schedule = canonical.parse().unwrap();
-        let start = at("2026-02-26T21:07:00Z")
-            + TimeDelta::minutes(i64::try_from(random.below(400_000)).unwrap());
-        assert_eq!(
-            cron.next_after(start, Tz::UTC),
-            schedule.after(&start).next(),
-            "`{source}` after {start}"
-        );
-        compared += 1;
-    }
 }
 
 #[test]

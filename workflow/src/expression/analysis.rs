@@ -22,7 +22,7 @@ use super::kind::{Kind, Shape};
 use super::pattern::Pattern;
 use super::reach;
 use super::references::References;
-use super::site::{Names, Site};
+use super::site::{Names, Purpose, Site};
 use crate::diagnostic::Code;
 use crate::dispatch::InputKind;
 use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
@@ -356,36 +356,40 @@ impl Analysis<'_> {
 
     fn check_result(&mut self, root: &IdedExpr, shape: &Shape) {
         let label = self.site.label();
-        let (fits, code, message, hint) = if self.site.wants_boolean() {
-            let hint =
-                matches!(shape.kind, Kind::Text).then(|| "compare it with something".to_owned());
-            let fits = matches!(shape.kind, Kind::Bool) || shape.kind.is_unknown();
-            (
-                fits,
-                Code::ConditionNotBoolean,
-                format!("{label} must be true or false, this is {}", shape.kind),
-                hint,
-            )
-        } else {
-            let has_text = matches!(
-                shape.kind,
-                Kind::Any
-                    | Kind::Nothing
-                    | Kind::Null
-                    | Kind::Bool
-                    | Kind::Int
-                    | Kind::Uint
-                    | Kind::Double
-                    | Kind::Text
-                    | Kind::Timestamp
-                    | Kind::Duration
-            );
-            (
-                has_text,
-                Code::ExpressionType,
-                format!("{} cannot be inserted into {label}", shape.kind),
-                None,
-            )
+        let (fits, code, message, hint) = match self.site.purpose() {
+            Purpose::Answer => return,
+            Purpose::Decision => {
+                let hint = matches!(shape.kind, Kind::Text)
+                    .then(|| "compare it with something".to_owned());
+                let fits = matches!(shape.kind, Kind::Bool) || shape.kind.is_unknown();
+                (
+                    fits,
+                    Code::ConditionNotBoolean,
+                    format!("{label} must be true or false, this is {}", shape.kind),
+                    hint,
+                )
+            }
+            Purpose::Insertion => {
+                let has_text = matches!(
+                    shape.kind,
+                    Kind::Any
+                        | Kind::Nothing
+                        | Kind::Null
+                        | Kind::Bool
+                        | Kind::Int
+                        | Kind::Uint
+                        | Kind::Double
+                        | Kind::Text
+                        | Kind::Timestamp
+                        | Kind::Duration
+                );
+                (
+                    has_text,
+                    Code::ExpressionType,
+                    format!("{} cannot be inserted into {label}", shape.kind),
+                    None,
+                )
+            }
         };
         if !fits {
             self.fault(self.range(root), code, message, hint);

@@ -20,6 +20,19 @@ pub enum Site {
     Script,
     /// `${{ … }}` in a value of `env`.
     Environment,
+    /// Asked by a person, in no workflow.
+    Question,
+}
+
+/// What becomes of an expression's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It must be true or false.
+    Decision,
+    /// It is inserted into a text.
+    Insertion,
+    /// It is shown, whatever it is.
+    Answer,
 }
 
 /// Every name, with what it stands for and whether `on.expr` sees it.
@@ -46,14 +59,16 @@ impl Site {
             Self::Artifact => "an artifact's `if`",
             Self::Script => "`run`",
             Self::Environment => "`env`",
+            Self::Question => "a question",
         }
     }
 
-    /// Whether the result must be true or false; otherwise it is inserted into a text.
-    pub(super) const fn wants_boolean(self) -> bool {
+    /// What the result is for.
+    pub(super) const fn purpose(self) -> Purpose {
         match self {
-            Self::Trigger | Self::Condition | Self::Artifact => true,
-            Self::Script | Self::Environment => false,
+            Self::Trigger | Self::Condition | Self::Artifact => Purpose::Decision,
+            Self::Script | Self::Environment => Purpose::Insertion,
+            Self::Question => Purpose::Answer,
         }
     }
 
@@ -96,7 +111,11 @@ impl Site {
     const fn offers(self, in_trigger: bool) -> bool {
         match self {
             Self::Trigger => in_trigger,
-            Self::Condition | Self::Artifact | Self::Script | Self::Environment => true,
+            Self::Condition
+            | Self::Artifact
+            | Self::Script
+            | Self::Environment
+            | Self::Question => true,
         }
     }
 }

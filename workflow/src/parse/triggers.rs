@@ -14,8 +14,9 @@ use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Names, Site};
-use crate::limits::{INPUT_CHARS, INPUTS, SHOWN_CHARS};
-use crate::names::{check_variable_name, did_you_mean};
+use crate::limits::{INPUT_CHARS, INPUTS};
+use crate::names::check_variable_name;
+use crate::timezone::parse_timezone;
 use crate::yaml::{Content, Entry, Meaning};
 
 const CATCH_UPS: [(&str, CatchUp); 3] = [
@@ -114,15 +115,7 @@ impl Reader<'_> {
             Err(errors) => {
                 let places = self.report.places(&entry.value);
                 for error in errors {
-                    let span = places.locate(error.range.clone());
-                    let code = match error.problem {
-                        crate::cron::CronProblem::NeverFires => Code::CronNeverFires,
-                        _ => Code::InvalidCron,
-                    };
-                    let reported = self.report.error(span, code, error.to_string());
-                    if let Some(hint) = error.problem.hint() {
-                        reported.hint(hint);
-                    }
+                    self.report.fault(&places, error.fault());
                 }
                 None
             }
@@ -131,24 +124,15 @@ impl Reader<'_> {
 
     fn timezone(&mut self, entry: &Entry) -> Option<Tz> {
         let text = self.text(&entry.value, "`timezone`")?;
-        let zone = text.parse().ok();
-        if zone.is_none() {
-            let message = format!(
-                "there is no time zone `{}`",
-                text.chars().take(SHOWN_CHARS).collect::<String>()
-            );
-            self.report
-                .error(entry.value.span, Code::UnknownTimezone, message)
-                .suggest(|| {
-                    let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
-                    did_you_mean(text, zones).or_else(|| {
-                        Some(
-                            "write a name of the IANA database, such as `Europe/Berlin`".to_owned(),
-                        )
-                    })
-                });
+        match parse_timezone(text) {
+            Ok(zone) => Some(zone),
+            Err(error) => {
+                self.report
+                    .error(entry.value.span, Code::UnknownTimezone, error.to_string())
+                    .suggest(|| Some(error.hint()));
+                None
+            }
         }
-        zone
     }
 
     fn dispatch(&mut self, entry: &Entry, starts_itself: bool) -> Option<Dispatch> {

@@ -9,10 +9,10 @@ use uuid::Uuid;
 use wire::{DispatchRequest, Job};
 
 use super::stay::Stay;
-use crate::connection::read_text;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::format::Format;
+use crate::reading::read_text;
 use crate::session::Session;
 use crate::{follow, limits, wait};
 

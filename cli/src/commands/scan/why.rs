@@ -1,11 +1,11 @@
 //! `everscan scan why`: what made a scan run, and what did not.
 
-use std::fmt::Write as _;
-
 use chrono::{DateTime, Utc};
 use clap::Args;
-use wire::{Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
+use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
 
+use crate::clause;
+use crate::clock::moment;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -38,12 +38,6 @@ impl WhyScan {
     }
 }
 
-/// Reads a moment with its zone: without one, nobody could say whose clock is meant.
-fn moment(text: &str) -> Result<DateTime<Utc>, String> {
-    text.parse()
-        .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
-}
-
 fn text(why: &Why) -> String {
     let cron = why.cron.as_ref().map(|cron| {
         let next = cron
@@ -69,7 +63,7 @@ fn text(why: &Why) -> String {
         .add("state", &why.state)
         .add_some("cron", cron)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
-        .add_some("is now", now.map(|now| said(&now.clause)))
+        .add_some("is now", now.map(|now| clause::said(&now.clause)))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -122,7 +116,7 @@ fn look(record: &LedgerRecord) -> String {
 
 fn evaluation(evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    clause(&evaluation.clause, 1, &mut text);
+    clause::tree(&evaluation.clause, 1, &mut text);
     for (name, read) in &evaluation.scans {
         let successes: Vec<String> = read.successes.iter().map(ToString::to_string).collect();
         let newest = if successes.is_empty() {
@@ -138,35 +132,4 @@ fn evaluation(evaluation: &Evaluation) -> String {
         text.push('\n');
     }
     text
-}
-
-fn clause(clause_of: &Clause, depth: usize, text: &mut String) {
-    let line = format!("{} = {}", clause_of.text, said(clause_of));
-    // Writing to a string cannot fail.
-    let _written = writeln!(text, "{}{}", "    ".repeat(depth), clean(&line));
-    for part in &clause_of.parts {
-        clause(part, depth + 1, text);
-    }
-}
-
-fn said(clause: &Clause) -> String {
-    match (&clause.value, &clause.error) {
-        (Some(value), _) => value.to_string(),
-        (None, Some(error)) => format!("error: {error}"),
-        (None, None) => "nothing".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_moment_has_a_zone() {
-        assert!(moment("2026-11-21T10:00:00Z").is_ok());
-        assert!(moment("2026-11-21T10:00:00+02:00").is_ok());
-        for text in ["2026-11-21", "2026-11-21T10:00", "10m", ""] {
-            assert!(moment(text).unwrap_err().contains("2026-11-21T10:00:00Z"));
-        }
-    }
 }

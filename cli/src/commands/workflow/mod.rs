@@ -1,5 +1,6 @@
 //! `everscan workflow`.
 
+mod diff;
 mod list;
 mod prune;
 mod show;
@@ -12,6 +13,10 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Tell what differs between two workflow files, without a daemon
+    ///
+    /// Comments, the order of keys, quoting and defaults that are written out make no difference.
+    Diff(diff::Diff),
     /// List workflows
     List(list::List),
     /// Remove finished jobs that are too many, too old or too large
@@ -26,6 +31,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
+            Self::Diff(command) => command.run(session),
             Self::List(command) => command.run(session).await,
             Self::Prune(command) => command.run(session).await,
             Self::Show(command) => command.run(session).await,

@@ -1,0 +1,159 @@
+//! `everscan expr eval`: what an expression yields, as daemon and runner find it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use wire::Clause;
+use workflow::{Context, Explanation, Expression, Sandbox, ScanHistory, Site, excerpts};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::format::Format;
+use crate::reading::read_given;
+use crate::session::Session;
+use crate::untrusted::clean;
+use crate::{clause, limits};
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Expression in CEL, as one argument: 'scans.build.has_diff()'
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    expression: String,
+    /// File with the values that it reads, in the form of `context` in a job's job.json; - is standard input
+    #[arg(long, env = "SERVICE_CONTEXT", value_name = "FILE")]
+    context: PathBuf,
+    /// Tell also what each part of a condition yields, and which jobs it could read
+    #[arg(long, env = "SERVICE_EXPLAIN")]
+    explain: bool,
+}
+
+/// A value with what led to it.
+#[derive(Debug, Serialize)]
+struct Explained {
+    /// Absent when the expression failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<serde_json::Value>,
+    clause: Clause,
+    /// What was known of the scans it names.
+    scans: BTreeMap<String, Read>,
+}
+
+/// What was known of a scan.
+#[derive(Debug, Serialize)]
+struct Read {
+    size: u64,
+    available: bool,
+    diff: bool,
+    /// The jobs that the expression can reach, newest first.
+    jobs: Vec<String>,
+}
+
+impl Eval {
+    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let source = self.expression.as_str();
+        let expression =
+            Expression::parse(source, Site::Question).map_err(|error| Error::Refused {
+                excerpts: excerpts("EXPR", source, error.faults()),
+            })?;
+        let text = read_given(&self.context, limits::CONTEXT_FILE)?;
+        let context: Context = serde_json::from_str(&text).map_err(|source| Error::NoContext {
+            path: self.context.clone(),
+            source,
+        })?;
+        let sandbox = Sandbox::shared().map_err(|source| Error::Engine { source })?;
+        if self.explain {
+            let explanation = sandbox.explain(&expression, &context)?;
+            return explained(session, &expression, &context, explanation);
+        }
+        let value = sandbox.evaluate(&expression, &context)?.to_json();
+        show_value(session, &value)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+/// A value is JSON for people too.
+fn show_value(session: &mut Session<'_>, value: &serde_json::Value) -> Result<(), Error> {
+    let format = match session.format {
+        Format::Table | Format::Json => Format::Json,
+        Format::Yaml => Format::Yaml,
+    };
+    let text = format.show(value, |_| String::new())?;
+    session.terminal.data(&text)
+}
+
+fn explained(
+    session: &mut Session<'_>,
+    expression: &Expression,
+    context: &Context,
+    explanation: Explanation,
+) -> Result<Exit, Error> {
+    let failure = explanation.result.as_ref().err().cloned();
+    let value = explanation
+        .result
+        .as_ref()
+        .ok()
+        .map(|value| value.to_json());
+    let explained = Explained {
+        value,
+        clause: clause_of(explanation),
+        scans: scans_read(expression, context),
+    };
+    session.show(&explained, told)?;
+    match failure {
+        Some(failure) => Err(failure.into()),
+        None => Ok(Exit::Succeeded),
+    }
+}
+
+fn clause_of(explanation: Explanation) -> Clause {
+    let (value, error) = match explanation.result {
+        Ok(value) => (Some(value.to_json()), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    Clause {
+        text: explanation.text,
+        value,
+        error,
+        parts: explanation.parts.into_iter().map(clause_of).collect(),
+    }
+}
+
+/// What the expression can read of each scan.
+fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Read> {
+    context
+        .narrowed(expression.references())
+        .scans
+        .into_iter()
+        .map(|(name, history)| (name, read(&history)))
+        .collect()
+}
+
+fn read(history: &ScanHistory) -> Read {
+    Read {
+        size: history.size,
+        available: history.available,
+        diff: history.has_diff(None),
+        jobs: history.jobs.iter().map(|job| job.id.clone()).collect(),
+    }
+}
+
+fn told(explained: &Explained) -> String {
+    let mut text = String::new();
+    clause::tree(&explained.clause, 0, &mut text);
+    for (name, read) in &explained.scans {
+        let jobs = if read.jobs.is_empty() {
+            "none of its jobs".to_owned()
+        } else {
+            format!("jobs {}", read.jobs.join(", "))
+        };
+        let line = format!(
+            "read {name}: {jobs}; size() {}, is_available() {}, has_diff() {}",
+            read.size, read.available, read.diff
+        );
+        text.push_str(&clean(&line));
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,55 @@
+//! `everscan workflow diff`: what differs in meaning between two files.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use workflow::{Difference, TemplatePolicy, Workflow};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::limits;
+use crate::reading::read_given;
+use crate::session::Session;
+use crate::untrusted::clean;
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// File as it was; - is standard input
+    #[arg(value_name = "A")]
+    before: PathBuf,
+    /// File as it is now; - is standard input
+    #[arg(value_name = "B")]
+    after: PathBuf,
+}
+
+impl Diff {
+    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let before = read(&self.before)?;
+        let after = read(&self.after)?;
+        let difference = workflow::diff(&before, &after);
+        session.show(&difference, text)?;
+        if difference.is_empty() {
+            session.terminal.say("no difference");
+        }
+        Ok(Exit::Succeeded)
+    }
+}
+
+/// Reads a file that must be valid: what an invalid one means, nobody can say.
+fn read(path: &Path) -> Result<Workflow, Error> {
+    let text = read_given(path, limits::WORKFLOW_FILE)?;
+    let file = path.display().to_string();
+    workflow::parse(&file, &text, TemplatePolicy::Warn)
+        .map(|parsed| parsed.workflow)
+        .map_err(|diagnostics| Error::Refused {
+            excerpts: workflow::render(&diagnostics, &text, false),
+        })
+}
+
+fn text(difference: &Difference) -> String {
+    difference
+        .to_string()
+        .lines()
+        .map(|line| clean(line) + "\n")
+        .collect()
+}

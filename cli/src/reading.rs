@@ -1,0 +1,54 @@
+//! Files that a command is given, read as text and never without a bound.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Stands for standard input where a file is asked for.
+const STDIN: &str = "-";
+
+/// Whether a path means standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == STDIN
+}
+
+/// Reads a file of bounded length as text, or standard input when the file is `-`.
+pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
+    if is_stdin(path) {
+        read_all(io::stdin().lock(), Path::new("standard input"), limit)
+    } else {
+        read_text(path, limit)
+    }
+}
+
+/// Reads a file of bounded length as text.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
+    let file = std::fs::File::open(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    read_all(file, path, limit)
+}
+
+/// Reads what has bounded length as text; `path` says what it is.
+fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
+    let failed = |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut bytes = Vec::new();
+    let read = reader
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > limit {
+        return Err(Error::FileTooLong {
+            path: path.to_owned(),
+            limit,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Error::NotText {
+        path: path.to_owned(),
+    })
+}

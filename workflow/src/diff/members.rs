@@ -1,0 +1,288 @@
+//! The members of each part of the model, compared one by one. Each part is taken apart without `..`, so that a member
+//! added later has to be thought of here.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+
+use super::{Change, Edit, Part, readers, steps};
+use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
+use crate::dispatch::{Input, InputValue};
+use crate::duration::format_duration;
+use crate::expression::Expression;
+
+/// What differs outside of the scans.
+pub(super) fn workflow(before: &Workflow, after: &Workflow) -> Vec<Change> {
+    let mut changes = Changes::of(Part::Itself);
+    changes.compare("name", before.name.clone(), after.name.clone());
+    changes.compare(
+        "description",
+        before.description.clone(),
+        after.description.clone(),
+    );
+    let mut found = changes.found;
+    variables(&before.env, &after.env, &mut found);
+    found
+}
+
+/// What differs in a scan, its name aside; `after` belongs to the workflow `around`.
+pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change> {
+    let Scan {
+        name: _,
+        on,
+        artifacts,
+        env,
+        // The workflow's, and told there.
+        inherited_env: _,
+        steps,
+        timeout,
+        retry,
+        runs_on,
+        overlap,
+        pass_env,
+    } = before;
+    let mut found = triggers(on, &after.on);
+    variables(env, &after.env, &mut found);
+    steps::compare(steps, &after.steps, &mut found);
+    found.extend(all_artifacts(artifacts, after, around));
+    let mut changes = Changes::of(Part::Itself);
+    changes.compare("timeout", time(*timeout), time(after.timeout));
+    changes.compare("retry", retry.map(attempts), after.retry.map(attempts));
+    changes.compare("runs_on", list(runs_on), list(&after.runs_on));
+    changes.compare("overlap", word(overlap.name()), word(after.overlap.name()));
+    changes.compare("pass_env", list(pass_env), list(&after.pass_env));
+    found.extend(changes.found);
+    found
+}
+
+fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
+    let Triggers {
+        cron,
+        timezone,
+        catch_up,
+        expr,
+        dispatch,
+    } = before;
+    let mut changes = Changes::of(Part::Itself);
+    let cron_of = |on: &Triggers| on.cron.as_ref().map(ToString::to_string);
+    changes.compare(
+        "cron",
+        cron.as_ref().map(ToString::to_string),
+        cron_of(after),
+    );
+    changes.compare(
+        "timezone",
+        word(timezone.name()),
+        word(after.timezone.name()),
+    );
+    changes.compare(
+        "catch_up",
+        word(catch_up.name()),
+        word(after.catch_up.name()),
+    );
+    changes.compare("expr", source(expr.as_ref()), source(after.expr.as_ref()));
+    let is_there = |is_there: bool| is_there.then(|| "{}".to_owned());
+    changes.compare(
+        "dispatch",
+        is_there(dispatch.is_some()),
+        is_there(after.dispatch.is_some()),
+    );
+    let inputs = |on: &Triggers| on.dispatch.clone().unwrap_or_default().inputs;
+    let mut found = changes.found;
+    let (before, after) = (inputs(before), inputs(after));
+    for (name, pair) in by_name(&before, &after, |input| &input.key) {
+        let mut changes = Changes::of(Part::Input { name });
+        match pair {
+            (Some(before), Some(after)) => changes.input(before, after),
+            (before, after) => {
+                let kind = |input: &Input| input.kind.name().to_owned();
+                changes.whole(before.map(kind), after.map(kind));
+            }
+        }
+        found.extend(changes.found);
+    }
+    found
+}
+
+fn variables(before: &[Variable], after: &[Variable], found: &mut Vec<Change>) {
+    for (name, (before, after)) in by_name(before, after, |variable| &variable.name) {
+        let mut changes = Changes::of(Part::Env { name });
+        let value = |variable: &Variable| {
+            let Variable { name: _, value } = variable;
+            value.source().to_owned()
+        };
+        changes.whole(before.map(value), after.map(value));
+        found.extend(changes.found);
+    }
+}
+
+fn all_artifacts(before: &[Artifact], after: &Scan, around: &Workflow) -> Vec<Change> {
+    let mut found = Vec::new();
+    for (name, pair) in by_name(before, &after.artifacts, |artifact| &artifact.name) {
+        let mut changes = Changes::of(Part::Artifact { name: name.clone() });
+        match pair {
+            (Some(before), Some(after)) => changes.artifact(before, after),
+            (before, now) => {
+                let paths = |artifact: &Artifact| artifact.paths.join(", ");
+                changes.whole(before.map(paths), now.map(paths));
+                if now.is_none()
+                    && let Some(change) = changes.found.last_mut()
+                {
+                    change.read_by = readers::of_artifact(around, after.name.as_str(), &name);
+                }
+            }
+        }
+        found.extend(changes.found);
+    }
+    // They are uploaded in their order.
+    let order = |some: &[Artifact], other: &[Artifact]| -> Vec<String> {
+        let names = some.iter().map(|artifact| &artifact.name);
+        names
+            .filter(|name| other.iter().any(|artifact| artifact.name == **name))
+            .cloned()
+            .collect()
+    };
+    let mut changes = Changes::of(Part::Itself);
+    changes.compare(
+        "artifacts",
+        list(&order(before, &after.artifacts)),
+        list(&order(&after.artifacts, before)),
+    );
+    found.extend(changes.found);
+    found
+}
+
+/// The changes of one part.
+pub(super) struct Changes {
+    part: Part,
+    pub(super) found: Vec<Change>,
+}
+
+impl Changes {
+    pub(super) fn of(part: Part) -> Self {
+        Self {
+            part,
+            found: Vec::new(),
+        }
+    }
+
+    /// Compares the part's own value, or whether it is there.
+    pub(super) fn whole(&mut self, before: Option<String>, after: Option<String>) {
+        self.add(None, before, after);
+    }
+
+    /// Compares a member.
+    pub(super) fn compare(
+        &mut self,
+        member: &'static str,
+        before: Option<String>,
+        after: Option<String>,
+    ) {
+        self.add(Some(member), before, after);
+    }
+
+    pub(super) fn edit(&mut self, member: Option<&'static str>, edit: Edit) {
+        self.found.push(Change {
+            part: self.part.clone(),
+            member,
+            edit,
+            read_by: Vec::new(),
+        });
+    }
+
+    fn add(&mut self, member: Option<&'static str>, before: Option<String>, after: Option<String>) {
+        match (before, after) {
+            (None, None) => {}
+            (Some(from), Some(to)) if from == to => {}
+            (Some(from), Some(to)) => self.edit(member, Edit::Changed { from, to }),
+            (Some(from), None) => self.edit(member, Edit::Removed { from }),
+            (None, Some(to)) => self.edit(member, Edit::Added { to }),
+        }
+    }
+
+    fn input(&mut self, before: &Input, after: &Input) {
+        let Input {
+            key: _,
+            kind,
+            required,
+            default,
+        } = before;
+        self.compare("type", word(kind.name()), word(after.kind.name()));
+        self.compare("required", flag(*required), flag(after.required));
+        self.compare("default", value(default), value(&after.default));
+    }
+
+    fn artifact(&mut self, before: &Artifact, after: &Artifact) {
+        let Artifact {
+            name: _,
+            paths,
+            condition,
+            expires_in,
+            notify_on,
+        } = before;
+        self.compare("paths", list(paths), list(&after.paths));
+        self.compare(
+            "if",
+            source(condition.as_ref()),
+            source(after.condition.as_ref()),
+        );
+        self.compare("expires_in", time(*expires_in), time(after.expires_in));
+        self.compare(
+            "notify_on",
+            word(notify_on.name()),
+            word(after.notify_on.name()),
+        );
+    }
+}
+
+/// The entries of both lists by name, in order of the names.
+fn by_name<'l, T>(
+    before: &'l [T],
+    after: &'l [T],
+    name: impl Fn(&T) -> &String,
+) -> BTreeMap<String, (Option<&'l T>, Option<&'l T>)> {
+    let mut pairs: BTreeMap<String, (Option<&T>, Option<&T>)> = BTreeMap::new();
+    for entry in before {
+        pairs.entry(name(entry).clone()).or_default().0 = Some(entry);
+    }
+    for entry in after {
+        pairs.entry(name(entry).clone()).or_default().1 = Some(entry);
+    }
+    pairs
+}
+
+pub(super) fn source(expression: Option<&Expression>) -> Option<String> {
+    expression.map(|expression| expression.source().to_owned())
+}
+
+pub(super) fn time(duration: Option<TimeDelta>) -> Option<String> {
+    duration.map(format_duration)
+}
+
+pub(super) fn flag(value: bool) -> Option<String> {
+    Some(value.to_string())
+}
+
+fn word(word: &str) -> Option<String> {
+    Some(word.to_owned())
+}
+
+fn value(value: &InputValue) -> Option<String> {
+    Some(match value {
+        InputValue::Text(text) => text.clone(),
+        InputValue::Bool(value) => value.to_string(),
+    })
+}
+
+fn attempts(retry: Retry) -> String {
+    let Retry { attempts, backoff } = retry;
+    format!(
+        "attempts: {attempts}, backoff: {}",
+        format_duration(backoff)
+    )
+}
+
+/// A list without entries is none.
+fn list(entries: &[String]) -> Option<String> {
+    (!entries.is_empty()).then(|| entries.join(", "))
+}

@@ -1,0 +1,243 @@
+use super::{Difference, diff};
+use crate::{TemplatePolicy, Workflow, parse};
+
+fn read(yaml: &str) -> Workflow {
+    match parse("test.yaml", yaml, TemplatePolicy::Warn) {
+        Ok(parsed) => parsed.workflow,
+        Err(diagnostics) => panic!("{}", crate::render(&diagnostics, yaml, false)),
+    }
+}
+
+#[track_caller]
+fn check(before: &str, after: &str, expected: &str) -> Difference {
+    let difference = diff(&read(before), &read(after));
+    let lines: Vec<&str> = expected.lines().map(str::trim_end).collect();
+    let found = difference.to_string();
+    assert_eq!(found.lines().collect::<Vec<_>>(), lines, "\n{found}");
+    difference
+}
+
+/// A workflow of one scan, dispatched, with one step; `more` is what else the scan has.
+fn scan(more: &str) -> String {
+    format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{{run: make}}], {more}}}}}")
+}
+
+#[test]
+fn a_workflow_does_not_differ_from_itself() {
+    let yaml = scan("timeout: 1h");
+    assert!(check(&yaml, &yaml, "").is_empty());
+}
+
+#[test]
+fn a_gone_artifact_is_told_with_who_reads_it() {
+    let reader = "
+  report:
+    on: {expr: scans.probe.is_available()}
+    env: {FROM: '${{ scans.probe[0].id }}'}
+    steps: [{run: everscan job artifact download -j \"$FROM\" -a \"out\"}]
+  sum:
+    on: {expr: 'size(scans.probe) > 0 && scans.probe[0].artifacts.out.size > 3'}
+    steps: [{run: echo}]
+  other:
+    on: {expr: scans.probe.has_diff('log')}
+    steps: [{run: cat out}]
+";
+    let probe = |cron: &str, artifacts: &str| {
+        format!(
+            "scans:\n  probe:\n    on: {{cron: '{cron}'}}\n    steps: [{{run: probe > out}}]\n    artifacts: [{artifacts}]\n{reader}"
+        )
+    };
+    let log = "{name: log, paths: [log]}";
+    check(
+        &probe("0 * * * *", &format!("{log}, {{name: out, paths: [out]}}")),
+        &probe("0 0 * * *", log),
+        "scan `probe`: cron `0 * * * *` → `0 0 * * *`; artifact `out` no longer declared, `report`, `sum` read it",
+    );
+}
+
+#[test]
+fn who_compares_all_artifacts_reads_each() {
+    let yaml = |artifacts: &str| {
+        format!(
+            "scans:
+  a: {{on: {{dispatch: {{}}}}, steps: [{{run: a}}], artifacts: [{artifacts}]}}
+  b: {{on: {{expr: 'scans[\"a\"].has_diff( )'}}, steps: [{{run: b}}]}}
+"
+        )
+    };
+    check(
+        &yaml("{name: one, paths: [one]}, {name: two, paths: [two]}"),
+        &yaml("{name: one, paths: [one]}"),
+        "scan `a`: artifact `two` no longer declared, `b` reads it",
+    );
+}
+
+#[test]
+fn triggers_that_come_and_go() {
+    check(
+        "scans: {a: {on: {cron: 0 3 * * *, timezone: Europe/Berlin, catch_up: all}, steps: [{run: a}]}}",
+        "scans: {a: {on: {dispatch: {inputs: {x: {type: bool}}}}, steps: [{run: a}]}}",
+        "scan `a`: cron `0 3 * * *` removed; timezone `Europe/Berlin` → `UTC`; catch_up `all` → `latest`; dispatch `{}` \
+         added; input `x` added",
+    );
+}
+
+#[test]
+fn inputs_with_their_members() {
+    let yaml = |inputs: &str| {
+        format!("scans: {{a: {{on: {{dispatch: {{inputs: {{{inputs}}}}}}}, steps: [{{run: a}}]}}}}")
+    };
+    check(
+        &yaml("x: {default: '1'}, y: {required: true}"),
+        &yaml("x: {type: bool, default: true}, z: {}"),
+        "scan `a`: input `x`: type `string` → `bool`; input `x`: default `1` → `true`; input `y` no longer declared; input \
+         `z` added",
+    );
+}
+
+#[test]
+fn scans_that_come_go_and_look_renamed() {
+    check(
+        "scans:
+  old: {on: {cron: 0 3 * * *}, steps: [{run: make all}]}
+  gone: {on: {dispatch: {}}, steps: [{run: make some}]}
+  reader: {on: {expr: scans.old.has_diff()}, steps: [{run: read}]}
+",
+        "scans:
+  reader: {on: {expr: scans.fresh.has_diff()}, steps: [{run: read}]}
+  fresh: {on: {cron: 0 4 * * *}, steps: [{run: make all}]}
+  added: {on: {dispatch: {}}, steps: [{run: make other}]}
+",
+        "scan `reader`: expr `scans.old.has_diff()` → `scans.fresh.has_diff()`
+scan `fresh` looks like `old` renamed: cron `0 3 * * *` → `0 4 * * *`
+scan `added` added
+scan `gone` removed",
+    );
+}
+
+#[test]
+fn the_nearest_of_several_scans_with_the_same_scripts_is_the_renamed_one() {
+    check(
+        "scans:
+  one: {on: {cron: 0 3 * * *}, steps: [{run: make}], timeout: 1h}
+  two: {on: {dispatch: {}}, steps: [{run: make}]}
+",
+        "scans: {three: {on: {dispatch: {}}, steps: [{run: make}]}}",
+        "scan `three` looks like `two` renamed\nscan `one` removed",
+    );
+}
+
+#[test]
+fn what_belongs_to_the_workflow_is_told_once() {
+    check(
+        "name: A\nenv: {X: '1', Y: '2'}\nscans: {a: {on: {dispatch: {}}, steps: [{run: a}]}, b: {on: {dispatch: {}}, steps: [{run: b}]}}",
+        "description: B\nenv: {X: '${{ vars.X }}', Z: '3'}\nscans: {b: {on: {dispatch: {}}, steps: [{run: b}]}, a: {on: {dispatch: {}}, steps: [{run: a}]}}",
+        "workflow: name `A` removed; description `B` added; env `X` `1` → `${{ vars.X }}`; env `Y` `2` removed; env `Z` `3` \
+         added",
+    );
+}
+
+#[test]
+fn everything_else_of_a_scan() {
+    check(
+        &scan("env: {A: '1'}, timeout: 1h, runs_on: [linux, big], overlap: queue, pass_env: [A]"),
+        &scan("env: {A: '2'}, retry: {attempts: 3}, runs_on: [big, linux], overlap: replace"),
+        "scan `a`: env `A` `1` → `2`; timeout `1h` removed; retry `attempts: 3, backoff: 10s` added; runs_on `linux, big` → \
+         `big, linux`; overlap `queue` → `replace`; pass_env `A` removed",
+    );
+}
+
+#[test]
+fn artifacts_with_their_members_and_their_order() {
+    check(
+        &scan(
+            "artifacts: [{name: x, paths: [x]}, {name: y, paths: [y], expires_in: 1d}, {name: z, paths: [z]}]",
+        ),
+        &scan(
+            "artifacts: [{name: z, paths: [z], notify_on: diff}, {name: x, paths: [x, w], if: ok}, {name: new, paths: [n]}]",
+        ),
+        "scan `a`: artifact `new` added; artifact `x`: paths `x` → `x, w`; artifact `x`: if `ok` added; artifact `y` no \
+         longer declared; artifact `z`: notify_on `never` → `diff`; artifacts `x, z` → `z, x`",
+    );
+}
+
+#[test]
+fn steps_keep_together_by_their_scripts() {
+    let yaml = |steps: &str| format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{steps}]}}}}");
+    check(
+        &yaml("{run: fetch}, {run: build, timeout: 5m}, {run: test}, {run: clean}"),
+        &yaml(
+            "{run: prepare}, {run: fetch}, {run: build, shell: sh -e 'a b', if: ok, allow_failure: true}, {run: clean}",
+        ),
+        "scan `a`: step 1 `prepare` added; step 3: shell `sh -e 'a b'` added; step 3: if `ok` added; step 3: allow_failure \
+         `false` → `true`; step 3: timeout `5m` removed; step 3 `test` removed",
+    );
+}
+
+#[test]
+fn scripts_are_compared_by_lines() {
+    let yaml = |run: &str| {
+        format!(
+            "scans:\n  a:\n    on: {{dispatch: {{}}}}\n    steps:\n      - run: |\n          {}",
+            run.replace('\n', "\n          ")
+        )
+    };
+    check(
+        &yaml("set -e\nfetch one\nfetch two\nbuild\n"),
+        &yaml("set -e\nfetch both\nbuild\ntest\n"),
+        "scan `a`: step 1: run 2 lines removed, 2 added
+    -fetch one
+    -fetch two
+    +fetch both
+    +test",
+    );
+    check(
+        "scans: {a: {on: {dispatch: {}}, steps: [{run: make}]}}",
+        &yaml("make\n"),
+        "scan `a`: step 1: run differs in its line ends",
+    );
+}
+
+#[test]
+fn long_values_are_shortened_for_people_and_whole_for_programs() {
+    let long = "x".repeat(100);
+    let difference = check(
+        &scan(""),
+        &scan(&format!("env: {{A: \"{long}\", B: \"one\\ntwo\"}}")),
+        &format!(
+            "scan `a`: env `A` `{}…` added; env `B` `one…` added",
+            "x".repeat(60)
+        ),
+    );
+    let json = serde_json::to_string(&difference).unwrap();
+    assert!(json.contains(&long) && json.contains("one\\ntwo"), "{json}");
+}
+
+#[test]
+fn programs_get_each_change_with_its_place() {
+    let difference = diff(
+        &read(&scan("artifacts: [{name: x, paths: [x]}], timeout: 1h")),
+        &read(
+            "scans: {a: {on: {dispatch: {}}, steps: [{run: remake}], timeout: 2h}, b: {on: {dispatch: {}}, steps: [{run: b}]}}",
+        ),
+    );
+    let expected = serde_json::json!({
+        "workflow": [],
+        "scans": [
+            {
+                "scan": "a",
+                "fate": "changed",
+                "changes": [
+                    {
+                        "part": "step", "position": 1, "member": "run",
+                        "edit": "rewritten", "removed": 1, "added": 1, "lines": ["-make", "+remake"],
+                    },
+                    { "part": "artifact", "name": "x", "edit": "removed", "from": "x" },
+                    { "part": "itself", "member": "timeout", "edit": "changed", "from": "1h", "to": "2h" },
+                ],
+            },
+            { "scan": "b", "fate": "added" },
+        ],
+    });
+    assert_eq!(serde_json::to_value(&difference).unwrap(), expected);
+}

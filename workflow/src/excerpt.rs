@@ -1,0 +1,57 @@
+//! What is wrong with a text that stands in no file, such as a schedule on a command line.
+
+use crate::cron::{CronError, CronProblem};
+use crate::diagnostic::{Code, Diagnostic, Severity, render};
+use crate::expression::Fault;
+use crate::position::Lines;
+
+impl CronProblem {
+    /// The kind of problem, for programs.
+    pub(crate) const fn code(&self) -> Code {
+        match self {
+            Self::NeverFires => Code::CronNeverFires,
+            Self::FieldCount { .. }
+            | Self::Modifier { .. }
+            | Self::Malformed { .. }
+            | Self::OutOfRange { .. }
+            | Self::Backwards { .. }
+            | Self::Step { .. } => Code::InvalidCron,
+        }
+    }
+}
+
+impl CronError {
+    /// The problem as one of an expression or template is told.
+    pub fn fault(&self) -> Fault {
+        Fault {
+            range: self.range.clone(),
+            code: self.problem.code(),
+            message: self.problem.to_string(),
+            hint: self.problem.hint(),
+        }
+    }
+}
+
+/// Shows `faults` with the places of `text` they are about; `name` is what the text is called.
+pub fn excerpts(name: &str, text: &str, faults: &[Fault]) -> String {
+    let lines = Lines::of(text);
+    let diagnostics: Vec<Diagnostic> = faults
+        .iter()
+        .map(|fault| {
+            let (line, column) = lines.position(text, fault.range.start);
+            let (end_line, end_column) = lines.position(text, fault.range.end);
+            Diagnostic {
+                file: name.to_owned(),
+                line,
+                column,
+                end_line,
+                end_column,
+                severity: Severity::Error,
+                code: fault.code,
+                message: fault.message.clone(),
+                hint: fault.hint.clone(),
+            }
+        })
+        .collect();
+    render(&diagnostics, text, false)
+}

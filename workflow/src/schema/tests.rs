@@ -1,0 +1,240 @@
+//! The schema against the parser: the same keys, and the same verdict on every workflow file of the repository, but for
+//! what a schema cannot know.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+
+use super::*;
+use crate::parse::keys;
+use crate::{Code, Severity, TemplatePolicy, parse};
+
+/// Where the schema is knowingly weaker: files with no other errors than these may pass it. The guide has the same list.
+const WEAKER: &[(Code, &str)] = &[
+    (
+        Code::UnknownReference,
+        "a name, scan, function, input or artifact that does not exist",
+    ),
+    (Code::ExpressionSyntax, "an expression that is no CEL"),
+    (
+        Code::ExpressionType,
+        "a condition that is neither true nor false, operands that do not fit",
+    ),
+    (
+        Code::ExpressionTooLarge,
+        "an expression that is too long or too deep",
+    ),
+    (
+        Code::ExpressionTooCostly,
+        "an expression that could take too long",
+    ),
+    (Code::DynamicName, "a var or secret whose name is computed"),
+    (Code::UnclosedTemplate, "`${{` without its end"),
+    (
+        Code::CronNeverFires,
+        "a schedule of dates that do not exist",
+    ),
+    (Code::InvalidValue, "a regular expression that is none"),
+];
+
+#[test]
+fn the_schema_knows_exactly_the_keys_the_parser_knows() {
+    let schema = json_schema();
+    for (place, known) in [
+        ("", keys::WORKFLOW.as_slice()),
+        ("/$defs/scan", &keys::SCAN),
+        ("/$defs/on", &keys::ON),
+        ("/$defs/on/properties/dispatch", &keys::DISPATCH),
+        ("/$defs/input", &keys::INPUT),
+        ("/$defs/artifact", &keys::ARTIFACT),
+        ("/$defs/step", &keys::STEP),
+        ("/$defs/retry", &keys::RETRY),
+    ] {
+        let properties = schema
+            .pointer(&format!("{place}/properties"))
+            .and_then(Value::as_object)
+            .unwrap();
+        let written: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+        assert_eq!(written, known.iter().copied().collect(), "{place}");
+    }
+}
+
+#[test]
+fn every_reference_in_the_schema_leads_somewhere() {
+    fn walk(schema: &Value, part: &Value) {
+        if let Some(target) = part.get("$ref").and_then(Value::as_str) {
+            assert!(
+                schema.pointer(target.trim_start_matches('#')).is_some(),
+                "{target}"
+            );
+        }
+        let children: Vec<&Value> = match part {
+            Value::Object(members) => members.values().collect(),
+            Value::Array(items) => items.iter().collect(),
+            _ => Vec::new(),
+        };
+        children.into_iter().for_each(|child| walk(schema, child));
+    }
+    let schema = json_schema();
+    walk(&schema, &schema);
+}
+
+#[test]
+fn every_key_is_described() {
+    fn walk(part: &Value, place: &str) {
+        let properties = part.get("properties").and_then(Value::as_object);
+        for (key, property) in properties.into_iter().flatten() {
+            let place = format!("{place}/{key}");
+            let is_told = property.get("description").is_some();
+            // Where the definition says it all.
+            let is_defined = property.get("$ref").is_some();
+            assert!(is_told || is_defined, "{place}");
+            walk(property, &place);
+        }
+    }
+    let schema = json_schema();
+    walk(&schema, "");
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        assert!(definition.get("description").is_some(), "{name}");
+        walk(definition, name);
+    }
+}
+
+/// A workflow file, or a part of a page that shows one.
+struct Sample {
+    place: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The files below a folder whose name ends so.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.to_str().is_some_and(|path| path.ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The workflow files that a page shows: fenced as YAML, or written to a file by its commands.
+fn shown(page: &Path) -> Vec<Sample> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut samples = Vec::new();
+    let mut ending: Option<&str> = None;
+    let mut sample = String::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        match ending {
+            None if line == "```yaml" => ending = Some("```"),
+            None if line.ends_with("<<'YAML'") => ending = Some("YAML"),
+            None => {}
+            Some(end) if line == end => {
+                ending = None;
+                let text = std::mem::take(&mut sample);
+                if text.contains("scans:") {
+                    let place = format!("{}, before line {at}", page.display());
+                    samples.push(Sample { place, text });
+                }
+            }
+            Some(_) => {
+                sample.push_str(line);
+                sample.push('\n');
+            }
+        }
+    }
+    samples
+}
+
+fn samples() -> Vec<Sample> {
+    let root = root();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut samples: Vec<Sample> = files(&root.join("examples"), ".yaml")
+        .into_iter()
+        .chain(files(&fixtures, ".yaml"))
+        .map(|path| Sample {
+            place: path.display().to_string(),
+            text: String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned(),
+        })
+        .collect();
+    let pages = files(&root.join("docs"), ".md");
+    let pages = pages
+        .into_iter()
+        .chain(files(&root.join("examples"), ".md"));
+    for page in pages.chain([root.join("README.md")]) {
+        samples.extend(shown(&page));
+    }
+    samples
+}
+
+/// The codes of the errors that the parser finds.
+fn errors(text: &str) -> BTreeSet<&'static str> {
+    let Err(diagnostics) = parse("sample.yaml", text, TemplatePolicy::Warn) else {
+        return BTreeSet::new();
+    };
+    let errors = diagnostics
+        .iter()
+        .filter(|found| found.severity == Severity::Error);
+    errors.map(|found| found.code.name()).collect()
+}
+
+#[test]
+fn parser_and_schema_agree_on_every_file_but_for_what_a_schema_cannot_know() {
+    let schema = json_schema();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator: Validator = jsonschema::draft202012::new(&schema).unwrap();
+    let weaker: BTreeSet<&str> = WEAKER.iter().map(|(code, _)| code.name()).collect();
+    let (mut valid, mut compared, mut passed) = (0, 0, BTreeSet::new());
+    let mut wrong = Vec::new();
+    for Sample { place, text } in samples() {
+        // What is no YAML, an editor's reader of YAML refuses by itself.
+        let Ok(tree) = serde_yaml::from_str::<Value>(&text) else {
+            continue;
+        };
+        compared += 1;
+        let errors = errors(&text);
+        let refused: Vec<String> = validator
+            .iter_errors(&tree)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        if errors.is_empty() {
+            valid += 1;
+            if !refused.is_empty() {
+                wrong.push(format!("{place} is valid, and the schema says {refused:?}"));
+            }
+        } else if refused.is_empty() {
+            let unexpected: Vec<_> = errors.difference(&weaker).collect();
+            if !unexpected.is_empty() {
+                wrong.push(format!("{place} passes the schema, and has {unexpected:?}"));
+            }
+            passed.extend(errors);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let stale: Vec<_> = weaker.difference(&passed).collect();
+    assert!(
+        stale.is_empty(),
+        "no file shows that the schema is weaker at {stale:?}"
+    );
+    assert!(valid >= 20 && compared >= 60, "{valid} valid of {compared}");
+}
+
+#[test]
+fn the_guide_lists_where_the_schema_is_weaker() {
+    let guide = std::fs::read_to_string(root().join("docs/writing-workflows.md")).unwrap();
+    for (code, why) in WEAKER {
+        let line = format!("| `{}` | {why} |", code.name());
+        assert!(guide.contains(&line), "{line}");
+    }
+}

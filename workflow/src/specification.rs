@@ -60,7 +60,7 @@ fn a_workflow_uses_no_other() {
     );
     check(
         &on("expr: scans.of_another_file.is_available()"),
-        &[Code::UnknownReference],
+        &[Code::UnknownScan],
     );
 }
 

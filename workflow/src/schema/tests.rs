@@ -12,14 +12,37 @@ use crate::{Code, Severity, TemplatePolicy, parse};
 
 /// Where the schema is knowingly weaker: files with no other errors than these may pass it. The guide has the same list.
 const WEAKER: &[(Code, &str)] = &[
+    (Code::UnknownName, "a name that is not there"),
     (
-        Code::UnknownReference,
-        "a name, scan, function, input or artifact that does not exist",
+        Code::UnavailableName,
+        "`ok` in an artifact's condition, `inputs` in `on.expr`",
+    ),
+    (Code::SecretInTrigger, "a secret in `on.expr`"),
+    (Code::UnknownScan, "a scan that the workflow does not have"),
+    (
+        Code::UnknownInput,
+        "an input that the scan does not declare",
+    ),
+    (
+        Code::UnknownArtifact,
+        "an artifact in `has_diff()` that the scan does not declare",
+    ),
+    (Code::UnknownMember, "`scans.lint[0].status`"),
+    (Code::UnknownFunction, "`scans.lint.has_dif()`"),
+    (Code::HyphenatedName, "`scans.foo-bar`"),
+    (
+        Code::ReadsOnlyItself,
+        "a scan that waits for nothing but itself",
+    ),
+    (
+        Code::NeverStarts,
+        "a scan that waits for scans of which none ever starts",
     ),
     (Code::ExpressionSyntax, "an expression that is no CEL"),
+    (Code::ExpressionType, "operands that do not fit"),
     (
-        Code::ExpressionType,
-        "a condition that is neither true nor false, operands that do not fit",
+        Code::ConditionNotBoolean,
+        "a condition that is neither true nor false",
     ),
     (
         Code::ExpressionTooLarge,
@@ -30,12 +53,12 @@ const WEAKER: &[(Code, &str)] = &[
         "an expression that could take too long",
     ),
     (Code::DynamicName, "a var or secret whose name is computed"),
+    (Code::InvalidPattern, "a regular expression that is none"),
     (Code::UnclosedTemplate, "`${{` without its end"),
     (
         Code::CronNeverFires,
         "a schedule of dates that do not exist",
     ),
-    (Code::InvalidValue, "a regular expression that is none"),
 ];
 
 #[test]

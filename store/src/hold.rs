@@ -309,7 +309,11 @@ impl Holds {
             };
             if let Some(why) = over {
                 tracing::warn!(path = %path.display(), why, "a hold is ended");
-                self.disk.remove_file(&path)?;
+                match self.disk.remove_file(&path) {
+                    // Released in this moment.
+                    Err(error) if error.is_missing() => {}
+                    result => result?,
+                }
                 failpoint::reach("hold-ended");
                 ended = true;
             }

@@ -248,7 +248,11 @@ fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
             .into_iter()
             .filter(|(name, _)| is_left(name))
         {
-            disk.remove_file(&folder.join(name))?;
+            match disk.remove_file(&folder.join(name)) {
+                // Whoever takes a hold meanwhile has just given its file its name.
+                Err(error) if error.is_missing() => {}
+                result => result?,
+            }
         }
     }
     Ok(())

@@ -8,8 +8,9 @@ use client::{Client, JobFilter};
 use uuid::Uuid;
 use wire::{ErrorCode, Job, JobState};
 
+use crate::contents;
 use crate::copies::Copies;
-use crate::load::{dispatch_tag, expected_log, register};
+use crate::load::{dispatch_tag, register};
 use crate::removals::{Deletion, Removals};
 use crate::support::lines;
 
@@ -244,9 +245,7 @@ impl Promises {
             return Ok(());
         }
         if job.state == JobState::Succeeded {
-            let mut torn = Vec::new();
-            compare_log(client, &job, &mut torn).await?;
-            compare_artifacts(client, &job, &mut torn).await?;
+            let mut torn = contents::compare(client, &job).await?;
             if !torn.is_empty() && is_missing(client, id).await? {
                 // Retention took it meanwhile.
                 self.saw_gone(id);
@@ -321,72 +320,4 @@ fn changes(was: &Job, is: &Job) -> Vec<String> {
         .filter(|(member, value)| is.get(member) != Some(value))
         .map(|(member, value)| format!("{member}: {value} → {}", is[member]))
         .collect()
-}
-
-async fn compare_log(
-    client: &Client,
-    job: &Job,
-    findings: &mut Vec<Finding>,
-) -> Result<(), client::Error> {
-    let mut log = client.logs(job.id, 0, false);
-    let mut found = Vec::new();
-    loop {
-        match log.next_record().await {
-            Ok(Some(record)) => found.push(record.record.text),
-            Ok(None) => break,
-            // Gone or unreadable, so that lines are missing.
-            Err(error) if error.status().is_some() => break,
-            Err(error) => return Err(error),
-        }
-    }
-    if found != expected_log(job) {
-        findings.push(Finding::Torn(format!(
-            "the log of job {} has {} records: {found:?}",
-            job.id,
-            found.len()
-        )));
-    }
-    Ok(())
-}
-
-async fn compare_artifacts(
-    client: &Client,
-    job: &Job,
-    findings: &mut Vec<Finding>,
-) -> Result<(), client::Error> {
-    let names: Vec<&str> = job.artifacts.iter().map(|found| &*found.name).collect();
-    let expected: &[&str] = match job.scan.as_str() {
-        "count" => &["numbers"],
-        _ => &[],
-    };
-    if names != expected {
-        findings.push(Finding::Torn(format!("job {} has {names:?}", job.id)));
-    }
-    for artifact in &job.artifacts {
-        let mut content = Vec::new();
-        match client.download_artifact(job.id, &artifact.name).await {
-            Ok(mut download) => {
-                while let Some(piece) = download.piece().await? {
-                    content.extend_from_slice(&piece);
-                }
-            }
-            // Gone or unreadable, so that its digest is another one.
-            Err(error) if error.status().is_some() => {}
-            Err(error) => return Err(error),
-        }
-        let digest = workflow::sha256(&content);
-        if artifact.removed.is_some() && content.is_empty() {
-            continue;
-        }
-        if digest != artifact.sha256 {
-            findings.push(Finding::Torn(format!(
-                "artifact {} of job {} has {} bytes of {}, digest {digest}",
-                artifact.name,
-                job.id,
-                content.len(),
-                artifact.size
-            )));
-        }
-    }
-    Ok(())
 }

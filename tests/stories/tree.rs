@@ -3,13 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::load::PAUSE;
 use crate::promises::Finding;
 use crate::support::World;
+
+/// After this long a daemon that nobody asks for anything changes nothing more, even on a busy machine.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// What a check came to.
 pub(crate) struct Checked {
@@ -71,16 +76,16 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
 }
 
 /// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
-/// is remembered of those that were removed. What is torn stays so: only what a second look finds as well was not just
-/// being changed.
+/// is remembered of those that were removed. What is torn stays so, while a daemon may just be changing the files.
 pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
-    let (past, findings) = look_once(root);
-    if findings.is_empty() {
-        return (past, findings);
+    let until = Instant::now() + SETTLED;
+    loop {
+        let (past, findings) = look_once(root);
+        if findings.is_empty() || Instant::now() > until {
+            return (past, findings);
+        }
+        std::thread::sleep(PAUSE);
     }
-    let (past, mut again) = look_once(root);
-    again.retain(|found| findings.contains(found));
-    (past, again)
 }
 
 fn look_once(root: &Path) -> (Past, Vec<Finding>) {

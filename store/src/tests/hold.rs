@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
@@ -13,7 +15,7 @@ use super::world::{
 use crate::append_file::AppendFile;
 use crate::batch::{Epoch, Seq};
 use crate::control;
-use crate::disk::Disk;
+use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::{Hold, Holds, forget_restored};
 use crate::limits::{COPY_EPOCHS, HOLD_JOURNAL_BYTES};
@@ -289,6 +291,29 @@ async fn a_segment_that_took_the_name_of_an_empty_one_stays_when_a_hold_ends() {
         assert_ne!(segments(&busy.root()), Vec::<PathBuf>::new());
     }
     busy.assert_let_go();
+}
+
+#[tokio::test]
+async fn a_start_goes_on_beside_those_who_take_and_release_holds() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    drop(World::open(&root).await.unwrap());
+    for name in ["HOLD.0+new", "HOLD.1"] {
+        fs::write(root.join("journal").join(name), "").unwrap();
+    }
+    let met = Arc::new(AtomicUsize::new(0));
+    let counter = met.clone();
+    // Whose each file is renames or removes it just before the start does.
+    let disk = Disk::with_hook(move |action, path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if action == Action::RemoveFile && name.starts_with("HOLD.") {
+            counter.fetch_add(1, Ordering::SeqCst);
+            fs::remove_file(path)?;
+        }
+        Ok(())
+    });
+    World::open_on(disk, &root, tiny()).await.unwrap();
+    assert_eq!(met.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

@@ -38,8 +38,9 @@ fn shown(look: &Look) -> BTreeMap<String, String> {
                 }
                 Role::Folder if folder.is_empty() => folders.push(entry.name),
                 Role::Folder => folders.push(format!("{folder}/{}", entry.name)),
-                Role::Store => {}
-                Role::Leftover | Role::Foreign => panic!("{folder}/{}", entry.name),
+                // A file may be about to be replaced.
+                Role::Store | Role::Leftover => {}
+                Role::Foreign => panic!("{folder}/{}", entry.name),
             }
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::limits::{INPUT_CHARS, INPUTS, SHOWN_CHARS};
-use crate::names::closest;
+use crate::suggestion::closest;
 
 /// What a scan declares under `on.dispatch`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

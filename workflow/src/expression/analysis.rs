@@ -26,7 +26,8 @@ use super::site::{Names, Purpose, Site};
 use crate::diagnostic::Code;
 use crate::dispatch::InputKind;
 use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
-use crate::names::{check_variable_name, did_you_mean, neighbours};
+use crate::names::check_variable_name;
+use crate::suggestion::{did_you_mean, neighbours};
 
 /// What the check finds.
 pub(super) struct Findings {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::limits::INPUT_CHARS;
-use crate::names::closest;
+use crate::limits::{INPUT_CHARS, INPUTS, SHOWN_CHARS};
+use crate::suggestion::closest;
 
 /// What a scan declares under `on.dispatch`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Dispatch {
     /// as given; a boolean may be given as `"true"` or `"false"`.
     ///
     /// # Errors
-    /// Every problem, in the order of the declaration, then undeclared inputs by name.
+    /// Every problem, in the order of the declaration, then undeclared inputs by name, as many as can be declared.
     pub fn accept(
         &self,
         given: &BTreeMap<String, Value>,
@@ -155,12 +155,13 @@ impl Dispatch {
             }
         }
         let declared = || self.inputs.iter().map(|input| input.key.as_str());
-        for key in given
+        let undeclared = given
             .keys()
-            .filter(|key| !declared().any(|known| known == key.as_str()))
-        {
+            .filter(|key| !declared().any(|known| known == key.as_str()));
+        // A request can name millions, and a suggestion costs something.
+        for key in undeclared.take(INPUTS) {
             errors.push(InputError {
-                input: key.chars().take(80).collect(),
+                input: key.chars().take(SHOWN_CHARS).collect(),
                 problem: InputProblem::Undeclared {
                     did_you_mean: closest(key, declared()).map(str::to_owned),
                 },
@@ -277,6 +278,13 @@ mod tests {
                 }]
             );
         }
+    }
+
+    #[test]
+    fn a_flood_of_undeclared_inputs_is_cut() {
+        let flood = (0..5_000).map(|number| (format!("n{number}"), json!("x")));
+        let errors = declared().accept(&flood.collect()).unwrap_err();
+        assert_eq!(errors.len(), INPUTS + 1, "and the one that is missing");
     }
 
     #[test]

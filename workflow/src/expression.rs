@@ -15,6 +15,7 @@ mod implication;
 mod kind;
 mod pattern;
 mod reach;
+mod reads;
 mod references;
 mod sandbox;
 mod site;

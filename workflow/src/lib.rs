@@ -25,6 +25,7 @@ mod schema;
 mod size;
 #[cfg(test)]
 mod specification;
+mod suggestion;
 mod template;
 mod timezone;
 mod yaml;

@@ -1,14 +1,12 @@
 //! The names of the language and their rules. A name that exists has passed its rule; nobody checks again.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, SUGGESTED_NAMES, VARIABLE_NAME_BYTES};
+use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, VARIABLE_NAME_BYTES};
 
 /// Words that CEL keeps for itself: a member of such a name cannot be written with a dot.
 const CEL_KEYWORDS: [&str; 21] = [
@@ -253,47 +251,6 @@ fn is_keyword(name: &str) -> bool {
     CEL_KEYWORDS.contains(&name)
 }
 
-/// The question for the known name that `given` most likely means, if any is close enough to be worth it.
-pub(crate) fn did_you_mean<'a>(
-    given: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    closest(given, known).map(|name| format!("did you mean `{name}`?"))
-}
-
-/// The known name that `given` most likely means.
-pub(crate) fn closest<'a>(
-    given: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    const CLOSE_ENOUGH: f64 = 0.75;
-    // The comparison is quadratic in the length; nobody mistypes a name this long.
-    if given.len() > VARIABLE_NAME_BYTES {
-        return None;
-    }
-    let given = given.to_lowercase();
-    known
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&given, &name.to_lowercase()), name))
-        .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, name)| name)
-}
-
-/// The names in order of the alphabet around `given`: among very many, those worth comparing.
-pub(crate) fn neighbours<'a, V>(
-    given: &str,
-    known: &'a BTreeMap<String, V>,
-) -> impl Iterator<Item = &'a str> {
-    let before = known.range::<str, _>((Bound::Unbounded, Bound::Excluded(given)));
-    let behind = known.range::<str, _>((Bound::Included(given), Bound::Unbounded));
-    before
-        .rev()
-        .take(SUGGESTED_NAMES)
-        .chain(behind.take(SUGGESTED_NAMES))
-        .map(|(name, _)| name.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,18 +296,5 @@ mod tests {
         for bad in ["", ".", "..", "a/b", "ä.zip", "a b"] {
             assert!(check_artifact_name(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_typing_error_finds_its_name() {
-        assert_eq!(
-            closest("artefacts", ["artifacts", "steps", "on"]),
-            Some("artifacts")
-        );
-        assert_eq!(
-            closest("Steps", ["artifacts", "steps", "on"]),
-            Some("steps")
-        );
-        assert_eq!(closest("zzz", ["artifacts", "steps", "on"]), None);
     }
 }

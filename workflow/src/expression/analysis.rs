@@ -26,7 +26,8 @@ use super::site::{Names, Purpose, Site};
 use crate::diagnostic::Code;
 use crate::dispatch::InputKind;
 use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
-use crate::names::{did_you_mean, neighbours};
+use crate::names::check_variable_name;
+use crate::suggestion::{did_you_mean, neighbours};
 
 /// What the check finds.
 pub(super) struct Findings {
@@ -211,10 +212,12 @@ impl Analysis<'_> {
     fn member(&mut self, operand: &Shape, name: &str, range: Range<usize>) -> Shape {
         match &operand.kind {
             Kind::Vars => {
+                self.variable_name("a variable name", name, range);
                 self.references.vars.insert(name.to_owned());
                 return Shape::foreign_text();
             }
             Kind::Secrets => {
+                self.variable_name("a secret name", name, range);
                 self.references.secrets.insert(name.to_owned());
                 return Shape::foreign_text();
             }
@@ -250,6 +253,13 @@ impl Analysis<'_> {
             }
         }
         Shape::of(Kind::Any)
+    }
+
+    /// A variable or secret of a name that none can have is never there.
+    fn variable_name(&mut self, what: &'static str, name: &str, range: Range<usize>) {
+        if let Err(error) = check_variable_name(what, name) {
+            self.fault(range, Code::InvalidName, error.to_string(), None);
+        }
     }
 
     fn input(&mut self, name: &str, range: Range<usize>) -> Shape {

@@ -2,8 +2,8 @@
 //! costs what it touches.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use cel_interpreter::common::traits::{self, Indexer, Iterable, Sizer};
 use cel_interpreter::common::types::{
@@ -13,6 +13,7 @@ use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::{DeclarationError, Env, ExecutionError};
 use chrono::{DateTime, Utc};
 
+use super::reads::Recorder;
 use crate::context::{ArtifactSummary, JobSummary, ScanHistory};
 use crate::limits::HISTORY_JOBS;
 
@@ -23,36 +24,6 @@ static JOB_TYPE: Type = Type::new_unspecified_type("job");
 /// `scans`, in order of name.
 #[derive(Debug, Clone)]
 pub(super) struct Scans(Vec<History>);
-
-/// The jobs that an evaluation has read, by scan; a scan of which only the summary was asked is there without any.
-pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
-
-/// Notes what is read, when somebody wants to know.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Recorder(Option<Arc<Mutex<Reads>>>);
-
-impl Recorder {
-    /// One that notes.
-    pub(super) fn on() -> Self {
-        Self(Some(Arc::default()))
-    }
-
-    /// What was read since the last call.
-    pub(super) fn take(&self) -> Reads {
-        let lock = |reads: &Arc<Mutex<Reads>>| {
-            std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner))
-        };
-        self.0.as_ref().map(lock).unwrap_or_default()
-    }
-
-    fn note(&self, scan: &str, job: Option<&Job>) {
-        if let Some(reads) = &self.0 {
-            let mut reads = reads.lock().unwrap_or_else(PoisonError::into_inner);
-            let jobs = reads.entry(scan.to_owned()).or_default();
-            jobs.extend(job.map(|job| job.0.id.clone()));
-        }
-    }
-}
 
 /// `scans.X`.
 #[derive(Debug, Clone)]
@@ -217,7 +188,7 @@ impl Indexer for Scans {
         let history = self
             .find(name)
             .ok_or_else(|| ExecutionError::no_such_key(&format!("scans.{name}")))?;
-        history.0.recorder.note(name, None);
+        history.0.recorder.scan(name);
         Ok(CowVal::Borrowed(history))
     }
 
@@ -323,7 +294,7 @@ impl Indexer for History {
                     Err(ExecutionError::function_error(self.name(), message))
                 },
                 |job| {
-                    self.0.recorder.note(self.name(), Some(job));
+                    self.0.recorder.job(self.name(), &job.0.id);
                     Ok(CowVal::Borrowed(job))
                 },
             )
@@ -358,7 +329,7 @@ impl<'b, 'v> traits::Iterator<'b, 'v> for Jobs<'b> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
         let job = self.rest.next()?;
         let history = self.history;
-        history.0.recorder.note(history.name(), Some(job));
+        history.0.recorder.job(history.name(), &job.0.id);
         Some(job)
     }
 }

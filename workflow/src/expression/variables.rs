@@ -10,7 +10,8 @@ use cel_interpreter::common::types::{CelBool, CelString, Type};
 use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::context::VariableResolver;
 
-use super::history::{Reads, Recorder, Scans, name_of};
+use super::history::{Scans, name_of};
+use super::reads::{Reads, Recorder};
 use crate::context::Context;
 use crate::dispatch::InputValue;
 

@@ -1,9 +1,9 @@
 //! An object of the file, read key by key.
 
 use crate::diagnostic::Code;
-use crate::names::did_you_mean;
 use crate::position::Span;
 use crate::report::Report;
+use crate::suggestion::did_you_mean;
 use crate::yaml::{Content, Entry, Node};
 
 /// An object.

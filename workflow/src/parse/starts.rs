@@ -8,7 +8,8 @@ use super::declared::member;
 use super::object::listed;
 use crate::definition::Triggers;
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, Node};
+use crate::position::Span;
+use crate::yaml::Entry;
 
 /// Names shown of what a scan waits for; more would hide the message.
 const SHOWN: usize = 5;
@@ -64,24 +65,30 @@ impl Reader<'_> {
                 "scan `{}` waits for nothing but itself, and a scan never wakes itself",
                 scan.shown_key()
             );
-            if let Some(span) = expr_of(scan).map(|node| self.report.places(node).whole()) {
-                self.report
-                    .error(span, Code::ReadsOnlyItself, message)
-                    .hint("name the scan whose success is to start it");
-            }
+            let hint = if starts_otherwise {
+                "the triggers of a scan are independent; a condition for all of them is the `if` of a step"
+            } else {
+                "name the scan whose success is to start it"
+            };
+            let span = self.expr_span(scan);
+            self.report
+                .error(span, Code::ReadsOnlyItself, message)
+                .hint(hint);
             return Start::Itself;
         }
-        match () {
-            () if starts_otherwise => Start::Itself,
-            () if references.any_scan || named.is_empty() => Start::AfterAny,
-            () => Start::After(named),
+        if starts_otherwise {
+            Start::Itself
+        } else if references.any_scan || named.is_empty() {
+            Start::AfterAny
+        } else {
+            Start::After(named)
         }
     }
 
     fn never_starts(&mut self, scan: &Entry, start: &Start, scans: &[Entry]) {
         let waits_for = match start {
             Start::Itself => return,
-            Start::AfterAny => "no other scan has `cron` or `dispatch`".to_owned(),
+            Start::AfterAny => "any other".to_owned(),
             Start::After(named) => {
                 let names = named.iter().filter_map(|at| scans.get(*at));
                 let names: Vec<&str> = names
@@ -89,23 +96,24 @@ impl Reader<'_> {
                     .map(Entry::shown_key)
                     .take(SHOWN)
                     .collect();
-                format!("it waits for {}, which never starts either", listed(&names))
+                format!("what it waits for ({})", listed(&names))
             }
         };
         let message = format!(
-            "scan `{}` never starts by itself: {waits_for}",
+            "scan `{}` never starts by itself, and neither does {waits_for}",
             scan.shown_key()
         );
-        if let Some(span) = expr_of(scan).map(|node| self.report.places(node).whole()) {
-            self.report
-                .warning(span, Code::NeverStarts, message)
-                .hint("give `cron` or `dispatch: {}` to the scan that begins");
-        }
+        let span = self.expr_span(scan);
+        self.report
+            .warning(span, Code::NeverStarts, message)
+            .hint("give `cron` or `dispatch: {}` to the scan that begins");
     }
-}
 
-fn expr_of(scan: &Entry) -> Option<&Node> {
-    member(member(&scan.value, "on")?, "expr")
+    /// Where the expression of a scan stands.
+    fn expr_span(&self, scan: &Entry) -> Span {
+        let expr = member(&scan.value, "on").and_then(|on| member(on, "expr"));
+        expr.map_or(scan.key_span, |node| self.report.places(node).whole())
+    }
 }
 
 /// Whether each scan starts at some time without a person's help, transitively.

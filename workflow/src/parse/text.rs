@@ -9,8 +9,9 @@ use crate::diagnostic::Code;
 use crate::duration::parse_duration;
 use crate::expression::{Expression, Fault, Names, Site, compile};
 use crate::limits::LABEL_CHARS;
-use crate::names::{NameError, did_you_mean};
+use crate::names::NameError;
 use crate::position::Span;
+use crate::suggestion::did_you_mean;
 use crate::template::{Template, compile_template};
 use crate::yaml::{Content, Entry, Meaning, Node};
 

@@ -1,10 +1,11 @@
 //! Operators: which operands they take, what they yield, what they cost.
 
-use cel_interpreter::common::ast::{IdedExpr, operators};
+use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::{Analysis, literal_text};
 use crate::diagnostic::Code;
 use crate::expression::kind::{Kind, Shape};
+use crate::limits::HISTORY_JOBS;
 
 /// Bytes copied or compared in one unit of cost.
 const BYTES_PER_UNIT: u64 = 256;
@@ -169,6 +170,9 @@ impl Analysis<'_> {
                         format!("a position in a list is a number, this is {}", key.kind),
                     );
                 }
+                if matches!(shape.kind, Kind::History(_)) {
+                    self.job_position(index);
+                }
                 let element = shape.kind.element().unwrap_or(Kind::Any);
                 return shape.part(element);
             }
@@ -180,6 +184,31 @@ impl Analysis<'_> {
             }
         }
         Shape::of(Kind::Any)
+    }
+
+    /// A position that is written out and that no history has.
+    fn job_position(&mut self, index: &IdedExpr) {
+        let Expr::Literal(LiteralValue::Int(position)) = &index.expr else {
+            return;
+        };
+        let position = *position.inner();
+        let (message, hint) = if position < 0 {
+            ("positions count from 0, the newest job".to_owned(), None)
+        } else if usize::try_from(position).is_ok_and(|position| position < HISTORY_JOBS) {
+            return;
+        } else {
+            (
+                format!("only the newest {HISTORY_JOBS} jobs can be read"),
+                Some("`size()` counts all of them".to_owned()),
+            )
+        };
+        let mut range = self.range(index);
+        // The library takes the sign into the number and not into its place.
+        let before = self.source.get(..range.start).unwrap_or("");
+        if position < 0 && before.ends_with('-') {
+            range.start -= 1;
+        }
+        self.fault(range, Code::InvalidValue, message, hint);
     }
 
     fn contains(&mut self, node: &IdedExpr, element: &IdedExpr, container: &IdedExpr) -> Shape {

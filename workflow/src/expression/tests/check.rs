@@ -47,6 +47,10 @@ fn faults_are_found_with_their_place() {
         ("1 && ok", Code::ExpressionType, "1"),
         ("size(1) == 1", Code::ExpressionType, "size(1)"),
         ("vars.A.all(x, ok)", Code::ExpressionType, "vars.A"),
+        ("vars['a-b'] == ''", Code::InvalidName, "'a-b'"),
+        ("secrets['1'] == ''", Code::InvalidName, "'1'"),
+        ("scans.a[100].id == ''", Code::InvalidValue, "100"),
+        ("scans.a[-1].id == ''", Code::InvalidValue, "-1"),
         ("id", Code::ConditionNotBoolean, "id"),
         ("scans.a", Code::ConditionNotBoolean, "scans.a"),
         (

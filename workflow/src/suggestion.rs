@@ -1,0 +1,74 @@
+//! "Did you mean": the known name that an unknown one is most likely a misspelling of.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use crate::limits::{SUGGESTED_NAMES, VARIABLE_NAME_BYTES};
+
+/// The question for the known name that `given` most likely means, if any is close enough to be worth it.
+pub(crate) fn did_you_mean<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    closest(given, known).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// The known name that `given` most likely means.
+pub(crate) fn closest<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    const CLOSE_ENOUGH: f64 = 0.75;
+    // The comparison is quadratic in the length; nobody mistypes a name this long.
+    if given.len() > VARIABLE_NAME_BYTES {
+        return None;
+    }
+    let given = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&given, &name.to_lowercase()), name))
+        .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, name)| name)
+}
+
+/// The names in order of the alphabet around `given`: among very many, those worth comparing.
+pub(crate) fn neighbours<'a, V>(
+    given: &str,
+    known: &'a BTreeMap<String, V>,
+) -> impl Iterator<Item = &'a str> {
+    let before = known.range::<str, _>((Bound::Unbounded, Bound::Excluded(given)));
+    let behind = known.range::<str, _>((Bound::Included(given), Bound::Unbounded));
+    before
+        .rev()
+        .take(SUGGESTED_NAMES)
+        .chain(behind.take(SUGGESTED_NAMES))
+        .map(|(name, _)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_finds_its_name() {
+        assert_eq!(
+            closest("artefacts", ["artifacts", "steps", "on"]),
+            Some("artifacts")
+        );
+        assert_eq!(
+            closest("Steps", ["artifacts", "steps", "on"]),
+            Some("steps")
+        );
+        assert_eq!(closest("zzz", ["artifacts", "steps", "on"]), None);
+    }
+
+    #[test]
+    fn of_very_many_names_the_nearest_are_compared() {
+        let known: BTreeMap<String, ()> =
+            (0..10_000).map(|n| (format!("scan_{n:05}"), ())).collect();
+        let near: Vec<&str> = neighbours("scan_05000x", &known).collect();
+        assert_eq!(near.len(), 2 * SUGGESTED_NAMES);
+        assert!(near.contains(&"scan_05000") && near.contains(&"scan_05001"));
+    }
+}

@@ -1,23 +1,18 @@
-//! What an expression said, part by part.
+//! What a part of an expression said.
 
-use wire::Clause;
+use serde_json::Value;
 
 use crate::untrusted::clean;
 
-/// The part on a line of its own, and below it, deeper, the parts that were looked at.
-pub(crate) fn tree(clause: &Clause, depth: usize, text: &mut String) {
-    let line = format!("{} = {}", clause.text, said(clause));
-    text.push_str(&"    ".repeat(depth));
-    text.push_str(&clean(&line));
-    text.push('\n');
-    for part in &clause.parts {
-        tree(part, depth + 1, text);
-    }
+/// A part on a line of its own, with what is told beside it; deeper parts stand further in.
+pub(crate) fn line(depth: usize, text: &str, said: &str, beside: &str) -> String {
+    let line = clean(&format!("{text} = {said}{beside}"));
+    format!("{}{line}\n", "    ".repeat(depth))
 }
 
 /// The value of a part, or why it has none.
-pub(crate) fn said(clause: &Clause) -> String {
-    match (&clause.value, &clause.error) {
+pub(crate) fn said(value: Option<&Value>, error: Option<&String>) -> String {
+    match (value, error) {
         (Some(value), _) => value.to_string(),
         (None, Some(error)) => format!("error: {error}"),
         (None, None) => "nothing".to_owned(),

@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, VARIABLE_NAME_BYTES};
 
 /// Words that CEL keeps for itself: a member of such a name cannot be written with a dot.
-const CEL_KEYWORDS: [&str; 21] = [
+pub(crate) const CEL_KEYWORDS: [&str; 21] = [
     "as",
     "break",
     "const",

@@ -14,6 +14,7 @@ use crate::limits::{
     ARTIFACT_NAME_BYTES, ARTIFACTS, INPUT_CHARS, INPUTS, JOB_TIMEOUT, LABEL_CHARS, LABELS,
     RETRY_ATTEMPTS, RETRY_BACKOFF, SCAN_NAME_BYTES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
 };
+use crate::names::CEL_KEYWORDS;
 
 /// The name of the schema; where it is served differs from installation to installation.
 const ID: &str = "urn:everscan:schema:workflow";
@@ -38,6 +39,8 @@ pub fn json_schema() -> Value {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": TITLE_CHARS,
+                // One line.
+                "pattern": "^.*\\S.*$",
             },
             "description": { "description": "A text for people.", "type": "string" },
             "env": {
@@ -149,14 +152,13 @@ fn on() -> Value {
             "cron": {
                 "description": "A schedule: minute, hour, day of month, month, day of week.",
                 "type": "string",
-                "pattern": "^[ \\t]*[0-9*,/-]+([ \\t]+[0-9*,/-]+){4}[ \\t]*$",
+                "pattern": cron_pattern(),
                 "examples": ["30 3 * * *", "*/15 * * * *", "0 9-17 * * 1-5"],
             },
             "timezone": {
                 "description": "The zone whose wall clock the schedule follows, by its IANA name.",
-                "type": "string",
+                "enum": chrono_tz::TZ_VARIANTS.map(|zone| zone.name()).as_slice(),
                 "default": "UTC",
-                "examples": ["Europe/Berlin"],
             },
             "catch_up": choice(
                 "Which times of the schedule run late when nothing could start: the newest, none, or all, up to ten.",
@@ -176,13 +178,33 @@ fn on() -> Value {
                         "description": "What a dispatcher may or must give, by name; read as `inputs.NAME`.",
                         "type": "object",
                         "maxProperties": INPUTS,
-                        "propertyNames": { "pattern": format!("^[A-Za-z_][A-Za-z0-9_]{{0,{}}}$", VARIABLE_NAME_BYTES - 1) },
+                        "propertyNames": {
+                            "pattern": format!("^[A-Za-z_][A-Za-z0-9_]{{0,{}}}$", VARIABLE_NAME_BYTES - 1),
+                            "not": { "enum": CEL_KEYWORDS },
+                        },
                         "additionalProperties": { "$ref": "#/$defs/input" },
                     },
                 },
             },
         },
     })
+}
+
+/// Five fields of numbers within their bounds.
+fn cron_pattern() -> String {
+    let numbers = [
+        "[0-5]?[0-9]",
+        "1?[0-9]|2[0-3]",
+        "[1-9]|[12][0-9]|3[01]",
+        "[1-9]|1[0-2]",
+        "[0-7]",
+    ];
+    let fields = numbers.map(|numbers| {
+        let number = format!("0*({numbers})");
+        let part = format!("(\\*|{number}(-{number})?)(/0*[1-9][0-9]*)?");
+        format!("{part}(,{part})*")
+    });
+    format!("^[ \\t]*{}\\s*$", fields.join("[ \\t]+"))
 }
 
 fn input() -> Value {
@@ -230,7 +252,11 @@ fn artifact() -> Value {
                 "description": "Files and folders, relative to the job's folder; no patterns.",
                 "type": "array",
                 "minItems": 1,
-                "items": { "type": "string", "pattern": "^[^/~*?][^*?]*$" },
+                "items": {
+                    "type": "string",
+                    "pattern": "^[^/~*?][^*?]*$",
+                    "not": { "pattern": "(^|/)\\.\\.(/|$)" },
+                },
             },
             "if": {
                 "description": "It is kept only when this CEL expression is true.",

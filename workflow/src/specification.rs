@@ -113,7 +113,7 @@ fn a_schedule_has_five_fields_with_wildcards_lists_ranges_and_steps() {
 #[test]
 fn a_trigger_expression_is_cel_that_is_true_or_false() {
     check(&on("expr: 'size([1]) == 1'"), &[]);
-    check(&on("expr: 'size([1])'"), &[Code::ExpressionType]);
+    check(&on("expr: 'size([1])'"), &[Code::ConditionNotBoolean]);
     check(&on("expr: 'size(['"), &[Code::ExpressionSyntax]);
 }
 
@@ -246,7 +246,7 @@ fn an_artifact_may_have_a_condition_a_retention_and_notifications() {
     );
     check(
         &artifact("name: a, paths: [x], if: '1'"),
-        &[Code::ExpressionType],
+        &[Code::ConditionNotBoolean],
     );
     for duration in ["1h", "30m", "1d"] {
         check(
@@ -300,7 +300,7 @@ fn a_step_may_have_a_condition_and_be_allowed_to_fail() {
     let step_of = &workflow.scan("a").unwrap().steps[0];
     assert!(step_of.allow_failure && step_of.condition.is_some());
     assert!(!valid(&step("run: x")).scan("a").unwrap().steps[0].allow_failure);
-    check(&step("run: x, if: '1'"), &[Code::ExpressionType]);
+    check(&step("run: x, if: '1'"), &[Code::ConditionNotBoolean]);
     check(&step("run: x, allow_failure: 'true'"), &[Code::WrongType]);
 }
 

@@ -8,36 +8,35 @@ use jsonschema::Validator;
 
 use super::*;
 use crate::parse::keys;
+use crate::report::Report;
+use crate::yaml::{self, Content, Meaning, Node};
 use crate::{Code, Severity, TemplatePolicy, parse};
 
 /// Where the schema is knowingly weaker: files with no other errors than these may pass it. The guide has the same list.
 const WEAKER: &[(Code, &str)] = &[
-    (Code::UnknownName, "a name that is not there"),
+    (Code::UnknownName, "a name that does not exist"),
     (
         Code::UnavailableName,
-        "`ok` in an artifact's condition, `inputs` in `on.expr`",
+        "a name that does not exist at this place",
     ),
-    (Code::SecretInTrigger, "a secret in `on.expr`"),
-    (Code::UnknownScan, "a scan that the workflow does not have"),
+    (Code::UnknownScan, "a scan that the file does not have"),
     (
         Code::UnknownInput,
         "an input that the scan does not declare",
     ),
     (
         Code::UnknownArtifact,
-        "an artifact in `has_diff()` that the scan does not declare",
+        "an artifact that the scan does not declare",
     ),
-    (Code::UnknownMember, "`scans.lint[0].status`"),
-    (Code::UnknownFunction, "`scans.lint.has_dif()`"),
-    (Code::HyphenatedName, "`scans.foo-bar`"),
+    (Code::UnknownMember, "a member that a job does not have"),
+    (Code::UnknownFunction, "a function that does not exist"),
     (
-        Code::ReadsOnlyItself,
-        "a scan that waits for nothing but itself",
+        Code::HyphenatedName,
+        "`scans.foo-bar`, which is a subtraction",
     ),
-    (
-        Code::NeverStarts,
-        "a scan that waits for scans of which none ever starts",
-    ),
+    (Code::DynamicName, "a var or secret whose name is computed"),
+    (Code::SecretInTrigger, "a secret in `on.expr`"),
+    (Code::ReadsOnlyItself, "a scan that waits for itself alone"),
     (Code::ExpressionSyntax, "an expression that is no CEL"),
     (Code::ExpressionType, "operands that do not fit"),
     (
@@ -52,13 +51,16 @@ const WEAKER: &[(Code, &str)] = &[
         Code::ExpressionTooCostly,
         "an expression that could take too long",
     ),
-    (Code::DynamicName, "a var or secret whose name is computed"),
     (Code::InvalidPattern, "a regular expression that is none"),
     (Code::UnclosedTemplate, "`${{` without its end"),
     (
         Code::CronNeverFires,
         "a schedule of dates that do not exist",
     ),
+    (Code::DuplicateName, "two artifacts of one name"),
+    (Code::InvalidCron, "a range that runs backwards"),
+    (Code::InvalidShell, "a quote that is not closed"),
+    (Code::InvalidValue, "a timeout of more than four hours"),
 ];
 
 #[test]
@@ -201,6 +203,30 @@ fn samples() -> Vec<Sample> {
     samples
 }
 
+/// The file as the tree that a schema is about.
+fn tree(text: &str) -> Option<Value> {
+    let mut report = Report::new("sample.yaml", text);
+    let root = yaml::build(text, &mut report)?;
+    (!report.has_errors()).then(|| value(&root))
+}
+
+fn value(node: &Node) -> Value {
+    match &node.content {
+        Content::Scalar(scalar) => match scalar.meaning() {
+            Meaning::Null => Value::Null,
+            Meaning::Bool(value) => value.into(),
+            Meaning::Number => serde_json::from_str(&scalar.text).unwrap_or(json!(0.5)),
+            Meaning::Text => scalar.text.as_str().into(),
+        },
+        Content::List(items) => items.iter().map(|item| value(item)).collect(),
+        Content::Map(entries) => entries
+            .iter()
+            .map(|entry| (entry.key.to_string(), value(&entry.value)))
+            .collect(),
+        Content::Invalid => Value::Null,
+    }
+}
+
 /// The codes of the errors that the parser finds.
 fn errors(text: &str) -> BTreeSet<&'static str> {
     let Err(diagnostics) = parse("sample.yaml", text, TemplatePolicy::Warn) else {
@@ -222,7 +248,7 @@ fn parser_and_schema_agree_on_every_file_but_for_what_a_schema_cannot_know() {
     let mut wrong = Vec::new();
     for Sample { place, text } in samples() {
         // What is no YAML, an editor's reader of YAML refuses by itself.
-        let Ok(tree) = serde_yaml::from_str::<Value>(&text) else {
+        let Some(tree) = tree(&text) else {
             continue;
         };
         compared += 1;
@@ -250,7 +276,7 @@ fn parser_and_schema_agree_on_every_file_but_for_what_a_schema_cannot_know() {
         stale.is_empty(),
         "no file shows that the schema is weaker at {stale:?}"
     );
-    assert!(valid >= 20 && compared >= 60, "{valid} valid of {compared}");
+    assert!(valid > 60 && compared > 200, "{valid} valid of {compared}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! `everscan expr eval`: what an expression yields, as daemon and runner find it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use wire::Clause;
-use workflow::{Context, Explanation, Expression, Sandbox, ScanHistory, Site, excerpts};
+use serde_json::Value;
+use workflow::{Context, Explanation, Expression, Sandbox, Site, excerpts};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -24,7 +24,7 @@ pub(crate) struct Eval {
     /// File with the values that it reads, in the form of `context` in a job's job.json; - is standard input
     #[arg(long, env = "SERVICE_CONTEXT", value_name = "FILE")]
     context: PathBuf,
-    /// Tell also what each part of a condition yields, and which jobs it could read
+    /// Tell also what each part of a condition yields, and which jobs it has read
     #[arg(long, env = "SERVICE_EXPLAIN")]
     explain: bool,
 }
@@ -34,10 +34,28 @@ pub(crate) struct Eval {
 struct Explained {
     /// Absent when the expression failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<serde_json::Value>,
+    value: Option<Value>,
+    /// The whole, with the parts that were looked at.
     clause: Clause,
     /// What was known of the scans it names.
     scans: BTreeMap<String, Read>,
+}
+
+/// A part of an expression.
+#[derive(Debug, Serialize)]
+struct Clause {
+    /// The operator of a combination, the source of a leaf.
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+    /// Why it has no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// The scans that it asked, with the ids of the jobs that it read.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    jobs: BTreeMap<String, BTreeSet<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Clause>,
 }
 
 /// What was known of a scan.
@@ -46,8 +64,6 @@ struct Read {
     size: u64,
     available: bool,
     diff: bool,
-    /// The jobs that the expression can reach, newest first.
-    jobs: Vec<String>,
 }
 
 impl Eval {
@@ -74,7 +90,7 @@ impl Eval {
 }
 
 /// A value is JSON for people too.
-fn show_value(session: &mut Session<'_>, value: &serde_json::Value) -> Result<(), Error> {
+fn show_value(session: &mut Session<'_>, value: &Value) -> Result<(), Error> {
     let format = match session.format {
         Format::Table | Format::Json => Format::Json,
         Format::Yaml => Format::Yaml,
@@ -97,7 +113,7 @@ fn explained(
         .map(|value| value.to_json());
     let explained = Explained {
         value,
-        clause: clause_of(explanation),
+        clause: explanation.into(),
         scans: scans_read(expression, context),
     };
     session.show(&explained, told)?;
@@ -107,53 +123,69 @@ fn explained(
     }
 }
 
-fn clause_of(explanation: Explanation) -> Clause {
-    let (value, error) = match explanation.result {
-        Ok(value) => (Some(value.to_json()), None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    Clause {
-        text: explanation.text,
-        value,
-        error,
-        parts: explanation.parts.into_iter().map(clause_of).collect(),
+impl From<Explanation> for Clause {
+    fn from(explanation: Explanation) -> Self {
+        let Explanation {
+            text,
+            result,
+            jobs,
+            parts,
+        } = explanation;
+        let (value, error) = match result {
+            Ok(value) => (Some(value.to_json()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self {
+            text,
+            value,
+            error,
+            jobs,
+            parts: parts.into_iter().map(Self::from).collect(),
+        }
     }
 }
 
-/// What the expression can read of each scan.
+/// What was known of each scan that the expression names.
 fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Read> {
     context
         .narrowed(expression.references())
         .scans
         .into_iter()
-        .map(|(name, history)| (name, read(&history)))
+        .map(|(name, history)| {
+            let read = Read {
+                size: history.size,
+                available: history.available,
+                diff: history.has_diff(None),
+            };
+            (name, read)
+        })
         .collect()
-}
-
-fn read(history: &ScanHistory) -> Read {
-    Read {
-        size: history.size,
-        available: history.available,
-        diff: history.has_diff(None),
-        jobs: history.jobs.iter().map(|job| job.id.clone()).collect(),
-    }
 }
 
 fn told(explained: &Explained) -> String {
     let mut text = String::new();
-    clause::tree(&explained.clause, 0, &mut text);
+    tree(&explained.clause, 0, &mut text);
     for (name, read) in &explained.scans {
-        let jobs = if read.jobs.is_empty() {
-            "none of its jobs".to_owned()
-        } else {
-            format!("jobs {}", read.jobs.join(", "))
-        };
         let line = format!(
-            "read {name}: {jobs}; size() {}, is_available() {}, has_diff() {}",
+            "{name}: size() {}, is_available() {}, has_diff() {}",
             read.size, read.available, read.diff
         );
         text.push_str(&clean(&line));
         text.push('\n');
     }
     text
+}
+
+fn tree(clause: &Clause, depth: usize, text: &mut String) {
+    let said = clause::said(clause.value.as_ref(), clause.error.as_ref());
+    let jobs: Vec<&str> = clause.jobs.values().flatten().map(String::as_str).collect();
+    let beside = if jobs.is_empty() {
+        String::new()
+    } else {
+        format!(", read {}", jobs.join(", "))
+    };
+    text.push_str(&clause::line(depth, &clause.text, &said, &beside));
+    for part in &clause.parts {
+        tree(part, depth + 1, text);
+    }
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
+use wire::{Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
 
 use crate::clause;
 use crate::clock::moment;
@@ -63,7 +63,7 @@ fn text(why: &Why) -> String {
         .add("state", &why.state)
         .add_some("cron", cron)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
-        .add_some("is now", now.map(|now| clause::said(&now.clause)))
+        .add_some("is now", now.map(|now| said(&now.clause)))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -116,7 +116,7 @@ fn look(record: &LedgerRecord) -> String {
 
 fn evaluation(evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    clause::tree(&evaluation.clause, 1, &mut text);
+    tree(&evaluation.clause, 1, &mut text);
     for (name, read) in &evaluation.scans {
         let successes: Vec<String> = read.successes.iter().map(ToString::to_string).collect();
         let newest = if successes.is_empty() {
@@ -132,4 +132,16 @@ fn evaluation(evaluation: &Evaluation) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The parts of an expression that were looked at.
+fn tree(clause: &Clause, depth: usize, text: &mut String) {
+    text.push_str(&clause::line(depth, &clause.text, &said(clause), ""));
+    for part in &clause.parts {
+        tree(part, depth + 1, text);
+    }
+}
+
+fn said(clause: &Clause) -> String {
+    clause::said(clause.value.as_ref(), clause.error.as_ref())
 }

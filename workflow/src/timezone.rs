@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::limits::SHOWN_CHARS;
-use crate::names::did_you_mean;
+use crate::suggestion::did_you_mean;
 
 pub use chrono_tz::Tz as Timezone;
 

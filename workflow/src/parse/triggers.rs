@@ -14,15 +14,9 @@ use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Names, Site};
-<<<<<<< HEAD
 use crate::limits::{INPUT_CHARS, INPUTS};
 use crate::names::check_variable_name;
 use crate::timezone::parse_timezone;
-=======
-use crate::limits::{INPUT_CHARS, INPUTS, SHOWN_CHARS};
-use crate::names::check_variable_name;
-use crate::suggestion::did_you_mean;
->>>>>>> 6679d88 (workflow: suggestions and the note of what is read have files of their own)
 use crate::yaml::{Content, Entry, Meaning};
 
 const CATCH_UPS: [(&str, CatchUp); 3] = [

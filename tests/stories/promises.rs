@@ -190,7 +190,13 @@ impl Promises {
         let mut tags = BTreeMap::new();
         let mut cursor = None;
         loop {
-            let page = client.jobs(&filter, Some(200), cursor.as_deref()).await?;
+            let page = match client.jobs(&filter, Some(200), cursor.as_deref()).await {
+                // So may a page with a job that goes.
+                Err(error) if error.status() == Some(500) => {
+                    client.jobs(&filter, Some(200), cursor.as_deref()).await?
+                }
+                page => page?,
+            };
             for job in &page.items {
                 let wire::Input::Text(tag) = &job.inputs["tag"] else {
                     continue;
@@ -229,13 +235,14 @@ impl Promises {
     ) -> Result<(), client::Error> {
         let job = match client.job(id).await {
             Ok(job) => job,
-            Err(error) if error.status() == Some(404) => {
-                self.saw_gone(id);
-                self.fresh.remove(&id);
-                return Ok(());
-            }
+            // One that goes while it is read may be answered with a failure, once.
             Err(error) if error.status().is_some() => {
-                findings.push(Finding::Torn(format!("job {id}: {error}")));
+                if error.status() == Some(404) || is_missing(client, id).await? {
+                    self.saw_gone(id);
+                    self.fresh.remove(&id);
+                } else {
+                    findings.push(Finding::Torn(format!("job {id}: {error}")));
+                }
                 return Ok(());
             }
             Err(error) => return Err(error),

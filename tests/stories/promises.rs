@@ -305,8 +305,10 @@ const fn rank(state: JobState) -> u8 {
 async fn is_missing(client: &Client, job: Uuid) -> Result<bool, client::Error> {
     match client.job(job).await {
         Ok(_) => Ok(false),
-        Err(error) if error.status() == Some(404) => Ok(true),
-        Err(error) => Err(error),
+        Err(error) => match error.status() {
+            Some(status) => Ok(status == 404),
+            None => Err(error),
+        },
     }
 }
 

@@ -58,7 +58,10 @@ const WEAKER: &[(Code, &str)] = &[
         "a schedule of dates that do not exist",
     ),
     (Code::DuplicateName, "two artifacts of one name"),
-    (Code::InvalidName, "a var or secret of a name that none has"),
+    (
+        Code::InvalidName,
+        "a var in an expression that no var can be called",
+    ),
     (Code::InvalidCron, "a range that runs backwards"),
     (Code::InvalidShell, "a quote that is not closed"),
     (Code::InvalidValue, "a timeout of more than four hours"),

@@ -236,6 +236,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
+            ReadError::Removed { job } => Self::not_found("job", &job.to_string()),
             ReadError::Store(_) | ReadError::File { .. } | ReadError::Damaged { .. } => {
                 Self::internal(&error)
             }

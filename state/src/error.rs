@@ -1,5 +1,6 @@
 //! What can go wrong with the state.
 
+use model::JobId;
 use model::decide::Refusal;
 use thiserror::Error;
 
@@ -86,6 +87,12 @@ pub enum ReadError {
         path: String,
         /// What is wrong.
         problem: String,
+    },
+    /// A job that was removed while it was read.
+    #[error("there is no job `{job}` any more")]
+    Removed {
+        /// The job.
+        job: JobId,
     },
     /// The reader's thread ended.
     #[error("the read was interrupted because the daemon is stopping")]

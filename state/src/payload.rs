@@ -64,11 +64,15 @@ impl State {
 
     /// The job's inputs, wherever they are.
     pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
-        match &job.inputs {
-            Inputs::Inline(inputs) => Ok(inputs.clone()),
+        let read = match &job.inputs {
+            Inputs::Inline(inputs) => return Ok(inputs.clone()),
             Inputs::Object { sha256, bytes: _ } => self.own_inputs(job.id, sha256).await,
             Inputs::Defaults => self.default_inputs(job).await,
+        };
+        if read.is_err() && self.job(job.id).await?.is_none() {
+            return Err(ReadError::Removed { job: job.id });
         }
+        read
     }
 
     async fn own_inputs(

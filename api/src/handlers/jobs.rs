@@ -61,7 +61,12 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
     let next_cursor = page.next.map(|next| next.to_string());
     let mut items = Vec::with_capacity(page.jobs.len());
     for job in &page.jobs {
-        items.push(wire_job(handle, job).await?);
+        match wire_job(handle, job).await {
+            Ok(job) => items.push(job),
+            // It was removed while the page was read.
+            Err(failure) if failure.code == wire::ErrorCode::NotFound => {}
+            Err(failure) => return Err(failure),
+        }
     }
     Ok(reply::ok(&Page { items, next_cursor }))
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use model::decide::{Dispatch, Refusal};
-use model::{IdempotencyKey, Inputs, JobId, TokenId};
+use model::decide::{Cancel, DeleteJob, Dispatch, Refusal};
+use model::{Actor, IdempotencyKey, Inputs, JobId, TokenId};
 use store::Key;
 use workflow::InputValue;
 
 use super::fixture::{Fleet, Folder, WORKFLOW, artifact, large_inputs};
 use crate::layout::Layout;
-use crate::{PayloadError, Received, State, SubmitError};
+use crate::{PayloadError, ReadError, Received, State, SubmitError};
 
 /// A scan that starts by itself, with defaults that together are too large for a record of its jobs.
 fn with_large_defaults(value: &str) -> String {
@@ -155,6 +155,21 @@ async fn large_inputs_are_a_file_of_their_job() {
     let damaged = inputs(opened.state.clone(), first).await.unwrap_err();
     assert!(damaged.to_string().contains("is damaged: its SHA-256 is"));
     inputs(opened.state.clone(), second).await.unwrap();
+
+    // Somebody has read the record of a job, and it is removed before the inputs are read.
+    let read = opened.state.job(second).await.unwrap().unwrap();
+    let actor = Actor::Daemon;
+    let cancel = Cancel {
+        job: second,
+        actor: actor.clone(),
+        log_bytes: 0,
+    };
+    opened.state.submit(cancel).await.unwrap();
+    let job = opened.state.job(second).await.unwrap().unwrap();
+    opened.state.submit(DeleteJob { job, actor }).await.unwrap();
+    opened.state.settled().await.unwrap();
+    let removed = opened.state.inputs(&read).await.unwrap_err();
+    assert!(matches!(removed, ReadError::Removed { job } if job == second));
 }
 
 #[tokio::test]

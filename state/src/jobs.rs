@@ -12,6 +12,7 @@ use crate::envelope::{self, Kind};
 use crate::error::ReadError;
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::layout::Layout;
+use crate::limits::LINES_OF_A_PIECE;
 use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 
@@ -127,6 +128,7 @@ impl Listing {
         let mut jobs: Vec<Arc<Job>> = Vec::new();
         let mut passed = before;
         let mut listed: Vec<Listed> = Vec::new();
+        let mut left_out = 0;
         loop {
             let end = loop {
                 match merge.next(&mut in_vain).await? {
@@ -135,8 +137,15 @@ impl Listing {
                 }
             };
             passed = listed.last().map(Listed::id).or(passed);
-            jobs.extend(read(reader, std::mem::take(&mut listed)).await?);
+            let wanted = listed.len();
+            let found = read(reader, std::mem::take(&mut listed)).await?;
+            left_out += wanted - found.len();
+            jobs.extend(found);
+            // Looking for so many records in vain is as much work as reading the piece that has their lines.
+            in_vain = in_vain.saturating_sub(left_out / LINES_OF_A_PIECE);
+            left_out %= LINES_OF_A_PIECE;
             match end {
+                Found::Job(_) if in_vain == 0 => return Ok(JobPage { jobs, next: passed }),
                 Found::Nothing => return Ok(JobPage { jobs, next: None }),
                 Found::TooFar => {
                     let next = passed.or(Some(JobId::LAST));

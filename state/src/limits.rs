@@ -32,6 +32,9 @@ pub(crate) const EXPIRIES_AT_ONCE: usize = 100;
 /// A piece of a history that is read at once, from its end backwards: some sixty lines, about a page of a list.
 pub(crate) const HISTORY_PIECE_BYTES: usize = 16 * 1024;
 
+/// Lines in such a piece, roughly.
+pub(crate) const LINES_OF_A_PIECE: usize = 64;
+
 /// Pieces of a history that are read for the newest jobs of a scan: a few hold as many as expressions can reach, so more
 /// are needed only when nearly all of them are about skipped jobs. Together 4 MiB.
 pub(crate) const RECENT_PIECES: usize = 256;

@@ -3,7 +3,7 @@
 //! yet; any other failure ends the opening.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Put, Seq};
@@ -153,7 +153,21 @@ impl Applier {
         } else {
             PUT_THREADS
         };
-        parallel::try_map(threads, puts, |(key, put)| self.tree.put(key, &put.bytes)).map(drop)
+        // One that ends the store must not be taken for a full disk that another thread has met.
+        let fatal = Mutex::new(None);
+        let put = |(key, put): &(&Key, &Put)| {
+            let note = |error: &DiskError| {
+                if !error.is_full() {
+                    *fatal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+                }
+            };
+            self.tree.put(key, &put.bytes).inspect_err(note)
+        };
+        let done = parallel::try_map(threads, puts, put);
+        match fatal.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(fatal) => Err(fatal),
+            None => done.map(drop),
+        }
     }
 
     fn checkpoint(&mut self) -> Result<End, DiskError> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
 use crate::key::{Key, Prefix};
-use crate::limits::{PARALLEL_REDO, REDO_THREADS};
+use crate::limits::{COPY_BYTES, PARALLEL_REDO, REDO_THREADS};
 use crate::parallel;
 use crate::staged::Staged;
 use crate::tree::Tree;
@@ -174,25 +174,25 @@ impl Entry {
         if let Base::Adopted(_, staged) = &self.base {
             tree.adopt(key, staged)?;
         }
-        for (at, bytes) in self.runs() {
+        let mut pieces = self.pieces.iter().peekable();
+        while let Some(first) = pieces.next() {
+            let (at, mut run) = (first.at, first.bytes.to_vec());
+            // Many small pieces that continue each other are one write.
+            let continues = |run: &Vec<u8>, next: &Piece| {
+                next.at == at + run.len() as u64 && run.len() + next.bytes.len() <= COPY_BYTES
+            };
+            while let Some(next) = pieces.next_if(|next| continues(&run, next)) {
+                run.extend_from_slice(&next.bytes);
+            }
             let length = tree.length(key)?.unwrap_or_default();
             if at > length {
                 // Somebody cut the file. What is left stays readable, and everything else goes on.
                 tracing::error!(%key, at, length, "a piece of a growing file has no place: what was before it is gone");
                 break;
             }
-            tree.append(key, at, &bytes)?;
+            tree.append(key, at, &run)?;
         }
         Ok(())
-    }
-
-    /// The pieces in order, those that continue each other as one.
-    fn runs(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
-        let continues = |one: &Piece, next: &Piece| one.at + one.bytes.len() as u64 == next.at;
-        self.pieces.chunk_by(continues).map(|run| {
-            let bytes = run.iter().flat_map(|piece| piece.bytes.iter().copied());
-            (run[0].at, bytes.collect())
-        })
     }
 
     /// Whether the file exists.

@@ -111,7 +111,8 @@ pub(crate) fn recover(
         segments: segments.clone(),
         root,
     };
-    if is_written && at.seq == base.seq {
+    // Nobody has synced the files of a copy yet.
+    if is_written && at.seq == base.seq && !is_restored {
         checkpointer.mark(at)?;
     } else {
         checkpointer.run(at.seq, &live)?;

@@ -11,7 +11,7 @@ use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::jobs::Listing;
 use crate::layout::Layout;
-use crate::limits::HISTORY_PIECE_BYTES;
+use crate::limits::{HISTORY_PIECE_BYTES, LINES_OF_A_PIECE};
 use crate::reader::StoreReader;
 use crate::{JobFilter, State};
 
@@ -404,6 +404,56 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
         (Vec::new(), None, 0),
         "the head knows that there is none"
     );
+}
+
+#[tokio::test]
+async fn a_list_looks_for_a_bounded_number_of_records_that_are_gone() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let mut made = Vec::new();
+    for _ in 0..3 * LINES_OF_A_PIECE {
+        made.push(opened.new_job(fleet, "build").await);
+    }
+    for job in &made {
+        let job = *job;
+        let cancel = Cancel {
+            job,
+            actor: Actor::Daemon,
+            log_bytes: 0,
+        };
+        opened.state.submit(cancel).await.unwrap();
+    }
+    opened.close();
+    let left = made[0];
+    for job in &made[1..] {
+        std::fs::remove_file(folder.root().join(Layout::job(*job).as_str())).unwrap();
+    }
+    let opened = folder.open().await;
+    let filter = JobFilter::default();
+    let index = Arc::default();
+    let (mut before, mut asked, mut listed) = (None, 0, Vec::new());
+    loop {
+        let page = opened
+            .state
+            .read(|world| Listing::of(world, &filter, before, 10))
+            .page(
+                opened.state.reader(),
+                &index,
+                &filter,
+                before,
+                10,
+                1,
+            )
+            .await
+            .unwrap();
+        listed.extend(page.jobs.iter().map(|job| job.id));
+        asked += 1;
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    assert_eq!(listed, [left]);
+    assert!(asked >= 3, "{asked} lists for {} records", made.len());
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
@@ -314,6 +314,33 @@ async fn a_start_goes_on_beside_those_who_take_and_release_holds() {
     });
     World::open_on(disk, &root, tiny()).await.unwrap();
     assert_eq!(met.load(Ordering::SeqCst), 2);
+}
+
+/// A tool that copies syncs nothing, and the hold that tells of the copy goes with its first start.
+#[tokio::test]
+async fn the_first_start_of_a_copy_syncs_it() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    busy.open_again().await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let copied = busy.folder("copy");
+    copy(&busy.root(), &copied);
+    hold.release().unwrap();
+    let is_synced = Arc::new(AtomicBool::new(false));
+    let synced = is_synced.clone();
+    let disk = Disk::with_hook(move |action, path: &Path| {
+        if path.ends_with("CHECKPOINT") && action == Action::Rename {
+            assert!(
+                synced.load(Ordering::SeqCst),
+                "a mark over files that are not durable"
+            );
+        }
+        synced.fetch_or(action == Action::SyncFileSystem, Ordering::SeqCst);
+        Ok(())
+    });
+    let world = World::open_on(disk, &copied, restless()).await.unwrap();
+    assert!(is_synced.load(Ordering::SeqCst));
+    world.engine.close().unwrap();
 }
 
 #[tokio::test]

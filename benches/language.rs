@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -16,9 +15,6 @@ use workflow::{
 
 /// Scans of the file that is checked.
 const SCANS: usize = 2_000;
-
-/// Questions of one pass: the daemon asks for all scans that a success may start in one message.
-const QUESTIONS: u32 = 1_000;
 
 /// A file of about 200 KB in which each scan waits for the one before.
 fn file() -> String {
@@ -95,33 +91,7 @@ fn evaluate(criterion: &mut Criterion) {
     for jobs in [10, 100_000] {
         let context = context(jobs);
         group.bench_with_input(
-            BenchmarkId::new("one of a pass", jobs),
-            &context,
-            |bencher, context| {
-                bencher.iter_custom(|times| {
-                    let mut spent = Duration::ZERO;
-                    let mut left = times;
-                    while left > 0 {
-                        let count = left.min(u64::from(QUESTIONS));
-                        let begun = Instant::now();
-                        let questions = (0..count)
-                            .map(|_| {
-                                (
-                                    expression.clone(),
-                                    context.narrowed(expression.references()),
-                                )
-                            })
-                            .collect();
-                        black_box(sandbox.holds_all(questions).expect("the engine runs"));
-                        spent += begun.elapsed();
-                        left -= count;
-                    }
-                    spent
-                });
-            },
-        );
-        group.bench_with_input(
-            BenchmarkId::new("alone", jobs),
+            BenchmarkId::from_parameter(jobs),
             &context,
             |bencher, context| {
                 bencher.iter(|| sandbox.holds(&expression, black_box(context)));

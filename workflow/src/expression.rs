@@ -53,6 +53,7 @@ struct Parts {
     _patterns: Vec<Arc<Pattern>>,
     cost: u64,
     is_always: bool,
+    is_shallow: bool,
 }
 
 impl Expression {
@@ -89,6 +90,11 @@ impl Expression {
     /// Whether it is the bare word `always`.
     pub fn is_always(&self) -> bool {
         self.0.is_always
+    }
+
+    /// Whether an evaluation has room on any thread's stack.
+    pub(crate) fn is_shallow(&self) -> bool {
+        self.0.is_shallow
     }
 
     fn program(&self) -> &Program {

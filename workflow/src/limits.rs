@@ -34,6 +34,10 @@ pub const EXPRESSION_BYTES: usize = 1_024;
 /// Deepest nesting of an expression's syntax tree: evaluation recurses over it.
 pub const EXPRESSION_DEPTH: usize = 64;
 
+/// Nesting up to which an expression is evaluated where it is asked: in a debug build a level takes about 40 KiB of stack,
+/// and every thread has 2 MiB.
+pub(crate) const SHALLOW_DEPTH: usize = 8;
+
 /// Nodes of an expression's syntax tree, macros expanded.
 pub const EXPRESSION_NODES: usize = 500;
 

@@ -39,6 +39,14 @@ pub(crate) struct CompiledTemplate {
 }
 
 impl Template {
+    /// Whether each of its expressions is.
+    pub(crate) fn is_shallow(&self) -> bool {
+        self.0.pieces.iter().all(|piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Expression(expression) => expression.is_shallow(),
+        })
+    }
+
     /// Parses and checks a template on its own, without the workflow around it: names of scans and inputs are taken as
     /// they are.
     ///

@@ -435,14 +435,7 @@ async fn a_list_looks_for_a_bounded_number_of_records_that_are_gone() {
         let page = opened
             .state
             .read(|world| Listing::of(world, &filter, before, 10))
-            .page(
-                opened.state.reader(),
-                &index,
-                &filter,
-                before,
-                10,
-                1,
-            )
+            .page(opened.state.reader(), &index, &filter, before, 10, 1)
             .await
             .unwrap();
         listed.extend(page.jobs.iter().map(|job| job.id));

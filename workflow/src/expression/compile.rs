@@ -11,7 +11,9 @@ use super::error::Fault;
 use super::site::{Names, Site};
 use super::{Expression, Parts, history, pattern};
 use crate::diagnostic::Code;
-use crate::limits::{EXPRESSION_BYTES, EXPRESSION_COST, EXPRESSION_DEPTH, EXPRESSION_NODES};
+use crate::limits::{
+    EXPRESSION_BYTES, EXPRESSION_COST, EXPRESSION_DEPTH, EXPRESSION_NODES, SHALLOW_DEPTH,
+};
 
 /// The functions and macros of expressions; the same for every evaluation.
 pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
@@ -53,7 +55,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     let program = ENVIRONMENT
         .compile(source)
         .map_err(|errors| syntax_faults(source, &errors))?;
-    check_size(source, program.expression())?;
+    let depth = check_size(source, program.expression())?;
     let Findings {
         references,
         patterns,
@@ -81,6 +83,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
         _patterns: patterns,
         cost,
         is_always,
+        is_shallow: depth <= SHALLOW_DEPTH,
     };
     Ok(Compiled {
         expression: Expression(Arc::new(parts)),
@@ -88,10 +91,10 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     })
 }
 
-/// Bounds the tree before anything recurses over it.
-fn check_size(source: &str, root: &IdedExpr) -> Result<(), Vec<Fault>> {
+/// Bounds the tree before anything recurses over it, and answers how deep it is.
+fn check_size(source: &str, root: &IdedExpr) -> Result<usize, Vec<Fault>> {
     let mut pending = vec![(root, 1)];
-    let mut nodes = 0;
+    let (mut nodes, mut deepest) = (0, 0);
     let too_large = |message: String| {
         Err(vec![
             Fault::new(0..source.len(), Code::ExpressionTooLarge, message)
@@ -100,6 +103,7 @@ fn check_size(source: &str, root: &IdedExpr) -> Result<(), Vec<Fault>> {
     };
     while let Some((node, depth)) = pending.pop() {
         nodes += 1;
+        deepest = deepest.max(depth);
         if depth > EXPRESSION_DEPTH {
             return too_large(format!(
                 "the expression is nested more than {EXPRESSION_DEPTH} deep"
@@ -116,7 +120,7 @@ fn check_size(source: &str, root: &IdedExpr) -> Result<(), Vec<Fault>> {
                 .map(|child| (child, depth + 1)),
         );
     }
-    Ok(())
+    Ok(deepest)
 }
 
 /// The direct parts of a node.

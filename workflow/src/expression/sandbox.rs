@@ -1,5 +1,7 @@
-//! Threads with large stacks on which all CEL runs: its parser and evaluator recurse deeper than an ordinary thread's
-//! stack, and an overflow would end the process. Stacks are committed as they are used, so an idle sandbox is small.
+//! Where CEL runs, so that nothing it does ends the process. Its parser and its evaluator recurse deeper than an ordinary
+//! thread's stack, so they run on threads with large ones, which are committed as they are used: an idle sandbox is
+//! small. Only an expression that is known to be shallow is evaluated where it is asked, since the way to another thread
+//! and back takes several times as long as it does (docs/decisions/0020-where-expressions-run.md).
 
 use std::fmt;
 use std::io;
@@ -19,8 +21,8 @@ use crate::template::Template;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// Dedicated threads for expressions. Calls wait for their answer, which the static check bounds to about a tenth of a
-/// second per expression.
+/// Runs expressions. Calls wait for their answer, which the static check bounds to about a tenth of a second per
+/// expression.
 pub struct Sandbox {
     /// Absent only while the sandbox is dropped.
     tasks: Option<Sender<Task>>,
@@ -103,24 +105,9 @@ impl Sandbox {
     ) -> Result<Explanation, EvaluationError> {
         let narrowed = context.narrowed(expression.references());
         let moved = expression.clone();
-        self.run(move || explain::explain(&moved, &Variables::recorded(narrowed)))
+        let task = move || explain::explain(&moved, &Variables::recorded(narrowed));
+        self.run_at(expression.is_shallow(), task)
             .map_err(|source| engine_error(expression.source(), source))
-    }
-
-    /// Evaluates many conditions in one message; the answers are in the order of the questions.
-    ///
-    /// # Errors
-    /// When the engine failed; each answer has its own error.
-    pub fn holds_all(
-        &self,
-        questions: Vec<(Expression, Context)>,
-    ) -> Result<Vec<Result<bool, EvaluationError>>, EngineError> {
-        self.run(move || {
-            questions
-                .into_iter()
-                .map(|(expression, context)| evaluate::truth(&expression, &Variables::new(context)))
-                .collect()
-        })
     }
 
     /// Fills a template. Substitution is single-pass: what is inserted is not looked at again.
@@ -137,7 +124,7 @@ impl Sandbox {
         }
         let narrowed = context.narrowed(template.references());
         let task = template.clone();
-        self.run(move || {
+        self.run_at(template.is_shallow(), move || {
             let variables = Variables::new(narrowed);
             task.render_with(|expression| evaluate::value(expression, &variables))
         })
@@ -152,8 +139,21 @@ impl Sandbox {
     ) -> Result<T, EvaluationError> {
         let narrowed = context.narrowed(expression.references());
         let moved = expression.clone();
-        self.run(move || task(&moved, &Variables::new(narrowed)))
+        let task = move || task(&moved, &Variables::new(narrowed));
+        self.run_at(expression.is_shallow(), task)
             .map_err(|source| engine_error(expression.source(), source))?
+    }
+
+    /// Runs an evaluation here or on a thread, by how deep it goes.
+    fn run_at<T: Send + 'static>(
+        &self,
+        is_shallow: bool,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        if is_shallow {
+            return catch_unwind(AssertUnwindSafe(task)).map_err(|_| EngineError::Broken);
+        }
+        self.run(task)
     }
 
     /// Runs a task on a thread and waits for its answer. A task must not call this: it would wait for itself.

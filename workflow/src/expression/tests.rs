@@ -9,7 +9,7 @@ use super::{EvaluationError, Expression, Sandbox, Site, Value, should_run};
 use crate::context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
 use crate::diagnostic::Code;
 use crate::dispatch::InputValue;
-use crate::limits::HISTORY_JOBS;
+use crate::limits::{HISTORY_JOBS, SHALLOW_DEPTH};
 use crate::random::Random;
 
 fn time(text: &str) -> DateTime<Utc> {
@@ -245,18 +245,40 @@ fn a_condition_that_is_neither_true_nor_false_is_an_error() {
     );
 }
 
+/// These are evaluated on their callers' threads, which have twice as much at least.
 #[test]
-fn one_message_answers_many_questions() {
-    let condition = |source: &str| Expression::parse(source, Site::Trigger).unwrap();
-    let questions = vec![
-        (condition("scans.hosts.is_available()"), context()),
-        (condition("vars.NONE == ''"), context()),
-        (condition("!scans.hosts.has_diff()"), context()),
+fn the_deepest_shallow_expressions_need_little_stack() {
+    let sources = [
+        ["1"; SHALLOW_DEPTH].join("+"),
+        ["ok"; 64].join(" && "),
+        format!(
+            "size({}1{})",
+            "[".repeat(SHALLOW_DEPTH - 2),
+            "]".repeat(SHALLOW_DEPTH - 2)
+        ),
+        "ok ? ok : ".repeat(SHALLOW_DEPTH - 1) + "ok",
+        "scans.long.filter(j, j.state == 'succeeded')[0].id".to_owned(),
+        "scans.long.exists(a, a.id == 'x')".to_owned(),
+        "scans.hosts.is_available() && !scans.hosts.has_diff('hosts.zip')".to_owned(),
     ];
-    let answers = Sandbox::shared().unwrap().holds_all(questions).unwrap();
-    assert_eq!(answers[0], Ok(true));
-    assert!(answers[1].is_err());
-    assert_eq!(answers[2], Ok(false));
+    let evaluated = std::thread::Builder::new()
+        .stack_size(1024 * 1024)
+        .spawn(move || {
+            let sandbox = Sandbox::shared().unwrap();
+            for source in sources {
+                let expression = Expression::parse(&source, Site::Script).unwrap();
+                assert!(expression.is_shallow(), "{source}");
+                sandbox.evaluate(&expression, &context()).unwrap();
+                sandbox.explain(&expression, &context()).unwrap();
+            }
+        });
+    evaluated.unwrap().join().unwrap();
+    let deeper = ["1"; SHALLOW_DEPTH + 1].join("+");
+    assert!(
+        !Expression::parse(&deeper, Site::Script)
+            .unwrap()
+            .is_shallow()
+    );
 }
 
 #[test]

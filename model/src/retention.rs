@@ -132,7 +132,7 @@ impl Retention {
     }
 
     /// Whether nothing of a page is needed any more.
-    pub(crate) fn is_done_with(&self, page: u64) -> bool {
+    pub fn is_done_with(&self, page: u64) -> bool {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
     }
 

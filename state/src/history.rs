@@ -159,7 +159,7 @@ impl HistoryCursor {
         let (jobs, summary) = wanted_of(&lines, &self.wanted, &self.retention);
         self.read.extend(jobs);
         self.went_back_to(&summary);
-        self.index.put(&self.scan, place, self.end, summary);
+        self.index.put(&self.retention, place, self.end, summary);
         Ok(())
     }
 

@@ -179,7 +179,8 @@ impl Pass {
         Ok(())
     }
 
-    /// Does what was chosen. False when less went than was chosen to go; it is counted again then.
+    /// Does what was chosen. False when less was counted as removed than was chosen to go; that is in the stock again
+    /// then.
     async fn carry_out(
         &mut self,
         taken: Vec<(usize, Candidate, Fate)>,
@@ -276,7 +277,7 @@ fn add(sum: &mut Pruned, more: Pruned) {
 async fn submit(handle: &Handle, prune: Prune, all: &mut Pruned) -> Result<(), RemovalError> {
     let going = prune.jobs.iter().filter_map(|chosen| match &chosen.fate {
         ChosenFate::Remove(job) => Some(job.id),
-        ChosenFate::Gone | ChosenFate::Stay => None,
+        ChosenFate::Gone | ChosenFate::Stay { .. } => None,
     });
     let going: Vec<JobId> = going.collect();
     let pruned = handle.state().submit(prune).await?;
@@ -303,13 +304,17 @@ async fn found(
     let job = match handle.state().job(id).await {
         Err(error @ ReadError::Damaged { .. }) => {
             tracing::error!(job = %id, %error, "a job that should go cannot be read and stays");
-            return Ok((ChosenFate::Stay, 0));
+            let bytes = candidate.job.bytes;
+            return Ok((ChosenFate::Stay { bytes }, 0));
         }
         job => job?,
     };
     match (job, fate) {
         (None, _) => Ok((ChosenFate::Gone, 0)),
-        (Some(_), Fate::PassOver) => Ok((ChosenFate::Stay, 0)),
+        (Some(job), Fate::PassOver) => {
+            let bytes = job.bytes();
+            Ok((ChosenFate::Stay { bytes }, 0))
+        }
         (Some(job), Fate::Remove) => {
             let job = handle
                 .lightened(job, Reason::Pruned, &Actor::Daemon)

@@ -149,6 +149,27 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
     house.close().await;
 }
 
+#[tokio::test]
+async fn jobs_whose_folders_were_removed_by_hand_make_no_others_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let ids = cancelled(&house, workflow, 6).await;
+    house.clock.set_forward(TimeDelta::minutes(3));
+    house.handle.state().settled().await.unwrap();
+    for id in &ids[..2] {
+        remove_below(&folder.path().join("state/jobs"), &id.to_string());
+    }
+    let workflow = found(&house, workflow);
+    let done = house.handle.prune(&workflow, Some(jobs(4)), false).await;
+    assert_eq!(kept(&done.unwrap(), "plain"), (2, 4, 0));
+    for id in &ids[2..] {
+        house.job(*id).await;
+    }
+    let again = house.handle.prune(&workflow, Some(jobs(4)), false).await;
+    assert_eq!(kept(&again.unwrap(), "plain"), (0, 4, 0));
+    house.close().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_daemon_keeps_to_its_policy_by_itself() {
     let folder = tempfile::tempdir().unwrap();

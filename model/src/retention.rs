@@ -6,6 +6,8 @@
 mod choice;
 mod policy;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
@@ -32,8 +34,10 @@ pub struct Retention {
     pub from: Position,
     /// Jobs before that place which had to stay, oldest first.
     pub passed_over: Vec<FinishedJob>,
-    /// How many jobs behind that place are gone, because a person deleted them.
-    pub gone_ahead: u64,
+    /// How many jobs behind that place are gone and counted above, because a person deleted them: by the names of the
+    /// states they had ended in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gone_ahead: BTreeMap<String, u64>,
     /// The newest deletions by people, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletions: Vec<Deletion>,
@@ -103,7 +107,7 @@ impl Retention {
             removed: Totals::NONE,
             from: Position { page: 0, at: 0 },
             passed_over: Vec::new(),
-            gone_ahead: 0,
+            gone_ahead: BTreeMap::new(),
             deletions: Vec::new(),
         }
     }
@@ -132,8 +136,26 @@ impl Retention {
     }
 
     /// Whether nothing of a page is needed any more.
-    pub(crate) fn is_done_with(&self, page: u64) -> bool {
+    pub fn is_done_with(&self, page: u64) -> bool {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
+    }
+
+    /// Remembers that a job is gone whose line is still to be read.
+    pub fn note_gone_ahead(&mut self, state: &str) {
+        *self.gone_ahead.entry(state.to_owned()).or_default() += 1;
+    }
+
+    /// Whether a job that is gone, and whose line is read now, was counted when it went. That is so for as many jobs of
+    /// its state as were deleted ahead: which ones they were is not remembered.
+    pub fn take_gone_ahead(&mut self, state: &str) -> bool {
+        let Some(count) = self.gone_ahead.get_mut(state) else {
+            return false;
+        };
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.gone_ahead.remove(state);
+        }
+        true
     }
 
     /// Remembers that a person deleted a job.

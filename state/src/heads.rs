@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use model::retention::Retention;
-use model::{Digests, JobId, Repeats, ScanHead, ScanKey, Tail, digests_of};
+use model::retention::{FinishedJob, Retention};
+use model::{Digests, JobId, Repeats, ScanHead, ScanKey, Tail, Totals, digests_of};
 use serde::{Deserialize, Serialize};
 use store::append_file::AppendReader;
 use store::{DiskError, Key, Prefix, parallel};
@@ -15,7 +15,7 @@ use workflow::ScanName;
 
 use crate::error::ReadError;
 use crate::files::{blocking, names};
-use crate::history::{Recount, recount};
+use crate::history::recount;
 use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::limits::LOOKING_THREADS;
@@ -123,8 +123,8 @@ fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
     }
 }
 
-/// What can be known of a scan whose head is lost: its history is counted anew, and what was removed of it is added.
-/// Its newest successes begin again.
+/// What can be known of a scan whose head is lost: the jobs of its history are counted anew, and what was removed of it
+/// is added. Its newest successes begin again.
 pub(crate) async fn after_loss(
     root: &Path,
     reader: &StoreReader,
@@ -133,8 +133,10 @@ pub(crate) async fn after_loss(
     let scan = &retention.key();
     let pages = pages_of(root, &Layout::history(scan, 0).folder()).await?;
     let ledger = pages_of(root, &Layout::ledger(scan, 0).folder()).await?;
-    let Recount { mut totals, newest } = recount(reader, retention, &pages).await?;
+    let found = recount(reader, retention, &pages).await?;
+    let mut totals = found.there;
     totals.add(&retention.removed);
+    totals.add(&uncounted(&found.gone, retention));
     let page = after(&pages).max(retention.from.page);
     Ok(ScanHead {
         history: Tail { page, bytes: 0 },
@@ -142,14 +144,30 @@ pub(crate) async fn after_loss(
             page: after(&ledger),
             bytes: 0,
         },
-        latest_job: newest.unwrap_or(JobId::FIRST),
+        latest_job: found.newest.unwrap_or(JobId::FIRST),
         totals,
         ..ScanHead::new(scan.workflow, scan.scan.clone())
     })
 }
 
-/// What can be known of a scan whose record of removed jobs is lost: the jobs that its head has counted and whose lines
-/// are gone were removed. What is left of the history is read again.
+/// The jobs that are gone and that will be counted as removed once their lines are read, as they are counted then: their
+/// folders were removed by hand.
+fn uncounted(gone: &[FinishedJob], retention: &Retention) -> Totals {
+    let mut known = retention.clone();
+    let mut totals = Totals::NONE;
+    for job in gone {
+        let passed = retention.passed_over.iter().find(|it| it.id == job.id);
+        match passed {
+            Some(passed) => totals.count(&passed.state, passed.bytes),
+            None if known.take_gone_ahead(&job.state) => {}
+            None => totals.count(&job.state, job.bytes),
+        }
+    }
+    totals
+}
+
+/// What can be known of a scan whose record of removed jobs is lost: all that its head has counted and that is not there
+/// was removed. What is left of the history is read again.
 pub(crate) async fn retention_after_loss(
     root: &Path,
     reader: &StoreReader,
@@ -158,7 +176,10 @@ pub(crate) async fn retention_after_loss(
     let mut retention = Retention::new(head.workflow, head.scan.clone());
     let pages = pages_of(root, &Layout::history(&head.key(), 0).folder()).await?;
     let found = recount(reader, &retention, &pages).await?;
-    retention.removed = head.totals.without(&found.totals);
+    retention.removed = head.totals.without(&found.there);
+    for job in &found.gone {
+        retention.note_gone_ahead(&job.state);
+    }
     retention.from.page = pages.first().copied().unwrap_or(head.history.page);
     Ok(retention)
 }

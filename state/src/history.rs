@@ -8,14 +8,15 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::retention::{Position, Retention};
-use model::{JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
+use model::retention::{FinishedJob, Position, Retention};
+use model::{HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Key;
 
 use crate::backwards::{Lines, Place};
 use crate::error::ReadError;
+use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::page_index::{PageIndex, Summary};
 use crate::reader::StoreReader;
@@ -82,8 +83,6 @@ struct Line {
     id: JobId,
     state: String,
     finished_at: Timestamp,
-    #[serde(default)]
-    bytes: u64,
 }
 
 impl HistoryCursor {
@@ -159,7 +158,7 @@ impl HistoryCursor {
         let (jobs, summary) = wanted_of(&lines, &self.wanted, &self.retention);
         self.read.extend(jobs);
         self.went_back_to(&summary);
-        self.index.put(&self.scan, place, self.end, summary);
+        self.index.put(&self.retention, place, self.end, summary);
         Ok(())
     }
 
@@ -220,11 +219,13 @@ pub(crate) fn lines<L: DeserializeOwned>(
         })
 }
 
-/// What the pages of a history say.
+/// What the pages of a history and the records of their jobs say.
 #[derive(Default)]
 pub(crate) struct Recount {
-    /// How the jobs ended, but for those that are known to be removed.
-    pub(crate) totals: Totals,
+    /// How the jobs that are there ended, and what they take now.
+    pub(crate) there: Totals,
+    /// The jobs that are not there, though their lines are not known to be those of removed jobs.
+    pub(crate) gone: Vec<FinishedJob>,
     /// The newest job.
     pub(crate) newest: Option<JobId>,
 }
@@ -240,11 +241,20 @@ pub(crate) async fn recount(
         let key = Layout::history(&retention.key(), *page);
         let bytes: Bytes = reader.get(&key).await?.unwrap_or_default();
         let begin = Position { page: *page, at: 0 };
-        for (at, line) in lines::<Line>(&key, begin, &bytes) {
-            if retention.may_hold(line.id, at) {
-                found.totals.count(&line.state, line.bytes);
-            }
+        for (at, line) in lines::<HistoryLine>(&key, begin, &bytes) {
             found.newest = found.newest.max(Some(line.id));
+            if !retention.may_hold(line.id, at) {
+                continue;
+            }
+            match settled_job(reader, line.id).await {
+                Ok(Some(job)) => found.there.count(&line.state, job.bytes()),
+                Ok(None) => found.gone.push(FinishedJob::of(&line, *page)),
+                Err(error @ ReadError::Damaged { .. }) => {
+                    tracing::error!(job = %line.id, %error, "a job cannot be read; its line is counted");
+                    found.there.count(&line.state, line.bytes);
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(found)

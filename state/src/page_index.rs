@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use model::retention::Position;
+use model::retention::{Position, Retention};
 use model::{JobId, ScanKey, Tail, Timestamp};
 
 use crate::backwards::Place;
 use crate::history::Wanted;
 
-/// The summaries of all pieces that were read since the start, by their pages.
+/// The summaries of all pieces that were read since the start, by their pages, but for pages that were removed.
 #[derive(Default)]
 pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, BTreeMap<u64, Known>>>);
 
@@ -67,9 +67,11 @@ impl PageIndex {
             .then(|| known.pieces.get(&place).cloned())?
     }
 
-    pub(crate) fn put(&self, scan: &ScanKey, place: Place, end: Tail, summary: Summary) {
+    /// Remembers the piece before a place, in a history that ends at `end`, and forgets the pages that were removed.
+    pub(crate) fn put(&self, retention: &Retention, place: Place, end: Tail, summary: Summary) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = known.entry(scan.clone()).or_default();
+        let pages = known.entry(retention.key()).or_default();
+        pages.retain(|page, _| !retention.is_done_with(*page));
         let known = pages.entry(place.page).or_insert_with(|| Known {
             end,
             pieces: BTreeMap::new(),
@@ -88,5 +90,43 @@ impl Known {
     fn is_of(&self, place: Place, end: Tail) -> bool {
         let is_closed = place.page < self.end.page && place.page < end.page;
         is_closed || self.end == end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::WorkflowId;
+
+    use super::*;
+
+    #[test]
+    fn pages_that_were_removed_are_forgotten() {
+        let workflow = WorkflowId::from_uuid(uuid::Uuid::from_u128(1));
+        let mut retention = Retention::new(workflow, "build".parse().unwrap());
+        let (index, end) = (PageIndex::default(), Tail { page: 4, bytes: 9 });
+        let place = |page| Place::before(Position { page, at: 7 }, &retention).unwrap();
+        let places: Vec<Place> = (0..4).map(place).collect();
+        let put = |retention: &Retention, place: Place| {
+            let page = place.page;
+            index.put(
+                retention,
+                place,
+                end,
+                Summary::new(Position { page, at: 0 }),
+            );
+        };
+        for place in &places {
+            put(&retention, *place);
+        }
+        let known = |retention: &Retention| {
+            let known = places
+                .iter()
+                .map(|place| index.get(&retention.key(), *place, end));
+            known.map(|known| known.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&retention), [true; 4]);
+        retention.from.page = 2;
+        put(&retention, places[3]);
+        assert_eq!(known(&retention), [false, false, true, true]);
     }
 }

@@ -91,5 +91,5 @@ async fn is_there(
     if !retention.may_hold(line.id, at) {
         return Ok(false);
     }
-    Ok(retention.gone_ahead == 0 || reader.get(&Layout::job(line.id)).await?.is_some())
+    Ok(retention.gone_ahead.is_empty() || reader.get(&Layout::job(line.id)).await?.is_some())
 }

@@ -42,7 +42,7 @@ impl Command for DeleteJob {
             .map(|passed| passed.page);
         retention.passed_over.retain(|passed| passed.id != job.id);
         if retention.passed_over.len() == passed {
-            retention.gone_ahead += 1;
+            retention.note_gone_ahead(job.state.name());
         }
         retention.removed.count(job.state.name(), job.bytes());
         retention.note_deletion(Deletion {
@@ -91,16 +91,27 @@ pub enum ChosenFate {
     /// It is gone already.
     Gone,
     /// It stays.
-    Stay,
+    Stay {
+        /// What it takes beside its record now. Its line says more once artifacts were removed.
+        bytes: u64,
+    },
 }
 
-/// What was removed.
+/// What is counted as removed: with the jobs that went, those that a person had removed by hand, which are met here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Jobs.
     pub jobs: u64,
     /// Bytes of their logs and artifacts.
     pub bytes: u64,
+}
+
+impl Pruned {
+    fn count(&mut self, retention: &mut Retention, state: &str, bytes: u64) {
+        self.jobs += 1;
+        self.bytes += bytes;
+        retention.removed.count(state, bytes);
+    }
 }
 
 impl Command for Prune {
@@ -117,44 +128,45 @@ impl Command for Prune {
         let mut changes = Vec::new();
         let mut pages = BTreeSet::new();
         for chosen in self.jobs {
+            let mut job = chosen.job;
             let stays = match chosen.fate {
-                ChosenFate::Remove(job)
-                    if !job.state.is_terminal() || is_protected(world, &self.scan, &job) =>
+                ChosenFate::Remove(record)
+                    if !record.state.is_terminal() || is_protected(world, &self.scan, &record) =>
                 {
+                    job.bytes = record.bytes();
                     true
                 }
-                ChosenFate::Remove(job) => {
-                    pruned.jobs += 1;
-                    pruned.bytes += job.bytes();
-                    retention.removed.count(job.state.name(), job.bytes());
-                    changes.push(Change::JobRemoved(job));
+                ChosenFate::Remove(record) => {
+                    pruned.count(&mut retention, record.state.name(), record.bytes());
+                    changes.push(Change::JobRemoved(record));
                     false
                 }
                 ChosenFate::Gone => {
-                    // A person deleted it, or removed its files behind our back.
-                    if chosen.end.is_some() && retention.gone_ahead > 0 {
-                        retention.gone_ahead -= 1;
-                    } else {
-                        retention.removed.count(&chosen.job.state, chosen.job.bytes);
+                    // A person deleted it, or removed its files behind our back. Only its record could have told which
+                    // of its artifacts were removed, and counted, before: those are counted again here.
+                    let was_counted = chosen.end.is_some() && retention.take_gone_ahead(&job.state);
+                    if !was_counted {
+                        pruned.count(&mut retention, &job.state, job.bytes);
                     }
                     false
                 }
-                ChosenFate::Stay => true,
+                ChosenFate::Stay { bytes } => {
+                    job.bytes = bytes;
+                    true
+                }
             };
             match chosen.end {
                 Some(end) => {
                     pages.extend(retention.from.page..end.page);
                     retention.from = end;
                     if stays {
-                        retention.passed_over.push(chosen.job);
+                        retention.passed_over.push(job);
                     }
                 }
                 None if stays => {}
                 None => {
-                    pages.insert(chosen.job.page);
-                    retention
-                        .passed_over
-                        .retain(|passed| passed.id != chosen.job.id);
+                    pages.insert(job.page);
+                    retention.passed_over.retain(|passed| passed.id != job.id);
                 }
             }
         }

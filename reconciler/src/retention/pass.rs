@@ -179,7 +179,8 @@ impl Pass {
         Ok(())
     }
 
-    /// Does what was chosen. False when less went than was chosen to go; it is counted again then.
+    /// Does what was chosen. False when less was counted as removed than was chosen to go; that is in the stock again
+    /// then. So are the bytes of artifacts that were removed before their jobs.
     async fn carry_out(
         &mut self,
         taken: Vec<(usize, Candidate, Fate)>,
@@ -218,10 +219,13 @@ impl Pass {
             report.kept.jobs = report.kept.jobs.saturating_sub(removed.jobs);
             report.kept.bytes = report.kept.bytes.saturating_sub(removed.bytes);
         }
-        let still_there = all_chosen.jobs.saturating_sub(all_removed.jobs);
-        self.stock.jobs += still_there;
-        self.stock.bytes += all_chosen.bytes.saturating_sub(all_removed.bytes);
-        Ok(still_there == 0)
+        let still_there = Stock {
+            jobs: all_chosen.jobs.saturating_sub(all_removed.jobs),
+            bytes: all_chosen.bytes.saturating_sub(all_removed.bytes),
+        };
+        self.stock.jobs += still_there.jobs;
+        self.stock.bytes += still_there.bytes;
+        Ok(still_there == Stock::default())
     }
 }
 
@@ -237,7 +241,8 @@ impl Round {
         };
         let mut weight = 0;
         for (candidate, fate) in jobs {
-            let (fate, added) = found(handle, &candidate, fate).await?;
+            let Found { fate, added, freed } = found(handle, &candidate, fate).await?;
+            all.bytes += freed;
             if weight + added > REMOVAL_OPERATIONS {
                 let rest = Prune {
                     scan: prune.scan.clone(),
@@ -276,7 +281,7 @@ fn add(sum: &mut Pruned, more: Pruned) {
 async fn submit(handle: &Handle, prune: Prune, all: &mut Pruned) -> Result<(), RemovalError> {
     let going = prune.jobs.iter().filter_map(|chosen| match &chosen.fate {
         ChosenFate::Remove(job) => Some(job.id),
-        ChosenFate::Gone | ChosenFate::Stay => None,
+        ChosenFate::Gone | ChosenFate::Stay { .. } => None,
     });
     let going: Vec<JobId> = going.collect();
     let pruned = handle.state().submit(prune).await?;
@@ -293,29 +298,51 @@ fn reached(prune: &Prune) -> Position {
     ends.max().unwrap_or(prune.from)
 }
 
-/// What is to become of a job as its record says, and what that adds to a commit.
-async fn found(
-    handle: &Handle,
-    candidate: &Candidate,
-    fate: Fate,
-) -> Result<(ChosenFate, usize), RemovalError> {
+/// What is to become of a job as its record says.
+struct Found {
+    fate: ChosenFate,
+    /// What that adds to a commit.
+    added: usize,
+    /// Bytes that went already, of a job too large for one commit.
+    freed: u64,
+}
+
+impl Found {
+    const fn of(fate: ChosenFate) -> Self {
+        Self {
+            fate,
+            added: 0,
+            freed: 0,
+        }
+    }
+}
+
+async fn found(handle: &Handle, candidate: &Candidate, fate: Fate) -> Result<Found, RemovalError> {
     let id = candidate.job.id;
     let job = match handle.state().job(id).await {
         Err(error @ ReadError::Damaged { .. }) => {
             tracing::error!(job = %id, %error, "a job that should go cannot be read and stays");
-            return Ok((ChosenFate::Stay, 0));
+            let bytes = candidate.job.bytes;
+            return Ok(Found::of(ChosenFate::Stay { bytes }));
         }
         job => job?,
     };
     match (job, fate) {
-        (None, _) => Ok((ChosenFate::Gone, 0)),
-        (Some(_), Fate::PassOver) => Ok((ChosenFate::Stay, 0)),
+        (None, _) => Ok(Found::of(ChosenFate::Gone)),
+        (Some(job), Fate::PassOver) => {
+            let bytes = job.bytes();
+            Ok(Found::of(ChosenFate::Stay { bytes }))
+        }
         (Some(job), Fate::Remove) => {
+            let before = job.bytes();
             let job = handle
                 .lightened(job, Reason::Pruned, &Actor::Daemon)
                 .await?;
-            let added = operations(&job);
-            Ok((ChosenFate::Remove(job), added))
+            Ok(Found {
+                added: operations(&job),
+                freed: before.saturating_sub(job.bytes()),
+                fate: ChosenFate::Remove(job),
+            })
         }
     }
 }

@@ -52,6 +52,16 @@ impl Agenda {
     fn next(&self) -> Option<Timestamp> {
         self.by_time.first().map(|(next, _)| *next)
     }
+
+    /// How long to wait at most for finished jobs to change. The wall clock may be set forward meanwhile, and what went
+    /// wrong has to be tried again; without either nothing can come of time alone.
+    fn pause(&self, now: Timestamp) -> Duration {
+        match self.next() {
+            Some(next) => (next - now).to_std().unwrap_or_default().min(DEADLINE_LOOK),
+            None if self.again.is_empty() => Duration::MAX,
+            None => DEADLINE_LOOK,
+        }
+    }
 }
 
 impl Handle {
@@ -85,7 +95,7 @@ impl Handle {
                 }
             }
             tokio::time::sleep(RETENTION_REST).await;
-            let pause = self.until(agenda.next());
+            let pause = agenda.pause(self.now());
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(pause) => {}
@@ -108,12 +118,6 @@ impl Handle {
             tracing::info!(%workflow, jobs, bytes, "finished jobs are removed, as retention says");
         }
         Ok(Left { stock, next })
-    }
-
-    fn until(&self, next: Option<Timestamp>) -> Duration {
-        let wait = next.map(|next| (next - self.now()).to_std().unwrap_or_default());
-        // The wall clock may be set forward meanwhile; without a moment to wait for nothing can come of that.
-        wait.map_or(Duration::MAX, |wait| wait.min(DEADLINE_LOOK))
     }
 }
 
@@ -169,5 +173,18 @@ mod tests {
             (agenda.next(), agenda.due(at(29))),
             (Some(at(30)), BTreeSet::new())
         );
+    }
+
+    #[test]
+    fn what_went_wrong_is_tried_again_though_nothing_changes() {
+        let mut agenda = Agenda::default();
+        assert_eq!(agenda.pause(at(0)), Duration::MAX);
+        agenda.again.insert(workflow(1));
+        assert_eq!(agenda.pause(at(0)), DEADLINE_LOOK);
+        let next = Some(at(5));
+        let stock = Stock::default();
+        agenda.leave(workflow(2), Left { stock, next });
+        assert_eq!(agenda.pause(at(0)), Duration::from_secs(5));
+        assert_eq!(agenda.pause(at(9)), Duration::ZERO);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chrono::TimeDelta;
 use model::decide::Refusal;
+use model::limits::REMOVAL_OPERATIONS;
 use model::retention::RetentionPolicy;
 use model::{ActiveWorkflow, Actor, JobId, Reason, WorkflowId};
 use state::SubmitError;
@@ -146,6 +147,84 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
     let done = house.handle.prune(&workflow, Some(jobs(4)), false).await;
     assert_eq!(done.unwrap().removed().jobs, 125);
     assert!(!kept(ids[125]).await && kept(ids[126]).await);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn jobs_whose_folders_were_removed_by_hand_make_no_others_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let ids = cancelled(&house, workflow, 6).await;
+    house.clock.set_forward(TimeDelta::minutes(3));
+    house.handle.state().settled().await.unwrap();
+    for id in &ids[..2] {
+        remove_below(&folder.path().join("state/jobs"), &id.to_string());
+    }
+    let workflow = found(&house, workflow);
+    let done = house.handle.prune(&workflow, Some(jobs(4)), false).await;
+    assert_eq!(kept(&done.unwrap(), "plain"), (2, 4, 0));
+    for id in &ids[2..] {
+        house.job(*id).await;
+    }
+    let again = house.handle.prune(&workflow, Some(jobs(4)), false).await;
+    assert_eq!(kept(&again.unwrap(), "plain"), (0, 4, 0));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn bytes_of_artifacts_that_went_before_make_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = house.register("one", 1).await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(success(&house, runner, workflow, "build", &["report", "note"]).await);
+    }
+    let name = "report".to_owned();
+    let deleted = house.handle.delete_artifact(ids[0], name, Actor::Daemon);
+    deleted.await.unwrap();
+    let policy = RetentionPolicy {
+        bytes: Some(75),
+        ..RetentionPolicy::default()
+    };
+    let workflow = found(&house, workflow);
+    let done = house.handle.prune(&workflow, Some(policy), false).await;
+    let done = done.unwrap();
+    assert_eq!((done.removed().jobs, done.removed().bytes), (2, 30));
+    assert_eq!(done.scans[0].kept.bytes, 60);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_job_too_large_for_one_commit_makes_no_others_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, _) = house(&folder, RetentionPolicy::default()).await;
+    let names: Vec<String> = (0..REMOVAL_OPERATIONS).map(|it| format!("a{it}")).collect();
+    let declared = names
+        .iter()
+        .map(|it| format!("{{name: {it}, paths: [out]}}"));
+    let declared = declared.collect::<Vec<_>>().join(", ");
+    let scan = "{on: {dispatch: {}}, steps: [{run: 'true'}]";
+    let text = format!("scans: {{build: {scan}, artifacts: [{declared}]}}}}");
+    let state = house.handle.state();
+    state.submit(activate("large", &text)).await.unwrap();
+    let workflow = WorkflowId::derive(&source_name(), "large");
+    let (runner, _) = house.register("one", 1).await;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    success(&house, runner, workflow, "build", &names).await;
+    for _ in 0..3 {
+        success(&house, runner, workflow, "build", &names[..1]).await;
+    }
+    let policy = RetentionPolicy {
+        bytes: Some(40),
+        ..RetentionPolicy::default()
+    };
+    let workflow = found(&house, workflow);
+    let done = house.handle.prune(&workflow, Some(policy), false).await;
+    let done = done.unwrap();
+    let bytes = 10 * names.len() as u64;
+    assert_eq!((done.removed().jobs, done.removed().bytes), (1, bytes));
+    assert_eq!((done.scans[0].kept.jobs, done.scans[0].kept.bytes), (3, 30));
     house.close().await;
 }
 

@@ -153,7 +153,6 @@ impl<'a> Kept<'a> {
         for passed in &retention.passed_over {
             lines.count(&passed.state, passed.bytes);
         }
-        let mut gone = 0;
         for state in EndState::NAMES {
             let (ended, removed) = (head.totals.of(state), retention.removed.of(state));
             let Some(kept) = ended.checked_sub(removed) else {
@@ -167,13 +166,12 @@ impl<'a> Kept<'a> {
                     "by it {kept} {state} jobs are left, and the history has {there}"
                 ));
             };
-            gone += deleted;
-        }
-        if gone != retention.gone_ahead {
-            let said = retention.gone_ahead;
-            return Some(format!(
-                "by it {gone} jobs were deleted ahead of it, and it says {said}"
-            ));
+            let said = retention.gone_ahead.get(state).copied().unwrap_or(0);
+            if deleted != said {
+                return Some(format!(
+                    "by it {deleted} {state} jobs were deleted ahead of it, and it says {said}"
+                ));
+            }
         }
         let (all, removed) = (head.totals.bytes, retention.removed.bytes);
         let is_possible = all

@@ -237,6 +237,58 @@ async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
     assert!(opened.state.expired(later(50)).await.unwrap().is_empty());
 }
 
+/// Makes a record unreadable while nobody has the folder open.
+fn damage(folder: &Folder, key: &Key, member: &str) {
+    let path = folder.root().join(key.as_str());
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(member, "other")).unwrap();
+    std::fs::remove_dir_all(folder.root().join("index")).unwrap();
+}
+
+#[tokio::test]
+async fn after_a_loss_what_is_there_is_counted_and_nothing_twice() {
+    let (mut folder, opened, fleet) = prepared().await;
+    let mut jobs = Vec::new();
+    for _ in 0..5 {
+        jobs.push(finished(&opened, fleet, &["report", "cache"]).await);
+    }
+    prune(&opened, fleet, 1).await;
+    let actor = Actor::Daemon;
+    let job = opened.state.job(jobs[2]).await.unwrap().unwrap();
+    opened.state.submit(DeleteJob { job, actor }).await.unwrap();
+    let remove = RemoveArtifacts {
+        job: opened.state.job(jobs[3]).await.unwrap().unwrap(),
+        names: vec!["cache".to_owned()],
+        reason: Reason::DeletedByUser,
+        actor: Actor::Daemon,
+    };
+    opened.state.remove_artifacts(remove).await.unwrap();
+    let before = retained(&opened, fleet);
+    assert_eq!(before.0, 3);
+    opened.close();
+
+    let scan = fleet.scan("build");
+    damage(&folder, &Layout::retention(&scan), "removed");
+    let opened = folder.open().await;
+    assert_eq!(retained(&opened, fleet), before, "without its retention");
+    opened.close();
+    damage(&folder, &Layout::head(&scan), "latest_job");
+    let opened = folder.open().await;
+    assert_eq!(retained(&opened, fleet), before, "without its head");
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, 5);
+    opened.close();
+
+    // What was removed by hand counts until its line is read, and so must be counted when the head is lost.
+    let by_hand = folder.root().join(Layout::job(jobs[1]).as_str());
+    std::fs::remove_dir_all(by_hand.parent().unwrap()).unwrap();
+    damage(&folder, &Layout::head(&scan), "latest_job");
+    let opened = folder.open().await;
+    assert_eq!(retained(&opened, fleet), before, "without a job");
+    assert_eq!(prune(&opened, fleet, 9).await.jobs, 3);
+    assert_eq!(retained(&opened, fleet), (0, 0));
+    opened.close();
+}
+
 #[tokio::test]
 async fn a_lost_record_of_removals_is_made_again() {
     let (mut folder, opened, fleet) = prepared().await;
@@ -246,15 +298,8 @@ async fn a_lost_record_of_removals_is_made_again() {
     }
     prune(&opened, fleet, 3).await;
     opened.close();
-    let root = folder.root().to_owned();
-    let damage = |key: Key, member: &str| {
-        let path = root.join(key.as_str());
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace(member, "other")).unwrap();
-        std::fs::remove_dir_all(root.join("index")).unwrap();
-    };
     let scan = fleet.scan("build");
-    damage(Layout::retention(&scan), "removed");
+    damage(&folder, &Layout::retention(&scan), "removed");
     let opened = folder.open().await;
     assert_eq!(listed(&opened, fleet).await, jobs[3..]);
     // The lines of removed jobs are met again, and then they count as removed.
@@ -262,7 +307,7 @@ async fn a_lost_record_of_removals_is_made_again() {
     assert_eq!(retained(&opened, fleet).0, 2);
     opened.close();
 
-    damage(Layout::head(&scan), "latest_job");
+    damage(&folder, &Layout::head(&scan), "latest_job");
     let opened = folder.open().await;
     assert_eq!(listed(&opened, fleet).await, jobs[3..]);
     assert_eq!(retained(&opened, fleet).0, 2);

@@ -161,7 +161,7 @@ impl Archive {
             let jobs = choice.taken.into_iter().map(|(_, candidate, fate)| Chosen {
                 fate: match (fate, self.jobs.get(&candidate.job.id)) {
                     (_, None) => ChosenFate::Gone,
-                    (Fate::PassOver, Some(_)) => ChosenFate::Stay,
+                    (Fate::PassOver, Some(job)) => ChosenFate::Stay { bytes: job.bytes() },
                     (Fate::Remove, Some(job)) => ChosenFate::Remove(job.clone()),
                 },
                 job: candidate.job,
@@ -283,9 +283,10 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     assert_eq!(archive.house.world.retained(&head), Totals::default());
     assert_eq!(head.successes[0].digests["ports"], "0");
     let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    let gone = BTreeMap::from([("succeeded".to_owned(), 1)]);
     assert_eq!(
-        (retention.gone_ahead, retention.deletions[0].job),
-        (1, newest)
+        (&retention.gone_ahead, retention.deletions[0].job),
+        (&gone, newest)
     );
 
     let cancelled = archive.end("cancelled", 0);
@@ -306,7 +307,65 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     archive.prune(jobs(0));
     assert_eq!(archive.house.world.retained(&head), Totals::default());
     let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    assert_eq!(retention.gone_ahead, 0);
+    assert!(retention.gone_ahead.is_empty());
+}
+
+#[test]
+fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
+    let mut archive = Archive::new();
+    let (by_hand, by_person) = (archive.end("failed", 0), archive.end("cancelled", 0));
+    for _ in 0..3 {
+        archive.end("failed", 0);
+    }
+    archive.house.pass(WORKER_LAST_WORDS);
+    let job = archive.jobs[&by_person].clone();
+    let actor = Actor::Daemon;
+    archive.run(DeleteJob { job, actor }).unwrap();
+    let known = archive.jobs.remove(&by_hand).unwrap();
+    let shelf = archive.shelf();
+    let jobs = shelf.queue.iter().take(2).map(|candidate| Chosen {
+        job: candidate.job.clone(),
+        end: candidate.end,
+        fate: ChosenFate::Gone,
+    });
+    let prune = Prune {
+        scan: archive.scan(),
+        from: Position::default(),
+        jobs: jobs.collect(),
+    };
+    let (jobs, bytes) = (1, known.bytes());
+    assert_eq!(archive.run(prune).unwrap(), Pruned { jobs, bytes });
+    // Neither was taken for the other, though the one by hand came first.
+    archive.check();
+    let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    assert_eq!(
+        (retention.removed.failed, retention.removed.cancelled),
+        (1, 1)
+    );
+    assert!(retention.gone_ahead.is_empty());
+}
+
+#[test]
+fn a_job_that_stays_takes_what_is_left_of_it() {
+    let mut archive = Archive::new();
+    let id = archive.end("succeeded", 10);
+    let remove = RemoveArtifacts {
+        job: archive.jobs[&id].clone(),
+        names: vec!["ports".to_owned()],
+        reason: Reason::Expired,
+        actor: Actor::Daemon,
+    };
+    archive.run(remove).unwrap();
+    archive.prune(jobs(0));
+    let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    assert_eq!(retention.passed_over[0].bytes, 300);
+    // Then nothing is counted twice when somebody removes it by hand.
+    archive.jobs.remove(&id).unwrap();
+    archive.end("failed", 0);
+    archive.house.pass(WORKER_LAST_WORDS);
+    archive.prune(jobs(0));
+    let head = archive.house.world.head(&archive.scan()).unwrap();
+    assert_eq!(archive.house.world.retained(head), Totals::default());
 }
 
 #[test]

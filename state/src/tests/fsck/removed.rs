@@ -135,7 +135,13 @@ async fn counters_that_do_not_add_up_are_found() {
     assert_eq!(changed(|it| it.removed.succeeded += 1), totals);
     assert_eq!(changed(|it| it.removed.succeeded -= 1), totals);
     assert_eq!(changed(|it| it.removed.failed += 1), totals);
-    assert_eq!(changed(|it| it.gone_ahead += 1), totals);
+    assert_eq!(changed(|it| it.note_gone_ahead("succeeded")), totals);
+    assert_eq!(changed(|it| it.gone_ahead.clear()), totals);
+    let swapped = changed(|it| {
+        it.gone_ahead.clear();
+        it.note_gone_ahead("failed");
+    });
+    assert_eq!(swapped, totals);
     assert_eq!(changed(|it| it.removed.bytes *= 9), totals);
     assert_eq!(changed(|it| it.removed.bytes = 0), totals);
     assert_eq!(changed(|it| it.removed.bytes += 1), [Code::KeptDiffers]);

@@ -227,18 +227,23 @@ pub(crate) struct Recount {
     pub(crate) totals: Totals,
     /// The newest job.
     pub(crate) newest: Option<JobId>,
+    /// Why a page counts for nothing.
+    pub(crate) unread: Option<ReadError>,
 }
 
 /// Counts the jobs in these pages of a history. Reads everything: only for a scan whose records are damaged.
-pub(crate) async fn recount(
-    reader: &StoreReader,
-    retention: &Retention,
-    pages: &[u64],
-) -> Result<Recount, ReadError> {
+pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: &[u64]) -> Recount {
     let mut found = Recount::default();
     for page in pages {
         let key = Layout::history(&retention.key(), *page);
-        let bytes: Bytes = reader.get(&key).await?.unwrap_or_default();
+        let bytes: Bytes = match reader.get(&key).await {
+            Ok(bytes) => bytes.unwrap_or_default(),
+            Err(error) => {
+                tracing::error!(%key, %error, "a page of a history cannot be read and counts for nothing");
+                found.unread.get_or_insert(error);
+                continue;
+            }
+        };
         let begin = Position { page: *page, at: 0 };
         for (at, line) in lines::<Line>(&key, begin, &bytes) {
             if retention.may_hold(line.id, at) {
@@ -247,5 +252,5 @@ pub(crate) async fn recount(
             found.newest = found.newest.max(Some(line.id));
         }
     }
-    Ok(found)
+    found
 }

@@ -40,6 +40,7 @@ mod publication;
 mod reader;
 mod recent;
 mod restored;
+mod scan_places;
 mod state;
 mod typed;
 mod upload;

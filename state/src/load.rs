@@ -173,7 +173,7 @@ impl Loading {
             world.apply(&Change::Workflow(Arc::new(record)));
         }
         for damaged in &mut self.damaged {
-            damaged.find_replacement(root, reader, &world, last).await;
+            damaged.find_replacement(root, reader, &world, last).await?;
             if let Some(change) = &damaged.replacement {
                 world.apply(change);
             }

@@ -213,8 +213,10 @@ pub(crate) fn lines<L: DeserializeOwned>(
         .filter(|(_, line)| !line.is_empty())
         .filter_map(move |(begin, line)| match serde_json::from_slice(line) {
             Ok(line) => Some((begin, line)),
+            // Not loud: every list that comes here would say it again. A check tells of it.
             Err(error) => {
-                tracing::error!(%key, %error, "a line of a history cannot be read and is left out");
+                let at = begin.at;
+                tracing::debug!(%key, at, %error, "a line of a history cannot be read and is left out");
                 None
             }
         })

@@ -157,7 +157,7 @@ fn mend_files(
     tell: &mut dyn FnMut(Repairing),
 ) -> Result<BTreeSet<Key>, RepairError> {
     let mending = Mending::begin(root)?;
-    let (mut heads, mut is_index_old, mut failed) = (BTreeSet::new(), false, None);
+    let (mut heads, mut failed) = (BTreeSet::new(), None);
     fsck(root, now, &mut |progress| {
         let finding = match progress {
             Progress::Found(finding) => finding,
@@ -171,11 +171,9 @@ fn mend_files(
             heads.insert(key);
         }
         match mend(&mending, &finding) {
-            Ok((done, index)) => {
-                is_index_old |= index;
-                done.into_iter()
-                    .for_each(|done| tell(Repairing::Done(done)));
-            }
+            Ok(done) => done
+                .into_iter()
+                .for_each(|done| tell(Repairing::Done(done))),
             Err(error) => {
                 failed.get_or_insert(error);
             }
@@ -184,20 +182,17 @@ fn mend_files(
     if let Some(error) = failed {
         return Err(error.into());
     }
-    if is_index_old {
-        for moved in mending.set_index_aside()? {
-            tell(Repairing::Done(moved.into()));
-        }
-    }
     Ok(heads)
 }
 
-/// Does what one file needs. Also answers whether the live index no longer fits.
-fn mend(mending: &Mending, finding: &Finding) -> Result<(Option<Repair>, bool), store::DiskError> {
+/// Does what one file needs.
+fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::DiskError> {
     match remedy(finding.code) {
+        // The index first: should the repair end in between, one that still had the record would miss its file.
         Remedy::SetAside => {
-            let moved = mending.set_aside(&finding.path)?;
-            Ok((moved.map(Repair::from), true))
+            let mut moved = mending.set_index_aside()?;
+            moved.extend(mending.set_aside(&finding.path)?);
+            Ok(moved.into_iter().map(Repair::from).collect())
         }
         Remedy::CloseToOthers => {
             let before = mending.close_to_others(&finding.path)?;
@@ -205,10 +200,13 @@ fn mend(mending: &Mending, finding: &Finding) -> Result<(Option<Repair>, bool), 
                 path: finding.path.clone(),
                 mode: format!("{mode:04o}"),
             });
-            Ok((closed, false))
+            Ok(closed.into_iter().collect())
         }
-        Remedy::SetIndexAside => Ok((None, true)),
-        Remedy::Recount | Remedy::None => Ok((None, false)),
+        Remedy::SetIndexAside => {
+            let moved = mending.set_index_aside()?;
+            Ok(moved.into_iter().map(Repair::from).collect())
+        }
+        Remedy::Recount | Remedy::None => Ok(Vec::new()),
     }
 }
 

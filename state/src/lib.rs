@@ -32,6 +32,7 @@ mod ledger;
 mod limits;
 mod load;
 mod log;
+mod lost_heads;
 mod lost_workflows;
 mod page_index;
 mod payload;

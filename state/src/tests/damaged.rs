@@ -185,6 +185,26 @@ async fn a_lost_head_of_a_history_that_cannot_be_read_does_not_write_over_it() {
     assert_eq!(opened.head(fleet, "build").history.page, 1);
 }
 
+#[tokio::test]
+async fn a_removed_head_does_not_write_over_its_history_either() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let first = opened.running_job(fleet, "build").await;
+    opened.complete(first).await;
+    opened.close();
+    let scan = fleet.scan("build");
+    fs::remove_file(folder.root().join(Layout::head(&scan).as_str())).unwrap();
+    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    // It may take many starts until the scan has another job.
+    folder.open().await.close();
+    let opened = folder.open().await;
+    let second = opened.running_job(fleet, "build").await;
+    opened.complete(second).await;
+    let page = opened.state.jobs(&JobFilter::default(), None, 10).await;
+    let listed: Vec<_> = page.unwrap().jobs.iter().map(|job| job.id).collect();
+    assert_eq!(listed, [second, first]);
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, 2);
+}
+
 fn file_start(path: &Path, bytes: &mut [u8]) {
     fs::File::open(path).unwrap().read_exact(bytes).unwrap();
 }

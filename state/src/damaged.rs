@@ -19,6 +19,7 @@ use crate::heads;
 use crate::layout::Layout;
 use crate::limits::ROUND_COMMANDS;
 use crate::reader::StoreReader;
+use crate::scan_places::scan_at;
 use crate::written::{Keys, Written};
 
 /// A live record that cannot be read.
@@ -40,14 +41,15 @@ impl Damaged {
         }
     }
 
-    /// Finds out what other files say of the record; `last` is the store's latest commit.
+    /// Finds out what other files say of the record; `last` is the store's latest commit. To go on without a head whose
+    /// history is there would be to write over the history, so when that cannot even be looked for, it is an error.
     pub(crate) async fn find_replacement(
         &mut self,
         root: &Path,
         reader: &StoreReader,
         world: &World,
         last: Seq,
-    ) {
+    ) -> Result<(), ReadError> {
         let segments: Vec<&str> = self.key.segments().collect();
         self.replacement = match segments.as_slice() {
             ["workflows", id, "workflow.json"] => {
@@ -56,31 +58,46 @@ impl Damaged {
                 restored.map(Change::Workflow)
             }
             ["projects", id, file] => id.parse().ok().map(|id| nothing_of(id, file, last)),
-            _ => {
-                let remade = self.remade_of_history(root, reader, world).await;
+            ["workflows", _, "scans", _, "head.json"] => {
+                self.head_of_history(root, reader, world).await?
+            }
+            ["workflows", _, "scans", _, "retention.json"] => {
+                let remade = self.retention_of_history(root, reader, world).await;
                 remade.unwrap_or_else(|error| {
                     tracing::error!(key = %self.key, %error, "a scan's history cannot be read");
                     None
                 })
             }
+            _ => None,
         };
+        Ok(())
     }
 
-    /// What a scan's history says of the record.
-    async fn remade_of_history(
+    /// What a scan's history says of its head.
+    async fn head_of_history(
         &self,
         root: &Path,
         reader: &StoreReader,
         world: &World,
     ) -> Result<Option<Change>, ReadError> {
-        if let Some(scan) = heads::scan_at(&self.key, Layout::head) {
-            let retention = world.retention(&scan).cloned();
-            let retention = retention
-                .unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-            let head = heads::after_loss(root, reader, &retention).await?;
-            return Ok(Some(Change::Head(Arc::new(head))));
-        }
-        let scan = heads::scan_at(&self.key, Layout::retention);
+        let Some(scan) = scan_at(root, reader, &self.key, Layout::head).await? else {
+            return Ok(None);
+        };
+        let retention = world.retention(&scan).cloned();
+        let retention =
+            retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
+        let head = heads::after_loss(root, reader, &retention).await?;
+        Ok(Some(Change::Head(Arc::new(head))))
+    }
+
+    /// What a scan's history and its head say of the record of removed jobs.
+    async fn retention_of_history(
+        &self,
+        root: &Path,
+        reader: &StoreReader,
+        world: &World,
+    ) -> Result<Option<Change>, ReadError> {
+        let scan = scan_at(root, reader, &self.key, Layout::retention).await?;
         let Some(head) = scan.and_then(|scan| world.head(&scan).cloned()) else {
             return Ok(None);
         };

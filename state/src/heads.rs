@@ -11,7 +11,6 @@ use model::{Digests, JobId, Repeats, ScanHead, ScanKey, Tail, Totals, digests_of
 use serde::{Deserialize, Serialize};
 use store::append_file::AppendReader;
 use store::{DiskError, Key, Prefix, parallel};
-use workflow::ScanName;
 
 use crate::error::ReadError;
 use crate::files::{blocking, names};
@@ -20,15 +19,6 @@ use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::limits::LOOKING_THREADS;
 use crate::reader::StoreReader;
-
-/// The scan whose record of that place belongs at this key, unless its name was cut to fit the path.
-pub(crate) fn scan_at(key: &Key, place: fn(&ScanKey) -> Key) -> Option<ScanKey> {
-    let mut segments = key.segments();
-    let workflow = segments.nth(1)?.parse().ok()?;
-    let scan: ScanName = serde_json::from_value(segments.nth(1)?.into()).ok()?;
-    let scan = ScanKey { workflow, scan };
-    (place(&scan) == *key).then_some(scan)
-}
 
 /// Heads whose last page of history or ledger was cut short go on with the next page: an append behind the end of a file
 /// is no commit, and would stop the daemon at the scan's next finished job.
@@ -123,8 +113,9 @@ fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
     }
 }
 
-/// What can be known of a scan whose head is lost: the jobs of its history are counted anew, and what was removed of it
-/// is added. Its newest successes begin again.
+/// What can be known of a scan whose head is lost: the jobs of its history are counted anew, as far as it can be read, and
+/// what was removed of it is added. In any case the history goes on behind all pages there are. Its newest successes
+/// begin again.
 pub(crate) async fn after_loss(
     root: &Path,
     reader: &StoreReader,
@@ -133,7 +124,7 @@ pub(crate) async fn after_loss(
     let scan = &retention.key();
     let pages = pages_of(root, &Layout::history(scan, 0).folder()).await?;
     let ledger = pages_of(root, &Layout::ledger(scan, 0).folder()).await?;
-    let found = recount(reader, retention, &pages).await?;
+    let found = recount(reader, retention, &pages).await;
     let mut totals = found.there;
     totals.add(&retention.removed);
     totals.add(&uncounted(&found.gone, retention));
@@ -175,7 +166,10 @@ pub(crate) async fn retention_after_loss(
 ) -> Result<Retention, ReadError> {
     let mut retention = Retention::new(head.workflow, head.scan.clone());
     let pages = pages_of(root, &Layout::history(&head.key(), 0).folder()).await?;
-    let found = recount(reader, &retention, &pages).await?;
+    let found = recount(reader, &retention, &pages).await;
+    if let Some(error) = found.unread {
+        return Err(error);
+    }
     retention.removed = head.totals.without(&found.there);
     for job in &found.gone {
         retention.note_gone_ahead(&job.state);

@@ -212,8 +212,10 @@ pub(crate) fn lines<L: DeserializeOwned>(
         .filter(|(_, line)| !line.is_empty())
         .filter_map(move |(begin, line)| match serde_json::from_slice(line) {
             Ok(line) => Some((begin, line)),
+            // Not loud: every list that comes here would say it again. A check tells of it.
             Err(error) => {
-                tracing::error!(%key, %error, "a line of a history cannot be read and is left out");
+                let at = begin.at;
+                tracing::debug!(%key, at, %error, "a line of a history cannot be read and is left out");
                 None
             }
         })
@@ -228,18 +230,23 @@ pub(crate) struct Recount {
     pub(crate) gone: Vec<FinishedJob>,
     /// The newest job.
     pub(crate) newest: Option<JobId>,
+    /// Why a page counts for nothing, or a job by its line although its record is whole.
+    pub(crate) unread: Option<ReadError>,
 }
 
 /// Counts the jobs in these pages of a history. Reads everything: only for a scan whose records are damaged.
-pub(crate) async fn recount(
-    reader: &StoreReader,
-    retention: &Retention,
-    pages: &[u64],
-) -> Result<Recount, ReadError> {
+pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: &[u64]) -> Recount {
     let mut found = Recount::default();
     for page in pages {
         let key = Layout::history(&retention.key(), *page);
-        let bytes: Bytes = reader.get(&key).await?.unwrap_or_default();
+        let bytes: Bytes = match reader.get(&key).await {
+            Ok(bytes) => bytes.unwrap_or_default(),
+            Err(error) => {
+                tracing::error!(%key, %error, "a page of a history cannot be read and counts for nothing");
+                found.unread.get_or_insert(error);
+                continue;
+            }
+        };
         let begin = Position { page: *page, at: 0 };
         for (at, line) in lines::<HistoryLine>(&key, begin, &bytes) {
             found.newest = found.newest.max(Some(line.id));
@@ -249,13 +256,15 @@ pub(crate) async fn recount(
             match settled_job(reader, line.id).await {
                 Ok(Some(job)) => found.there.count(&line.state, job.bytes()),
                 Ok(None) => found.gone.push(FinishedJob::of(&line, *page)),
-                Err(error @ ReadError::Damaged { .. }) => {
+                Err(error) => {
                     tracing::error!(job = %line.id, %error, "a job cannot be read; its line is counted");
                     found.there.count(&line.state, line.bytes);
+                    if !matches!(error, ReadError::Damaged { .. }) {
+                        found.unread.get_or_insert(error);
+                    }
                 }
-                Err(error) => return Err(error),
             }
         }
     }
-    Ok(found)
+    found
 }

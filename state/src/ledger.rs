@@ -36,8 +36,9 @@ pub(crate) async fn newest(
             match serde_json::from_slice::<LedgerRecord>(line) {
                 Ok(record) if is_wanted(&record) => records.push(record),
                 Ok(_) => {}
+                // Not loud: every reader would say it again. A check tells of it.
                 Err(error) => {
-                    tracing::error!(%key, %error, "a line of a ledger cannot be read and is left out");
+                    tracing::debug!(%key, %error, "a line of a ledger cannot be read and is left out");
                 }
             }
             if records.len() == limit {

@@ -20,6 +20,7 @@ use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::{OpenError, ReadError};
 use crate::heads::{self, Beside};
 use crate::layout::Layout;
+use crate::lost_heads;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 use crate::typed::Typed;
@@ -173,10 +174,13 @@ impl Loading {
             world.apply(&Change::Workflow(Arc::new(record)));
         }
         for damaged in &mut self.damaged {
-            damaged.find_replacement(root, reader, &world, last).await;
+            damaged.find_replacement(root, reader, &world, last).await?;
             if let Some(change) = &damaged.replacement {
                 world.apply(change);
             }
+        }
+        for head in lost_heads::restored(root, reader, &world).await? {
+            world.apply(&Change::Head(Arc::new(head)));
         }
         Ok(Loaded {
             world,

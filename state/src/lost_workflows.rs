@@ -43,15 +43,24 @@ fn lost(root: &Path, known: &BTreeSet<WorkflowId>) -> Result<Vec<Revisions>, Rea
     let ids = ids.filter_map(|name| name.parse::<WorkflowId>().ok());
     let mut lost = Vec::new();
     for id in ids.filter(|id| !known.contains(id)) {
-        let names = names(root, &format!("workflows/{id}/revisions"))?;
-        let mut revisions: Revisions = names
-            .iter()
-            .filter_map(|name| Some((id, reference(id, name)?)))
-            .collect();
-        revisions.sort_by_key(|(_, revision)| std::cmp::Reverse(revision.number));
-        lost.push(revisions);
+        let revisions = revisions_of(root, id)?.into_iter();
+        lost.push(revisions.map(|revision| (id, revision)).collect());
     }
     Ok(lost)
+}
+
+/// The revisions of a workflow by their folders, the newest first. Their commits are shortened. Blocks.
+pub(crate) fn revisions_of(
+    root: &Path,
+    workflow: WorkflowId,
+) -> Result<Vec<RevisionRef>, ReadError> {
+    let names = names(root, &format!("workflows/{workflow}/revisions"))?;
+    let mut revisions: Vec<RevisionRef> = names
+        .iter()
+        .filter_map(|name| reference(workflow, name))
+        .collect();
+    revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
+    Ok(revisions)
 }
 
 /// What a revision's folder says of it; the commit is shortened.

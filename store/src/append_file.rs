@@ -71,15 +71,19 @@ impl AppendFile {
     }
 
     /// A piece of at most `limit` bytes that must go through the journal too, because a backup is being made. It has,
-    /// once [`AppendFile::journalled`] is told.
-    pub fn to_journal(&self, limit: usize) -> Result<Option<Append>, DiskError> {
+    /// once [`AppendFile::journalled`] is told. There is none of a file that somebody cut or removed meanwhile: its place
+    /// is gone, and a batch that counts on it would be refused with all else that it holds.
+    pub fn next_to_journal(&mut self, limit: usize) -> Result<Option<Append>, DiskError> {
         let Some(at) = self.missed else {
             return Ok(None);
         };
         let end = (at + limit as u64).min(self.length);
-        let bytes = self
-            .file
-            .read_at(at, usize::try_from(end.saturating_sub(at)).unwrap_or(limit))?;
+        let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(limit);
+        let bytes = self.file.read_at(at, wanted)?;
+        if wanted == 0 || bytes.len() < wanted || self.length_in_tree()? < end {
+            self.missed = None;
+            return Ok(None);
+        }
         Ok(Some(Append {
             ledger: self.key.clone(),
             at,
@@ -94,6 +98,12 @@ impl AppendFile {
             .missed
             .map(|at| at.max(end))
             .filter(|at| *at < self.length);
+    }
+
+    /// Bytes in the file that has this one's name now.
+    fn length_in_tree(&self) -> Result<u64, DiskError> {
+        let file = self.tree.open(&self.key)?;
+        file.map_or(Ok(0), |file| file.len())
     }
 
     /// Cuts off what lies behind `length`: the torn end that its caller found.
@@ -191,6 +201,32 @@ mod tests {
         assert_eq!(reader.read(8, 100).unwrap(), b"three");
         assert_eq!(reader.read(13, 100).unwrap(), b"");
         assert_eq!(reader.read(99, 100).unwrap(), b"");
+    }
+
+    #[test]
+    fn nothing_of_a_file_that_was_cut_or_removed_goes_through_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = Key::new("jobs/1/log.jsonl").unwrap();
+        let path = folder.path().join(key.as_str());
+        for left in [None, Some(0), Some(2), Some(6)] {
+            let mut file = AppendFile::open(folder.path(), &key).unwrap();
+            file.append(b"one\n").unwrap();
+            file.append(b"two\n").unwrap();
+            // As if there had been a hold since the first line.
+            file.missed = Some(4);
+            let piece = file.next_to_journal(100).unwrap().unwrap();
+            assert_eq!((piece.at, &piece.bytes[..]), (4, &b"two\n"[..]));
+            match left {
+                None => std::fs::remove_file(&path).unwrap(),
+                Some(length) => {
+                    let cut = std::fs::OpenOptions::new().write(true).open(&path);
+                    cut.unwrap().set_len(length).unwrap();
+                }
+            }
+            assert_eq!(file.next_to_journal(100).unwrap(), None, "{left:?}");
+            assert!(!file.is_missed(), "{left:?}");
+            drop(std::fs::remove_file(&path));
+        }
     }
 
     #[test]

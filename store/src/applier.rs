@@ -2,13 +2,16 @@
 //! writer, so that a commit costs one sync. A full disk makes it wait, since the journal holds what it cannot write
 //! yet; any other failure ends the opening.
 
+use std::io;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use crate::batch::{Put, Seq};
 use crate::checkpoint::Checkpointer;
-use crate::disk::DiskError;
+use crate::disk::{Action, DiskError};
 use crate::failpoint;
 use crate::key::Key;
 use crate::limits::{PARALLEL_PUTS, PUT_THREADS};
@@ -61,10 +64,30 @@ pub(crate) struct Since {
     dirty: Option<Duration>,
 }
 
+/// Ends the opening when the thread panics: whoever waits for the tree would wait forever.
+struct Watchdog {
+    pending: Arc<Pending>,
+    root: PathBuf,
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let panicked = io::Error::other("the thread that writes the files panicked");
+            let error = DiskError::new(Action::Thread, &self.root, panicked);
+            self.pending.fail(error);
+        }
+    }
+}
+
 impl Applier {
     /// Works until told to stop.
     pub(crate) fn run(mut self) -> Result<End, DiskError> {
         let pending = self.pending.clone();
+        let _watchdog = Watchdog {
+            pending: pending.clone(),
+            root: self.tree.root().to_owned(),
+        };
         let result = self.work();
         if let Err(error) = &result {
             tracing::error!(%error, "the store stops");

@@ -112,7 +112,7 @@ impl Look {
         let base = match checkpoint.or(newest.as_ref().map(|index| index.at)) {
             Some(base) => base,
             None => {
-                if damage.has_no_checkpoint() {
+                if !damage.has_checkpoint() {
                     let what = "it is missing, and no live index tells the position of the store";
                     damage.add(Part::Checkpoint, &layout.checkpoint, 0, what.to_owned());
                 }

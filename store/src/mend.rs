@@ -99,12 +99,12 @@ impl Mending {
         Ok(moved)
     }
 
-    /// Writes `CHECKPOINT` anew when it is damaged and an index or the journal still tells the position. The journal is
+    /// Writes `CHECKPOINT` anew when it is missing or damaged and an index or the journal still tells the position. The journal is
     /// then done again from further back than needed, which changes nothing.
     pub fn mend_checkpoint(&self) -> Result<Vec<Moved>, OpenError> {
         match control::read_checkpoint(&self.disk, &self.layout.checkpoint, self.store) {
-            Ok(_) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
-            Err(_) => {}
+            Ok(Some(_)) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
+            Ok(None) | Err(_) => {}
         }
         let index = live::survey(&self.disk, &self.layout.index, self.store, Seq(0))?.newest;
         let segments = scan::segments(&self.disk, &self.layout.journal)?;
@@ -143,6 +143,10 @@ impl Mending {
         let root = disk.open_to_read(&layout.root)?;
         let tree = Tree::new(disk.clone(), layout.root.clone());
         overlay.redo_unless(&tree, |key, seq| {
+            // Only records tell when they were written. Anything else may be large, and is not read for nothing.
+            if !key.is_record() {
+                return Ok(false);
+            }
             let content = tree.read(key, GET_BYTES)?;
             let newer = content.and_then(|bytes| sequence_of(key, &bytes));
             Ok(newer.is_some_and(|newer| newer > seq))

@@ -22,6 +22,7 @@ use crate::error::ReadError;
 use crate::heads;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
+use crate::scan_places::{is_head, scan_at};
 use crate::written::{Keys, Written};
 
 /// Something that was put right.
@@ -119,9 +120,9 @@ pub async fn repair(
     engine.open(&mut |_, _| ()).await?;
     engine.close()?;
 
-    let scans = mend_files(root, now, tell)?;
-    if !scans.is_empty() {
-        recount(root, scans, tell).await?;
+    let heads = mend_files(root, now, tell)?;
+    if !heads.is_empty() {
+        recount(root, heads, tell).await?;
     }
     let left = &mut |progress| match progress {
         Progress::Found(finding) => tell(Repairing::Left(finding)),
@@ -149,33 +150,30 @@ fn mend_store(
     Ok(())
 }
 
-/// Checks, and puts right what is a matter of single files. Answers the scans whose heads are to be counted.
+/// Checks, and puts right what is a matter of single files. Answers the keys of heads that are to be counted.
 fn mend_files(
     root: &Path,
     now: Timestamp,
     tell: &mut dyn FnMut(Repairing),
-) -> Result<BTreeSet<ScanKey>, RepairError> {
+) -> Result<BTreeSet<Key>, RepairError> {
     let mending = Mending::begin(root)?;
-    let (mut scans, mut is_index_old, mut failed) = (BTreeSet::new(), false, None);
+    let (mut heads, mut failed) = (BTreeSet::new(), None);
     fsck(root, now, &mut |progress| {
         let finding = match progress {
             Progress::Found(finding) => finding,
             Progress::Looked(counts) => return tell(Repairing::Looked(counts)),
         };
         tell(Repairing::Found(finding.clone()));
-        if let Some(scan) = Key::new(&finding.path)
-            .ok()
-            .and_then(|key| heads::scan_at(&key, Layout::head))
+        if let Ok(key) = Key::new(&finding.path)
+            && is_head(&key)
             && is_about_a_head(finding.code)
         {
-            scans.insert(scan);
+            heads.insert(key);
         }
         match mend(&mending, &finding) {
-            Ok((done, index)) => {
-                is_index_old |= index;
-                done.into_iter()
-                    .for_each(|done| tell(Repairing::Done(done)));
-            }
+            Ok(done) => done
+                .into_iter()
+                .for_each(|done| tell(Repairing::Done(done))),
             Err(error) => {
                 failed.get_or_insert(error);
             }
@@ -184,20 +182,17 @@ fn mend_files(
     if let Some(error) = failed {
         return Err(error.into());
     }
-    if is_index_old {
-        for moved in mending.set_index_aside()? {
-            tell(Repairing::Done(moved.into()));
-        }
-    }
-    Ok(scans)
+    Ok(heads)
 }
 
-/// Does what one file needs. Also answers whether the live index no longer fits.
-fn mend(mending: &Mending, finding: &Finding) -> Result<(Option<Repair>, bool), store::DiskError> {
+/// Does what one file needs.
+fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::DiskError> {
     match remedy(finding.code) {
+        // The index first: should the repair end in between, one that still had the record would miss its file.
         Remedy::SetAside => {
-            let moved = mending.set_aside(&finding.path)?;
-            Ok((moved.map(Repair::from), true))
+            let mut moved = mending.set_index_aside()?;
+            moved.extend(mending.set_aside(&finding.path)?);
+            Ok(moved.into_iter().map(Repair::from).collect())
         }
         Remedy::CloseToOthers => {
             let before = mending.close_to_others(&finding.path)?;
@@ -205,10 +200,13 @@ fn mend(mending: &Mending, finding: &Finding) -> Result<(Option<Repair>, bool), 
                 path: finding.path.clone(),
                 mode: format!("{mode:04o}"),
             });
-            Ok((closed, false))
+            Ok(closed.into_iter().collect())
         }
-        Remedy::SetIndexAside => Ok((None, true)),
-        Remedy::Recount | Remedy::None => Ok((None, false)),
+        Remedy::SetIndexAside => {
+            let moved = mending.set_index_aside()?;
+            Ok(moved.into_iter().map(Repair::from).collect())
+        }
+        Remedy::Recount | Remedy::None => Ok(Vec::new()),
     }
 }
 
@@ -270,15 +268,14 @@ const fn remedy(code: Code) -> Remedy {
 /// Writes heads anew, each in a commit of its own. A head that is there goes aside first.
 async fn recount(
     root: &Path,
-    scans: BTreeSet<ScanKey>,
+    keys: BTreeSet<Key>,
     tell: &mut dyn FnMut(Repairing),
 ) -> Result<(), RepairError> {
     let (mut heads, mut revisions) = (Vec::new(), HashMap::new());
     {
         let mending = Mending::begin(root)?;
         let look = Look::at(root)?;
-        for scan in scans {
-            let key = Layout::head(&scan);
+        for key in keys {
             let bytes = look.get(&key)?.unwrap_or_default();
             let known = envelope::read(&bytes).ok().and_then(|record| {
                 revisions.insert(key.clone(), record.stamp.revision);
@@ -287,7 +284,7 @@ async fn recount(
             if let Some(moved) = mending.set_aside(key.as_str())? {
                 tell(Repairing::Done(moved.into()));
             }
-            heads.push((scan, known));
+            heads.push((key, known));
         }
         for moved in mending.set_index_aside()? {
             tell(Repairing::Done(moved.into()));
@@ -298,12 +295,16 @@ async fn recount(
     let reader = StoreReader::new(engine.reader());
     let look = Look::at(root)?;
     let mut written = Written::until(epoch, last, revisions);
-    for (scan, known) in heads {
+    for (key, known) in heads {
         let head = match known {
             Some(known) => counted(&look, known)?,
-            None => after_loss(root, &look, &reader, &scan).await?,
+            None => match scan_at(root, &reader, &key, Layout::head).await? {
+                Some(scan) => after_loss(root, &look, &reader, &scan).await?,
+                // No text names the scan any more: that its head is missing is left to a person.
+                None => continue,
+            },
         };
-        let path = Layout::head(&scan).to_string();
+        let path = key.to_string();
         let batch = written.encoder().encode(&[Change::Head(head.into())])?;
         let keys = Keys::of(&batch);
         let sequence = engine.commit(batch).await?;

@@ -37,7 +37,7 @@ impl State {
     pub(super) async fn journal_log(&self, job: JobId) -> Result<(), LogError> {
         loop {
             let logs = self.logs().clone();
-            let next = blocking(move || logs.of_open(job, |log| log.to_journal())).await?;
+            let next = blocking(move || logs.of_open(job, |log| log.next_to_journal())).await?;
             let Some(piece) = next else {
                 return Ok(());
             };
@@ -48,7 +48,7 @@ impl State {
                 Err(SubmitError::DiskLow | SubmitError::DiskFull) => {
                     return Err(WriteError::DiskFull.into());
                 }
-                // Somebody cut or removed the file, and the completion says so, or the daemon stops.
+                // Somebody cut or removed the file just now, and the completion says so, or the daemon stops.
                 Err(error) => {
                     tracing::warn!(%job, %error, "a log does not go through the journal");
                     return Ok(());

@@ -222,9 +222,9 @@ impl JobLog {
     }
 
     /// The next piece that a backup needs in the journal too.
-    pub(crate) fn to_journal(&self) -> Result<Option<Append>, LogError> {
-        let piece = match &self.file {
-            Some(file) => file.to_journal(LOG_PIECE_BYTES),
+    pub(crate) fn next_to_journal(&mut self) -> Result<Option<Append>, LogError> {
+        let piece = match &mut self.file {
+            Some(file) => file.next_to_journal(LOG_PIECE_BYTES),
             None => Ok(None),
         };
         piece.map_err(|error| self.broken(error))

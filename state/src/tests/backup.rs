@@ -1,6 +1,7 @@
 //! Backups made beside the daemon, and what a restored state begins with.
 
 use std::path::Path;
+use std::time::Duration;
 
 use model::decide::Refusal;
 use model::{JobState, Reason};
@@ -102,6 +103,22 @@ async fn a_log_that_grows_while_it_is_copied_is_whole_in_the_copy() {
     assert_eq!(opened.state.logs().records(job).await.unwrap(), 15);
     let whole = std::fs::read(folder.root().join(Layout::log(job).as_str())).unwrap();
     assert_eq!(std::fs::read(&log).unwrap(), whole);
+}
+
+#[tokio::test]
+async fn a_log_that_is_emptied_while_it_is_copied_keeps_nobody_waiting() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    let held = hold(folder.root()).unwrap();
+    let logs = opened.state.logs();
+    logs.append(job, 0, vec![line("one"), line("two")])
+        .await
+        .unwrap();
+    std::fs::write(folder.root().join(Layout::log(job).as_str()), "").unwrap();
+    let complete = opened.state.complete(completion(job, 2));
+    let done = tokio::time::timeout(Duration::from_secs(20), complete).await;
+    assert_eq!(done.unwrap().unwrap().state.name(), "succeeded");
+    release(folder.root(), held.id()).unwrap();
 }
 
 /// Copies what is not there yet, the journal last.

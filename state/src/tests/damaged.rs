@@ -1,17 +1,19 @@
 //! Records that somebody damaged: nothing is written over them, and the rest serves.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use model::World;
 use model::decide::SetVar;
-use model::{Actor, ProjectId};
+use model::{Actor, Clock, ProjectId};
 use store::Key;
 
-use super::fixture::{Folder, Opened};
+use super::fixture::{Fleet, Folder, Opened};
 use crate::OpenError;
 use crate::damaged::may_be_live;
 use crate::envelope::resealed;
+use crate::fsck::repair;
 use crate::jobs::JobFilter;
 use crate::layout::Layout;
 
@@ -122,6 +124,89 @@ async fn a_head_that_is_no_record_any_more_does_not_write_over_its_history() {
     let listed: Vec<_> = page.unwrap().jobs.iter().map(|job| job.id).collect();
     assert_eq!(listed, [second, first]);
     assert_eq!(opened.head(fleet, "build").totals.succeeded, 2);
+}
+
+/// A workflow with a scan whose name is too long for a path.
+async fn with_long_name(opened: &Opened, fleet: Fleet) -> (Fleet, String) {
+    let name = "n".repeat(workflow::limits::SCAN_NAME_BYTES);
+    let text =
+        format!("scans:\n  {name}:\n    on: {{dispatch: {{}}}}\n    steps: [{{run: make}}]\n");
+    let workflow = opened.activate("long", &text).await;
+    (Fleet { workflow, ..fleet }, name)
+}
+
+#[tokio::test]
+async fn a_lost_head_of_a_long_name_does_not_write_over_its_history_either() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let (fleet, name) = with_long_name(&opened, fleet).await;
+    let first = opened.running_job(fleet, &name).await;
+    opened.complete(first).await;
+    opened.close();
+    let root = folder.root().to_owned();
+    let scan = fleet.scan(&name);
+    damage(&root, &Layout::head(&scan));
+    let opened = folder.open().await;
+    let second = opened.running_job(fleet, &name).await;
+    opened.complete(second).await;
+    assert_eq!(opened.head(fleet, &name).totals.succeeded, 2);
+    opened.close();
+    let first_page = fs::read_to_string(root.join(Layout::history(&scan, 0).as_str())).unwrap();
+    assert!(first_page.contains(&first.to_string()), "{first_page}");
+
+    // A repair finds it again too.
+    damage(&root, &Layout::head(&scan));
+    let now = Clock::now(&*folder.clock);
+    repair(&root, now, false, &mut |_| ()).await.unwrap();
+    let opened = folder.open().await;
+    let head = opened.head(fleet, &name);
+    assert_eq!((head.totals.succeeded, head.latest_job), (2, second));
+    assert!(head.history.page > 1, "{:?}", head.history);
+}
+
+#[tokio::test]
+async fn a_lost_head_of_a_history_that_cannot_be_read_does_not_write_over_it() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let first = opened.running_job(fleet, "build").await;
+    opened.complete(first).await;
+    opened.close();
+    let scan = fleet.scan("build");
+    let page = folder.root().join(Layout::history(&scan, 0).as_str());
+    // More than the store reads at once.
+    let file = fs::OpenOptions::new().write(true).open(&page).unwrap();
+    file.set_len(1 << 30).unwrap();
+    damage(folder.root(), &Layout::head(&scan));
+    let opened = folder.open().await;
+    let second = opened.running_job(fleet, "build").await;
+    opened.complete(second).await;
+    opened.state.settled().await.unwrap();
+    let mut line = vec![0; 500];
+    file_start(&page, &mut line);
+    assert!(String::from_utf8_lossy(&line).contains(&first.to_string()));
+    assert_eq!(opened.head(fleet, "build").history.page, 1);
+}
+
+#[tokio::test]
+async fn a_removed_head_does_not_write_over_its_history_either() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let first = opened.running_job(fleet, "build").await;
+    opened.complete(first).await;
+    opened.close();
+    let scan = fleet.scan("build");
+    fs::remove_file(folder.root().join(Layout::head(&scan).as_str())).unwrap();
+    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    // It may take many starts until the scan has another job.
+    folder.open().await.close();
+    let opened = folder.open().await;
+    let second = opened.running_job(fleet, "build").await;
+    opened.complete(second).await;
+    let page = opened.state.jobs(&JobFilter::default(), None, 10).await;
+    let listed: Vec<_> = page.unwrap().jobs.iter().map(|job| job.id).collect();
+    assert_eq!(listed, [second, first]);
+    assert_eq!(opened.head(fleet, "build").totals.succeeded, 2);
+}
+
+fn file_start(path: &Path, bytes: &mut [u8]) {
+    fs::File::open(path).unwrap().read_exact(bytes).unwrap();
 }
 
 #[tokio::test]

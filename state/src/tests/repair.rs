@@ -114,6 +114,29 @@ async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
+async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.close();
+    let key = Layout::job(job);
+    fs::write(folder.root().join(key.as_str()), "{").unwrap();
+    let (root, now) = (folder.root().to_owned(), model::Clock::now(&*folder.clock));
+    let broken_off = std::thread::spawn(move || {
+        let tell = &mut |word| {
+            let is_aside = matches!(&word, Repairing::Done(Repair::Moved { from, .. }) if *from == key.as_str());
+            assert!(!is_aside, "on purpose");
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(repair(&root, now, false, tell)).map(drop)
+    });
+    broken_off.join().unwrap_err();
+    let told = repaired(&folder, false).await;
+    assert_eq!(severe(&told.left), Vec::<&Finding>::new());
+}
+
+#[tokio::test]
 async fn wrong_counters_are_counted_again() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     for _ in 0..3 {

@@ -73,9 +73,10 @@ impl<'a> DamageList<'a> {
         Ok(())
     }
 
-    pub(super) fn has_no_checkpoint(&self) -> bool {
+    /// Whether something is wrong with the checkpoint.
+    pub(super) fn has_checkpoint(&self) -> bool {
         self.found
             .iter()
-            .all(|damage| damage.part != Part::Checkpoint)
+            .any(|damage| damage.part == Part::Checkpoint)
     }
 }

@@ -50,7 +50,9 @@ impl Look {
                 continue;
             };
             if details.form == Form::File && details.links > 1 {
-                details.links -= self.tree.holds.names_of(&details)?;
+                // The two are from different moments: a hold may have given a name in between.
+                let held = self.tree.holds.names_of(&details)?;
+                details.links = details.links.saturating_sub(held);
             }
             let name = name.to_string_lossy().into_owned();
             let role = self.role(folder, prefix.as_ref(), &name, &details);

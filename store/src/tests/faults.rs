@@ -154,6 +154,27 @@ async fn a_broken_disk_is_not_taken_for_a_full_one() {
 }
 
 #[tokio::test]
+async fn a_panic_behind_the_writer_keeps_nobody_waiting() {
+    let folder = temporary_folder();
+    let disk = Disk::with_hook(|action, path: &Path| {
+        let hit = action == Action::Rename && path.ends_with("head.json");
+        assert!(!hit, "on purpose");
+        Ok(())
+    });
+    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+    let reader = world.engine.reader();
+    world.round(0).await.unwrap();
+    reader.settled().await.unwrap_err();
+    assert!(matches!(
+        world.round(1).await,
+        Err(CommitError::Unknown { .. })
+    ));
+    assert!(matches!(world.engine.close(), Err(CloseError::Unfinished)));
+    assert_eq!(World::open(folder.path()).await.unwrap().last, Seq(1));
+    assert_eq!(files(folder.path()), expected(1));
+}
+
+#[tokio::test]
 async fn after_a_failed_checkpoint_every_commit_is_unknown() {
     let folder = temporary_folder();
     let (disk, switch) = switched(Action::SyncFileSystem, "", io::ErrorKind::Other);

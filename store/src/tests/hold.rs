@@ -77,7 +77,7 @@ impl Busy {
         let n = self.steps;
         let line = format!("{n:07}\n");
         self.log.append(line.as_bytes()).unwrap();
-        while let Some(piece) = self.log.to_journal(1_000).unwrap() {
+        while let Some(piece) = self.log.next_to_journal(1_000).unwrap() {
             let text = std::str::from_utf8(&piece.bytes).unwrap();
             let append = append("side.log", piece.at, text);
             self.commit(vec![append], |_| ()).await;

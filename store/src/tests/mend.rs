@@ -89,8 +89,25 @@ async fn a_checkpoint_is_written_anew_from_the_index() {
     assert_eq!(done, [moved("journal/CHECKPOINT", aside)]);
     assert_eq!(content(&root, aside), "{");
     assert_eq!(fs::read_to_string(&checkpoint).unwrap(), before);
+    fs::remove_file(&checkpoint).unwrap();
+    assert_eq!(mending.mend_checkpoint().unwrap(), [], "nothing was there");
+    assert_eq!(fs::read_to_string(&checkpoint).unwrap(), before);
     drop(mending);
     assert_eq!(World::open(&root).await.unwrap().last, Seq(1));
+}
+
+#[tokio::test]
+async fn a_missing_checkpoint_without_an_index_is_written_anew_from_the_journal() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    with_journal(&root, 4).await;
+    let mending = Mending::begin(&root).unwrap();
+    mending.set_index_aside().unwrap();
+    fs::remove_file(root.join("journal/CHECKPOINT")).unwrap();
+    mending.mend_checkpoint().unwrap();
+    drop(mending);
+    assert_eq!(World::open(&root).await.unwrap().last, Seq(4));
+    assert_eq!(files(&root), expected(4));
 }
 
 #[tokio::test]
@@ -115,6 +132,9 @@ async fn a_journal_is_cut_where_it_breaks_and_no_number_is_given_twice() {
     let mut bytes = fs::read(&segment).unwrap();
     bytes[starts[2] + 50] ^= 4;
     fs::write(&segment, &bytes).unwrap();
+    // What is no record may be larger than what is read at once.
+    let large = fs::File::create(root.join("twin")).unwrap();
+    large.set_len(1 << 30).unwrap();
     let (loss, aside) = mending.accept_loss().unwrap().unwrap();
     let (first, last) = (Seq(3), Seq(4));
     assert_eq!(loss, Loss { first, last });

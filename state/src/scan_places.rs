@@ -1,0 +1,78 @@
+//! Which scan a record belongs to whose path is all that can be read of it.
+//!
+//! Most paths hold the name of their scan. A long name is cut to fit, and is found again by trying the names in the
+//! texts of the workflow's revisions.
+
+use std::path::Path;
+
+use model::{ScanKey, WorkflowId};
+use store::Key;
+use workflow::{ScanName, TemplatePolicy};
+
+use crate::error::ReadError;
+use crate::files::blocking;
+use crate::layout::Layout;
+use crate::lost_workflows::revisions_of;
+use crate::reader::StoreReader;
+
+/// Whether a scan's head stands at this key.
+pub(crate) fn is_head(key: &Key) -> bool {
+    let segments: Vec<&str> = key.segments().collect();
+    matches!(
+        segments.as_slice(),
+        ["workflows", _, "scans", _, "head.json"]
+    )
+}
+
+/// The scan whose record of that place belongs at this key; none when no text of its workflow that can be read defines
+/// it.
+pub(crate) async fn scan_at(
+    root: &Path,
+    reader: &StoreReader,
+    key: &Key,
+    place: fn(&ScanKey) -> Key,
+) -> Result<Option<ScanKey>, ReadError> {
+    let mut segments = key.segments();
+    let (workflow, name) = (segments.nth(1), segments.nth(1));
+    let (Some(Ok(workflow)), Some(name)) = (workflow.map(str::parse::<WorkflowId>), name) else {
+        return Ok(None);
+    };
+    let belongs = |scan: ScanName| {
+        let scan = ScanKey { workflow, scan };
+        (place(&scan) == *key).then_some(scan)
+    };
+    let plain = serde_json::from_value(name.into()).ok();
+    if let Some(scan) = plain.and_then(belongs) {
+        return Ok(Some(scan));
+    }
+    let folder = root.to_owned();
+    let revisions = blocking(move || revisions_of(&folder, workflow)).await?;
+    for revision in revisions {
+        let text = Layout::revision_text(workflow, &revision);
+        let found = names_in(reader, &text).await.into_iter().find_map(belongs);
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// The scans that a revision's text defines, as far as it can be read.
+async fn names_in(reader: &StoreReader, key: &Key) -> Vec<ScanName> {
+    let text = match reader.get(key).await {
+        Ok(text) => text.unwrap_or_default(),
+        Err(error) => {
+            tracing::error!(%key, %error, "a revision cannot be read");
+            return Vec::new();
+        }
+    };
+    let text = String::from_utf8_lossy(&text);
+    match workflow::parse(key.as_str(), &text, TemplatePolicy::Warn) {
+        Ok(parsed) => parsed
+            .workflow
+            .scans()
+            .map(|scan| scan.name.clone())
+            .collect(),
+        Err(_) => Vec::new(),
+    }
+}

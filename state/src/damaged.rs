@@ -15,10 +15,10 @@ use store::{Batch, Engine, Key, Seq, Urgency};
 
 use crate::envelope::EnvelopeError;
 use crate::error::{OpenError, ReadError};
-use crate::heads;
 use crate::layout::Layout;
 use crate::limits::ROUND_COMMANDS;
 use crate::reader::StoreReader;
+use crate::remade;
 use crate::scan_places::scan_at;
 use crate::written::{Keys, Written};
 
@@ -86,7 +86,7 @@ impl Damaged {
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        let head = heads::after_loss(root, reader, &retention).await?;
+        let head = remade::after_loss(root, reader, &retention).await?;
         Ok(Some(Change::Head(Arc::new(head))))
     }
 
@@ -101,7 +101,7 @@ impl Damaged {
         let Some(head) = scan.and_then(|scan| world.head(&scan).cloned()) else {
             return Ok(None);
         };
-        let retention = heads::retention_after_loss(root, reader, &head).await?;
+        let retention = remade::retention_after_loss(root, reader, &head).await?;
         Ok(Some(Change::Retention(Arc::new(retention))))
     }
 

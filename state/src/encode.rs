@@ -6,8 +6,8 @@ use serde::Serialize;
 use store::{Append, Batch, Key, Put, Staged};
 
 use crate::envelope::{Kind, seal};
-use crate::heads::RepeatsRecord;
 use crate::layout::Layout;
+use crate::repeats::RepeatsRecord;
 use crate::written::{Rewritten, Written};
 
 /// Encodes for the commit after what was written.

@@ -40,6 +40,8 @@ mod pretty;
 mod publication;
 mod reader;
 mod recent;
+mod remade;
+mod repeats;
 mod restored;
 mod scan_places;
 mod state;

@@ -10,9 +10,9 @@ use model::{ScanHead, ScanKey, World};
 
 use crate::error::ReadError;
 use crate::files::{blocking, names};
-use crate::heads;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
+use crate::remade;
 
 /// What can be known of the heads that the world lacks.
 pub(crate) async fn restored(
@@ -29,7 +29,7 @@ pub(crate) async fn restored(
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        restored.push(heads::after_loss(root, reader, &retention).await?);
+        restored.push(remade::after_loss(root, reader, &retention).await?);
     }
     Ok(restored)
 }

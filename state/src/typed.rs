@@ -11,8 +11,8 @@ use model::{
 use store::Key;
 
 use crate::envelope::{EnvelopeError, Kind, Record};
-use crate::heads::RepeatsRecord;
 use crate::layout::Layout;
+use crate::repeats::RepeatsRecord;
 
 /// The body of a record.
 pub(crate) enum Typed {

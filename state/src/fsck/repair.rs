@@ -19,9 +19,9 @@ use super::lines::each_line;
 use super::{Checked, Progress, fsck};
 use crate::envelope::{self, Kind};
 use crate::error::ReadError;
-use crate::heads;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
+use crate::remade;
 use crate::scan_places::{is_head, scan_at};
 use crate::written::{Keys, Written};
 
@@ -349,7 +349,7 @@ async fn after_loss(
     let bytes = look.get(&Layout::retention(scan))?.unwrap_or_default();
     let known = envelope::open::<Retention>(Kind::Retention, &bytes).ok();
     let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
-    Ok(heads::after_loss(root, reader, &retention).await?)
+    Ok(remade::after_loss(root, reader, &retention).await?)
 }
 
 /// What the lines of a history prove.

@@ -89,7 +89,7 @@ impl Error {
                     store::OpenError::Disk(_) => exit::FAILED,
                 }
             }
-            Self::Copy(CopyError::NotEmpty { .. }) => exit::USAGE,
+            Self::Copy(CopyError::NotEmpty { .. } | CopyError::Inside { .. }) => exit::USAGE,
             Self::Copy(CopyError::NotABackup { .. } | CopyError::NoState { .. }) => {
                 exit::STATE_UNUSABLE
             }

@@ -18,6 +18,7 @@ use workflow::{TemplatePolicy, sha256};
 use crate::damaged::{self, Damaged};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::error::{OpenError, ReadError};
+use crate::files::blocking;
 use crate::heads::{self, Beside};
 use crate::layout::Layout;
 use crate::lost_heads;
@@ -40,6 +41,8 @@ pub(crate) struct Loading {
     /// How often each live record was written.
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
+    /// Who may do what, with the places of the records.
+    credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
     damaged: Vec<Damaged>,
     newer: Option<(Key, u32)>,
@@ -50,6 +53,9 @@ impl Loading {
     /// Takes one live record.
     pub(crate) fn take(&mut self, key: &Key, bytes: &Bytes) {
         match self.decode(key, bytes) {
+            Ok(Some(change @ (Change::Token(_) | Change::Runner(_) | Change::Registration(_)))) => {
+                self.credentials.push((key.clone(), change))
+            }
             Ok(Some(change)) => self.changes.push(change),
             Ok(None) => {}
             Err(EnvelopeError::Newer(version)) => {
@@ -114,6 +120,19 @@ impl Loading {
         }
     }
 
+    /// Leaves out the credentials whose files somebody has removed: whoever does that means it, and must not be overruled
+    /// by what an index remembers of them.
+    async fn take_credentials(&mut self, root: &Path) -> Result<(), ReadError> {
+        let (root, credentials) = (root.to_owned(), std::mem::take(&mut self.credentials));
+        let there = blocking(move || {
+            let is_there = |(key, _): &(Key, Change)| root.join(key.as_str()).exists();
+            Ok::<_, ReadError>(credentials.into_iter().filter(is_there).collect::<Vec<_>>())
+        });
+        let there = there.await?.into_iter().map(|(_, change)| change);
+        self.changes.extend(there);
+        Ok(())
+    }
+
     /// Reads the revisions the live records name and makes the world.
     pub(crate) async fn finish(
         mut self,
@@ -122,6 +141,7 @@ impl Loading {
         now: Timestamp,
         last: Seq,
     ) -> Result<Loaded, ReadError> {
+        self.take_credentials(root).await?;
         self.restore_workflows(root, reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();

@@ -30,6 +30,10 @@ pub enum CopyError {
     NoState { root: PathBuf },
     #[error("{path} is not empty; choose an empty or missing folder")]
     NotEmpty { path: PathBuf },
+    #[error(
+        "{path} lies in {root}: a copy of a folder into itself never ends; choose a folder beside it"
+    )]
+    Inside { path: PathBuf, root: PathBuf },
     #[error("{path} is no backup, or one that was not finished: it has no FORMAT")]
     NotABackup { path: PathBuf },
     #[error(
@@ -70,6 +74,7 @@ pub fn back_up(root: &Path, to: &Path, copying: Copying<'_>) -> Result<Copied, C
             root: root.to_owned(),
         });
     }
+    refuse_inside(root, to)?;
     make_empty(&disk, to)?;
     let hold = Hold::take(root)?;
     let sequence = hold.last();
@@ -109,6 +114,22 @@ fn copy_held(
     }
 }
 
+/// Refuses to copy a folder to a place in itself, by whatever names both are given.
+fn refuse_inside(from: &Path, to: &Path) -> Result<(), CopyError> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let root = real(from);
+    let absolute = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
+    // What does not exist yet will be where the first folder above it is that does.
+    let place = absolute.ancestors().find_map(real);
+    match (root, place) {
+        (Some(root), Some(place)) if place.starts_with(&root) => Err(CopyError::Inside {
+            path: to.to_owned(),
+            root: from.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Puts the copy of a store back into the empty folder `root`. Whoever opens it next is told.
 pub fn restore(from: &Path, root: &Path, copying: Copying<'_>) -> Result<Copied, CopyError> {
     let disk = Disk::new();
@@ -118,6 +139,7 @@ pub fn restore(from: &Path, root: &Path, copying: Copying<'_>) -> Result<Copied,
             path: from.to_owned(),
         });
     }
+    refuse_inside(from, root)?;
     make_empty(&disk, root)?;
     let mut copier = Copier::new(&disk, copying);
     copier.folder(from, root, &|path| {
@@ -188,20 +210,24 @@ impl<'a> Copier<'a> {
         to: &Path,
         is_left_out: &dyn Fn(&Path) -> bool,
     ) -> Result<(), CopyError> {
-        self.disk.create_folder(to)?;
-        let listed = match self.disk.list(from) {
-            Err(error) if error.is_missing() => return Ok(()),
-            result => result?,
-        };
-        for (name, kind) in listed {
-            let (from, to) = (from.join(&name), to.join(&name));
-            if is_left_out(&from) || replace::is_temporary(&name) {
-                continue;
-            }
-            match kind {
-                Kind::Folder => self.folder(&from, &to, is_left_out)?,
-                Kind::File => self.file(&from, &to)?,
-                Kind::Nothing | Kind::BelowFile => {}
+        // Folders may be nested deeper than a stack: somebody may have put anything there.
+        let mut waiting = vec![(from.to_owned(), to.to_owned())];
+        while let Some((from, to)) = waiting.pop() {
+            self.disk.create_folder(&to)?;
+            let listed = match self.disk.list(&from) {
+                Err(error) if error.is_missing() => continue,
+                result => result?,
+            };
+            for (name, kind) in listed {
+                let (from, to) = (from.join(&name), to.join(&name));
+                if is_left_out(&from) || replace::is_temporary(&name) {
+                    continue;
+                }
+                match kind {
+                    Kind::Folder => waiting.push((from, to)),
+                    Kind::File => self.file(&from, &to)?,
+                    Kind::Nothing | Kind::BelowFile => {}
+                }
             }
         }
         Ok(())

@@ -67,6 +67,8 @@ impl Look {
     /// Looks at the store at `root`. One of a newer format, or none at all, is an error; damage is not.
     pub fn at(root: impl AsRef<Path>) -> Result<Self, OpenError> {
         let (disk, layout) = (Disk::new(), Layout::new(root.as_ref()));
+        // No folder at all is another mistake than one with other files.
+        disk.identity(&layout.root)?;
         let Some(store) = control::read_format(&disk, &layout.format)? else {
             return Err(OpenError::NotAState {
                 root: layout.root.clone(),

@@ -4,13 +4,18 @@ use reconciler::Handle;
 use serde_json::json;
 use state::Room;
 use warp::reply::Response;
-use wire::{Health, HealthStatus};
+use wire::{ErrorCode, Health, HealthStatus};
 
+use crate::failure::Failure;
 use crate::reply;
 
 /// The process answers, and says how full its disk is. Nobody gets well by a restart, so the status is 200 all the same.
-pub(super) fn alive(handle: &Handle) -> Response {
-    reply::ok(&health(handle.state().room()))
+pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
+    let state = handle.state().clone();
+    // A disk that hangs must not take the threads that serve with it.
+    let room = tokio::task::spawn_blocking(move || state.room()).await;
+    let room = room.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))?;
+    Ok(reply::ok(&health(room)))
 }
 
 fn health(room: Room) -> Health {

@@ -28,7 +28,7 @@ pub(crate) async fn handle(
     request: Request,
 ) -> Result<Response, Failure> {
     match route {
-        RouteId::Healthz => Ok(health::alive(handle)),
+        RouteId::Healthz => health::alive(handle).await,
         RouteId::Readyz => Ok(health::ready()),
         RouteId::ListSources => sources::list(handle, &request),
         RouteId::ShowSource => sources::show(handle, &request),

@@ -2,7 +2,9 @@
 
 use model::decide::{Chosen, ChosenFate, Prune, Pruned};
 use model::limits::REMOVAL_OPERATIONS;
-use model::retention::{Candidate, Fate, Outlook, Position, RetentionPolicy, Shelf, Stock, choose};
+use model::retention::{
+    Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Shelf, Stock, choose,
+};
 use model::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
 use state::ReadError;
 
@@ -39,6 +41,8 @@ struct OfScan {
     read: Position,
     /// Up to where the world knows that its history was read.
     from: Position,
+    /// What is remembered of removed jobs, as a dry run goes on from it.
+    retention: Retention,
     report: ScanRetained,
 }
 
@@ -76,12 +80,14 @@ impl Pass {
                 };
                 pass.stock.jobs += kept.jobs;
                 pass.stock.bytes += kept.bytes;
-                let retention = world.retention(&scan);
-                let from = retention.map_or_else(Position::default, |it| it.from);
-                let passed = retention.into_iter().flat_map(|it| &it.passed_over);
+                let known = world.retention(&scan).map(AsRef::as_ref).cloned();
+                let retention =
+                    known.unwrap_or_else(|| Retention::new(head.workflow, head.scan.clone()));
+                let passed = retention.passed_over.clone();
                 pass.scans.push(OfScan {
-                    read: from,
-                    from,
+                    read: retention.from,
+                    from: retention.from,
+                    retention,
                     report: ScanRetained {
                         scan: head.scan.clone(),
                         removed: Pruned::default(),
@@ -93,10 +99,8 @@ impl Pass {
                 pass.shelves.push(Shelf {
                     protected: head.successes.iter().map(|success| success.job).collect(),
                     queue: passed
-                        .map(|job| Candidate {
-                            job: job.clone(),
-                            end: None,
-                        })
+                        .into_iter()
+                        .map(|job| Candidate { job, end: None })
                         .collect(),
                     is_whole: false,
                     scan,
@@ -199,14 +203,14 @@ impl Pass {
             of_scan.report.newest_successes += passed.count() as u64;
             let chosen = chosen(&jobs);
             let last = jobs.iter().filter_map(|(candidate, _)| candidate.end).max();
-            let round = Round {
-                jobs,
-                scan: shelf.scan.clone(),
-                from: of_scan.from,
-            };
             let removed = match self.manner {
-                Manner::DryRun => chosen,
+                Manner::DryRun => would_go(&self.handle, &mut of_scan.retention, &jobs).await?,
                 Manner::Remove => {
+                    let round = Round {
+                        jobs,
+                        scan: shelf.scan.clone(),
+                        from: of_scan.from,
+                    };
                     let removal = async move |handle: Handle| round.carry_out(&handle).await;
                     self.handle.alone(removal).await?
                 }
@@ -271,6 +275,30 @@ fn chosen(jobs: &[(Candidate, Fate)]) -> Pruned {
         jobs: sum.jobs + 1,
         bytes: sum.bytes + candidate.job.bytes,
     })
+}
+
+/// What a run would count as removed of these jobs.
+async fn would_go(
+    handle: &Handle,
+    retention: &mut Retention,
+    jobs: &[(Candidate, Fate)],
+) -> Result<Pruned, RemovalError> {
+    let mut all = Pruned::default();
+    for (candidate, fate) in jobs {
+        let going = &candidate.job;
+        let bytes = match (handle.state().job(going.id).await, fate) {
+            (Err(ReadError::Damaged { .. }), _) | (Ok(Some(_)), Fate::PassOver) => continue,
+            (Err(error), _) => return Err(error.into()),
+            (Ok(Some(job)), Fate::Remove) => job.bytes(),
+            // It was counted when a person deleted it.
+            (Ok(None), _) if candidate.end.is_some() && retention.take_gone_ahead(&going.state) => {
+                continue;
+            }
+            (Ok(None), _) => going.bytes,
+        };
+        add(&mut all, Pruned { jobs: 1, bytes });
+    }
+    Ok(all)
 }
 
 fn add(sum: &mut Pruned, more: Pruned) {

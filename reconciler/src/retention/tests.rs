@@ -106,13 +106,23 @@ async fn a_dry_run_tells_what_a_run_then_does() {
     for _ in 0..4 {
         success(&house, runner, workflow, "build", &["report"]).await;
     }
+    // Its line stays in the history until that is read, and it must not be told a second time.
+    let deleted = success(&house, runner, workflow, "build", &[]).await;
+    for _ in 0..2 {
+        success(&house, runner, workflow, "build", &["report"]).await;
+    }
+    house
+        .handle
+        .delete_job(deleted, Actor::Daemon)
+        .await
+        .unwrap();
     let waiting = house.dispatch(workflow, "plain").await.id;
     let workflow = found(&house, workflow);
     let told = house.handle.prune(&workflow, Some(jobs(1)), true).await;
     let told = told.unwrap();
-    assert_eq!(kept(&told, "build"), (2, 2, 2));
+    assert_eq!(kept(&told, "build"), (4, 2, 2));
     assert_eq!(kept(&told, "plain"), (0, 1, 1));
-    assert_eq!(told.removed().bytes, 20);
+    assert_eq!(told.removed().bytes, 40);
     assert!(house.handle.state().job(first).await.unwrap().is_some());
 
     let done = house.handle.prune(&workflow, Some(jobs(1)), false).await;

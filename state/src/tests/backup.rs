@@ -150,10 +150,30 @@ async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup()
         assert!(matches!(nothing, Err(CopyError::NoState { .. })));
         assert!(!twin.root().exists());
     }
-    let full = back_up(root, root, &never);
+    let beside = root.parent().unwrap();
+    let full = back_up(root, beside, &never);
     assert!(matches!(full, Err(CopyError::NotEmpty { .. })));
+    let other_name = beside.join("other-name");
+    std::os::unix::fs::symlink(root, &other_name).unwrap();
+    for inside in [
+        root.to_owned(),
+        root.join("x"),
+        root.join("x/y"),
+        other_name.join("x"),
+    ] {
+        let endless = back_up(root, &inside, &never);
+        assert!(
+            matches!(endless, Err(CopyError::Inside { .. })),
+            "{}",
+            inside.display()
+        );
+    }
+    std::fs::remove_file(other_name).unwrap();
+    assert!(!root.join("x").exists(), "nothing is written");
     let nothing = restore(twin.root(), &twin.root().join("x"), &never);
     assert!(matches!(nothing, Err(CopyError::NotABackup { .. })));
+    let into_itself = restore(root, &root.join("sub/state"), &never);
+    assert!(matches!(into_itself, Err(CopyError::Inside { .. })));
     let stopped = back_up(root, twin.root(), &|| true);
     assert!(matches!(stopped, Err(CopyError::Stopped)));
     let unfinished = restore(twin.root(), &twin.root().join("x"), &never);

@@ -36,6 +36,25 @@ fn tokens(opened: &Opened) -> usize {
 }
 
 #[tokio::test]
+async fn a_token_is_void_once_its_file_is_gone_though_the_index_has_it() {
+    let (mut folder, opened, _) = Folder::prepared().await;
+    opened.state.make_first_token().await.unwrap();
+    let token = opened
+        .state
+        .read(|world| world.tokens().next().map(|token| token.id));
+    let runners = |opened: &Opened| opened.state.read(|world| world.runners().count());
+    assert_eq!((tokens(&opened), runners(&opened)), (1, 1));
+    let root = folder.root().to_owned();
+    opened.close();
+    fs::remove_file(root.join(Layout::token(token.unwrap()).as_str())).unwrap();
+    for _ in 0..2 {
+        let opened = folder.open().await;
+        assert_eq!((tokens(&opened), runners(&opened)), (0, 1));
+        opened.close();
+    }
+}
+
+#[tokio::test]
 async fn a_lost_token_makes_nobody_admin() {
     let (mut folder, opened, _) = Folder::prepared().await;
     opened.state.make_first_token().await.unwrap();

@@ -23,7 +23,10 @@ impl FileSystem for LocalFileSystem {
         let mut options = OpenOptions::new();
         options.read(true).mode(0o600);
         match opening {
-            Opening::Read => {}
+            // A pipe in the place of a file is read as empty, where it would be waited for else.
+            Opening::Read => {
+                options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+            }
             Opening::Write => {
                 options.write(true);
             }

@@ -293,6 +293,11 @@ impl DiskFile {
         self.run(Action::Inspect, |file| Ok(file.inspect()?.identity))
     }
 
+    /// When the file was made, in nanoseconds since 1970, where that is known.
+    pub(crate) fn born(&self) -> Result<Option<u64>, DiskError> {
+        self.run(Action::Inspect, |file| Ok(file.inspect()?.born))
+    }
+
     pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
         self.run(Action::Write, |file| file.write_at(bytes, at))
     }

@@ -50,8 +50,11 @@ struct HoldFile {
     seq: Option<Seq>,
     /// The last record in the journal when the hold began.
     last: Option<Seq>,
-    /// Of this file. A copy of it has another one.
+    /// Of this file. A copy of it has another one, or one by chance the same on another file system.
     inode: u64,
+    /// When this file was made, in nanoseconds since 1970. No copy has the same; not every file system knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    born: Option<u64>,
     /// Seconds since 1970.
     expires: u64,
 }
@@ -118,6 +121,7 @@ impl Hold {
             seq: None,
             last: None,
             inode: 0,
+            born: None,
             expires: now.saturating_add(HOLD_SECONDS),
         };
         self.write(&mut file)?;
@@ -150,6 +154,7 @@ impl Hold {
         let path = self.path();
         replace::replace_with(&self.disk, &path, |file| {
             hold.inode = file.identity()?.inode;
+            hold.born = file.born()?;
             let line = serde_json::json!(hold);
             file.write_at(format!("{line}\n").as_bytes(), 0)?;
             file.sync_data()
@@ -344,15 +349,13 @@ impl Holds {
                 Err(error) if error.is_missing() => continue,
                 result => result?,
             };
-            let (bytes, identity) = (
-                opened.read_at(0, CONTROL_FILE_BYTES as usize)?,
-                opened.identity()?,
-            );
+            let bytes = opened.read_at(0, CONTROL_FILE_BYTES as usize)?;
+            let (inode, born) = (opened.identity()?.inode, opened.born()?);
             let file: Option<HoldFile> = serde_json::from_slice(&bytes).ok();
             let file = file.filter(|file| file.store == store);
             let is_copy = file
                 .as_ref()
-                .is_some_and(|file| file.inode != identity.inode);
+                .is_some_and(|file| file.inode != inode || is_other(file.born, born));
             found.push(Found {
                 path,
                 file,
@@ -391,6 +394,11 @@ pub fn forget_restored(root: &Path) -> Result<(), DiskError> {
             disk.sync_folder(&layout.journal)
         }
     }
+}
+
+/// Whether both moments are known and are not the same.
+fn is_other(one: Option<u64>, other: Option<u64>) -> bool {
+    matches!((one, other), (Some(one), Some(other)) if one != other)
 }
 
 fn is_hold(name: &str) -> bool {

@@ -68,6 +68,23 @@ async fn a_state_with_one_of_everything_is_clean_running_crashed_and_stopped() {
     assert_eq!(severe(&folder, None), []);
 }
 
+/// Whoever opens a pipe to read it waits for somebody to write.
+#[tokio::test]
+async fn a_pipe_in_the_place_of_a_record_is_told_and_not_waited_for() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.complete(job).await;
+    opened.close();
+    let path = folder.root().join(Layout::job(job).as_str());
+    std::fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    assert_ne!(findings(&folder), []);
+    let opened = folder.open().await;
+    assert!(opened.state.job(job).await.is_err() || opened.state.job(job).await.unwrap().is_none());
+    opened.close();
+}
+
 #[tokio::test]
 async fn what_holds_and_file_systems_add_is_no_finding() {
     let (folder, opened, fleet) = Folder::prepared().await;

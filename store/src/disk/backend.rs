@@ -112,4 +112,6 @@ pub(crate) struct Metadata {
     pub(crate) len: u64,
     /// The names it has.
     pub(crate) links: u64,
+    /// When the file was made, in nanoseconds since 1970, where the file system knows. No program can set it.
+    pub(crate) born: Option<u64>,
 }

@@ -9,6 +9,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use super::backend::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
 
@@ -128,6 +129,11 @@ impl OpenFile for File {
             identity: Identity::of(&metadata),
             len: metadata.len(),
             links: metadata.nlink(),
+            born: metadata
+                .created()
+                .ok()
+                .and_then(|born| born.duration_since(UNIX_EPOCH).ok())
+                .and_then(|born| born.as_nanos().try_into().ok()),
         })
     }
 

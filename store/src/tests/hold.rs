@@ -359,6 +359,29 @@ async fn a_copy_is_told_until_somebody_heard_it() {
     assert!(!World::open(&copied).await.unwrap().engine.is_restored());
 }
 
+/// A fresh file system may give the copy of a file the number that the file has.
+#[tokio::test]
+#[expect(clippy::print_stdout, reason = "a check that is left out says so")]
+async fn a_copy_is_told_by_when_its_hold_was_made_too() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let copied = busy.folder("copy");
+    copy(&busy.root(), &copied);
+    let path = format!("journal/HOLD.{}", hold.id());
+    let mut file: serde_json::Value =
+        serde_json::from_slice(&fs::read(copied.join(&path)).unwrap()).unwrap();
+    if file.get("born").is_none() {
+        return println!("SKIP: this file system does not know when a file was made");
+    }
+    let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(copied.join(&path)).unwrap());
+    assert_ne!(file["inode"], inode);
+    file["inode"] = inode.into();
+    fs::write(copied.join(&path), file.to_string()).unwrap();
+    hold.release().unwrap();
+    assert!(World::open(&copied).await.unwrap().engine.is_restored());
+}
+
 #[tokio::test]
 async fn a_copy_whose_hold_was_ended_too_early_is_refused() {
     let mut busy = Busy::new().await;

@@ -267,6 +267,7 @@ impl OpenFile for SimulatedFile {
             identity: identity(self.inode),
             len: state.visible().content(self.inode)?.len() as u64,
             links: 1,
+            born: None,
         })
     }
 

@@ -144,7 +144,14 @@ impl Command for Prune {
                 ChosenFate::Gone => {
                     // A person deleted it, or removed its files behind our back. Only its record could have told which
                     // of its artifacts were removed, and counted, before: those are counted again here.
-                    let was_counted = chosen.end.is_some() && retention.take_gone_ahead(&job.state);
+                    let was_counted = match chosen.end {
+                        Some(_) => retention.take_gone_ahead(&job.state),
+                        // Whoever deletes one that was passed over takes it from that list.
+                        None => retention
+                            .passed_over
+                            .iter()
+                            .all(|passed| passed.id != job.id),
+                    };
                     if !was_counted {
                         pruned.count(&mut retention, &job.state, job.bytes);
                     }

@@ -345,6 +345,34 @@ fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
     assert!(retention.gone_ahead.is_empty());
 }
 
+/// A pass has put a job on its shelf, and a person deletes it before the pass comes to it.
+#[test]
+fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
+    let mut archive = Archive::new();
+    let id = archive.end("succeeded", 0);
+    archive.prune(jobs(0));
+    let passed = {
+        let retention = archive.house.world.retention(&archive.scan()).unwrap();
+        (retention.passed_over[0].clone(), retention.from)
+    };
+    archive.house.pass(WORKER_LAST_WORDS);
+    let job = archive.jobs[&id].clone();
+    let actor = Actor::Daemon;
+    archive.run(DeleteJob { job, actor }).unwrap();
+    let prune = Prune {
+        scan: archive.scan(),
+        from: passed.1,
+        jobs: vec![Chosen {
+            job: passed.0,
+            end: None,
+            fate: ChosenFate::Gone,
+        }],
+    };
+    assert_eq!(archive.run(prune).unwrap(), Pruned::default());
+    let retention = archive.house.world.retention(&archive.scan()).unwrap();
+    assert_eq!(retention.removed.succeeded, 1);
+}
+
 #[test]
 fn a_job_that_stays_takes_what_is_left_of_it() {
     let mut archive = Archive::new();

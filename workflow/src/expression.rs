@@ -1,8 +1,8 @@
 //! Expressions: CEL over what a workflow may read, checked when it is loaded and bounded when it is evaluated.
 //!
 //! An [`Expression`] that exists is syntactically right, names only what its [`Site`] offers, has a type that fits
-//! there and a static cost below the bound. The CEL library is used inside this module only; it runs on the threads of
-//! a [`Sandbox`], because its recursion needs more stack than its callers have.
+//! there and a static cost below the bound. The CEL library is used inside this module only; a [`Sandbox`] runs it where
+//! its recursion has the stack that it needs.
 
 mod analysis;
 mod compile;

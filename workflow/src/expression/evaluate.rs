@@ -1,4 +1,4 @@
-//! Evaluation. Runs on a sandbox thread; the static check has bounded its cost.
+//! Evaluation. A sandbox runs it; the static check has bounded its cost.
 
 use std::sync::Arc;
 

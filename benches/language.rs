@@ -69,6 +69,7 @@ fn context(jobs: usize) -> Context {
         available: true,
         successes: jobs as u64,
         newest_successes: Vec::new(),
+        newest_success_ids: Vec::new(),
     };
     Context {
         job: None,

@@ -98,6 +98,12 @@ fn clause(of: Clause) -> wire::Clause {
         text: of.text,
         value: of.value,
         error: of.error,
+        jobs: of
+            .jobs
+            .into_iter()
+            .map(|(scan, jobs)| (scan, jobs.iter().map(|job| job.uuid()).collect()))
+            .collect(),
+        more_jobs: of.more_jobs,
         parts: of.parts.into_iter().map(clause).collect(),
     }
 }

@@ -1,20 +1,135 @@
-//! What a part of an expression said.
+//! What the parts of an expression said, and what they read.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use serde_json::Value;
+use workflow::{Explanation, Operand};
 
 use crate::untrusted::clean;
 
-/// A part on a line of its own, with what is told beside it; deeper parts stand further in.
-pub(crate) fn line(depth: usize, text: &str, said: &str, beside: &str) -> String {
-    let line = clean(&format!("{text} = {said}{beside}"));
-    format!("{}{line}\n", "    ".repeat(depth))
+/// Jobs that a line names. All of them are told in JSON.
+const NAMED: usize = 3;
+
+/// A part of an expression.
+#[derive(Debug, Serialize)]
+pub(crate) struct Clause {
+    /// The operator of a combination, the source of a leaf.
+    text: String,
+    /// Absent also when the others had decided, so that it was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+    /// Why it has no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// The scans that it asked, with the ids of the jobs that it read, newest first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    jobs: BTreeMap<String, Vec<String>>,
+    /// How many jobs it has read besides those.
+    #[serde(skip)]
+    more_jobs: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Clause>,
 }
 
-/// The value of a part, or why it has none.
-pub(crate) fn said(value: Option<&Value>, error: Option<&String>) -> String {
-    match (value, error) {
-        (Some(value), _) => value.to_string(),
-        (None, Some(error)) => format!("error: {error}"),
-        (None, None) => "nothing".to_owned(),
+impl From<Explanation> for Clause {
+    fn from(explanation: Explanation) -> Self {
+        let Explanation {
+            text,
+            result,
+            jobs,
+            parts,
+        } = explanation;
+        let (value, error) = match result {
+            Ok(value) => (Some(value.to_json()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let newest_first = |jobs: std::collections::BTreeSet<String>| jobs.into_iter().rev();
+        Self {
+            text,
+            value,
+            error,
+            jobs: jobs
+                .into_iter()
+                .map(|(scan, jobs)| (scan, newest_first(jobs).collect()))
+                .collect(),
+            more_jobs: 0,
+            parts: parts.into_iter().map(Self::from).collect(),
+        }
     }
+}
+
+impl From<Operand> for Clause {
+    fn from(operand: Operand) -> Self {
+        match operand {
+            Operand::Evaluated(explanation) => explanation.into(),
+            Operand::LeftOut(text) => Self {
+                text,
+                value: None,
+                error: None,
+                jobs: BTreeMap::new(),
+                more_jobs: 0,
+                parts: Vec::new(),
+            },
+        }
+    }
+}
+
+impl From<&wire::Clause> for Clause {
+    fn from(clause: &wire::Clause) -> Self {
+        let ids = |jobs: &Vec<uuid::Uuid>| jobs.iter().map(ToString::to_string).collect();
+        Self {
+            text: clause.text.clone(),
+            value: clause.value.clone(),
+            error: clause.error.clone(),
+            jobs: clause
+                .jobs
+                .iter()
+                .map(|(scan, jobs)| (scan.clone(), ids(jobs)))
+                .collect(),
+            more_jobs: clause.more_jobs,
+            parts: clause.parts.iter().map(Self::from).collect(),
+        }
+    }
+}
+
+impl Clause {
+    /// The parts on lines of their own; deeper ones stand further in.
+    pub(crate) fn tree(&self, depth: usize) -> String {
+        let line = clean(&format!("{} = {}{}", self.text, self.said(), self.read()));
+        let mut text = format!("{}{line}\n", "    ".repeat(depth));
+        text.extend(self.parts.iter().map(|part| part.tree(depth + 1)));
+        text
+    }
+
+    /// The value, or why there is none.
+    pub(crate) fn said(&self) -> String {
+        match (&self.value, &self.error) {
+            (Some(value), _) => value.to_string(),
+            (None, Some(error)) => format!("error: {error}"),
+            (None, None) => "not evaluated".to_owned(),
+        }
+    }
+
+    /// The jobs that were read, as the end of a line.
+    fn read(&self) -> String {
+        let jobs: Vec<&str> = self.jobs.values().flatten().map(String::as_str).collect();
+        if jobs.is_empty() {
+            return String::new();
+        }
+        let named = jobs.iter().take(NAMED).copied().collect::<Vec<_>>();
+        let more = (jobs.len() - named.len()) as u64 + self.more_jobs;
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(", read {}{more}", named.join(", "))
+    }
+}
+
+/// What was known of a scan, on a line.
+pub(crate) fn known(scan: &str, size: u64, available: bool, diff: bool) -> String {
+    clean(&format!(
+        "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}"
+    ))
 }

@@ -35,7 +35,7 @@ pub struct HistoryLine {
 }
 
 /// Whether a number need not stand in a line.
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{JobId, Reason, Timestamp};
+use crate::{Clause, JobId, Reason, Timestamp};
 
 /// One look at a scan's trigger. A run of looks with the same outcome is one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub enum Outcome {
 pub struct Evaluation {
     /// The expression.
     pub expression: String,
-    /// The whole, with the parts that were looked at.
+    /// The whole, with its parts.
     pub clause: Clause,
     /// What was known of the scans it names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -96,22 +96,6 @@ impl Evaluation {
     pub fn holds(&self) -> Option<bool> {
         self.clause.value.as_ref()?.as_bool()
     }
-}
-
-/// A part of an expression with what it yields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Clause {
-    /// The operator of a combination, the source of a leaf.
-    pub text: String,
-    /// What it yields.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<serde_json::Value>,
-    /// Why it yields nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// The parts that were looked at, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Clause>,
 }
 
 /// What was known of a scan.

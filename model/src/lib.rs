@@ -6,6 +6,7 @@
 
 mod actor;
 mod armed;
+mod clause;
 pub mod decide;
 mod error_chain;
 mod frozen;
@@ -41,6 +42,7 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
+pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
@@ -52,7 +54,7 @@ pub use job::{
     Artifact, End, Inputs, Job, JobState, Run, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
     WorkflowRef, large_payload,
 };
-pub use ledger::{Cause, Clause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
+pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
 pub use masker::{MaskStream, Masker, MaskerError};
 pub use matching::{Turns, next_job};

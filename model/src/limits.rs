@@ -113,6 +113,10 @@ pub const CLAUSES: usize = 40;
 /// Characters of a text or value in a ledger record.
 pub const CLAUSE_CHARS: usize = 200;
 
+/// Jobs of one expression in a ledger record: one that goes through every job of several scans reads hundreds, and the
+/// newest say enough.
+pub const JOBS_READ: usize = 100;
+
 /// Scans that the end of a job looks at in the same commit.
 pub const FOLLOWERS: usize = 20;
 

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use workflow::{
     ArtifactSummary, Context, Expression, JobSummary, Reach, References, Sandbox, Scan,
-    ScanHistory, ScanName, Value,
+    ScanHistory, ScanName,
 };
 
-use crate::JobId;
 use crate::frozen;
 use crate::history::HistoryLine;
 use crate::job::Job;
-use crate::ledger::{Clause, Evaluation, ScanRead};
-use crate::limits::{CLAUSE_CHARS, CLAUSES, SCANS_READ};
+use crate::ledger::{Evaluation, ScanRead};
+use crate::limits::SCANS_READ;
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
 use crate::world::{ScanKey, World};
+use crate::{Clause, JobId};
 
 /// The world, or the world as it will be once a job has ended.
 pub(crate) struct Past<'a> {
@@ -118,6 +118,11 @@ impl<'a> Past<'a> {
                 .iter()
                 .map(|success| success.digests.clone())
                 .collect(),
+            newest_success_ids: head
+                .successes
+                .iter()
+                .map(|success| success.job.to_string())
+                .collect(),
         }
     }
 
@@ -195,15 +200,9 @@ impl<'a> Past<'a> {
                     .explain(expression, &context)
                     .map_err(|error| error.to_string())
             });
-        let mut room = CLAUSES;
         let clause = match explained {
-            Ok(explanation) => clause(&explanation, &mut room),
-            Err(error) => Clause {
-                text: expression.source().to_owned(),
-                value: None,
-                error: Some(cut(&error)),
-                parts: Vec::new(),
-            },
+            Ok(explanation) => Clause::of(&explanation),
+            Err(error) => Clause::failed(expression.source(), &error),
         };
         let reads = context.scans.iter().take(SCANS_READ).map(|(name, scan)| {
             let key = ScanKey {
@@ -286,42 +285,6 @@ fn summary_of(job: &Job) -> JobSummary {
             })
             .collect(),
     }
-}
-
-/// As much of an explanation as a record may hold.
-fn clause(explanation: &workflow::Explanation, room: &mut usize) -> Clause {
-    *room = room.saturating_sub(1);
-    let (value, error) = match &explanation.result {
-        Ok(value) => (Some(value_of(value)), None),
-        Err(error) => (None, Some(cut(&error.to_string()))),
-    };
-    let mut parts = Vec::new();
-    for part in &explanation.parts {
-        if *room == 0 {
-            break;
-        }
-        parts.push(clause(part, room));
-    }
-    Clause {
-        text: cut(&explanation.text),
-        value,
-        error,
-        parts,
-    }
-}
-
-/// A value as a record shows it: whole when it is short, else what it is.
-fn value_of(value: &Value) -> serde_json::Value {
-    let whole = value.to_json();
-    if whole.to_string().len() <= CLAUSE_CHARS {
-        whole
-    } else {
-        serde_json::Value::String(value.label().to_owned())
-    }
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(CLAUSE_CHARS).collect()
 }
 
 #[cfg(test)]

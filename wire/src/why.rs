@@ -148,13 +148,14 @@ pub enum LedgerOutcome {
 /// What an expression said, and what it read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The whole, with the parts that were looked at.
+    /// The whole, with its parts.
     pub clause: Clause,
     /// What was known of the scans it names.
     pub scans: BTreeMap<String, ScanRead>,
 }
 
-/// A part of an expression with what it yields.
+/// A part of an expression with what it yields. One with neither value nor error was left out, since the others had
+/// decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Clause {
     /// The operator of a combination, the source of a leaf.
@@ -165,9 +166,20 @@ pub struct Clause {
     /// Why it yields nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The parts that were looked at, in order.
+    /// The scans that a leaf has asked, with the jobs that it has read, newest first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub jobs: BTreeMap<String, Vec<Uuid>>,
+    /// How many jobs it has read besides those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_jobs: u64,
+    /// The parts of a combination, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Clause>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What was known of a scan.

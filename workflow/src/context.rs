@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::InputValue;
 use crate::expression::{Reach, References};
+use crate::limits::HISTORY_SUCCESSES;
+
+/// The state of a job that ended well.
+const SUCCEEDED: &str = "succeeded";
 
 /// The values behind an expression's names.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +65,9 @@ pub struct ScanHistory {
     pub successes: u64,
     /// Artifact name to content digest of up to two newest successes, newest first: what `has_diff()` compares.
     pub newest_successes: Vec<BTreeMap<String, String>>,
+    /// The ids of these successes, in the same order, so that an explanation can name what was compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub newest_success_ids: Vec<String>,
 }
 
 /// A job of a scan's history: `scans.X[i]`.
@@ -125,7 +132,18 @@ impl ScanHistory {
             available: self.available,
             successes: self.successes,
             newest_successes: self.newest_successes.clone(),
+            newest_success_ids: self.success_ids(),
         }
+    }
+
+    /// The ids of the newest successes. A context that a person wrote may leave it to its jobs to tell them.
+    fn success_ids(&self) -> Vec<String> {
+        if !self.newest_success_ids.is_empty() {
+            return self.newest_success_ids.clone();
+        }
+        let successes = self.jobs.iter().filter(|job| job.state == SUCCEEDED);
+        let newest = successes.take(HISTORY_SUCCESSES);
+        newest.map(|job| job.id.clone()).collect()
     }
 }
 

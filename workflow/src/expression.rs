@@ -31,7 +31,7 @@ use cel_interpreter::Program;
 
 pub(crate) use compile::compile;
 pub use error::{EngineError, EvaluationError, ExpressionError, Fault};
-pub use explain::Explanation;
+pub use explain::{Explanation, Operand};
 use pattern::Pattern;
 pub use references::{Reach, References};
 pub use sandbox::Sandbox;

@@ -242,18 +242,31 @@ pub(crate) fn token() -> Token {
 
 /// A scan with a schedule and an expression, and every kind of look at them.
 pub(crate) fn why() -> Why {
-    let clause = |text: &str, value: bool, parts: Vec<Clause>| Clause {
+    let left_out = |text: &str| Clause {
         text: text.to_owned(),
-        value: Some(value.into()),
-        error: None,
-        parts,
-    };
-    let diff = clause("scans.hosts.has_diff('list')", true, Vec::new());
-    let failed = Clause {
-        text: "scans.hosts[0].state == 'succeeded'".to_owned(),
         value: None,
-        error: Some("the list has no such position".to_owned()),
+        error: None,
+        jobs: BTreeMap::new(),
+        more_jobs: 0,
         parts: Vec::new(),
+    };
+    let clause = |text: &str, value: bool, parts: Vec<Clause>| Clause {
+        value: Some(value.into()),
+        parts,
+        ..left_out(text)
+    };
+    let jobs = |ids: &[u128]| {
+        BTreeMap::from([("hosts".to_owned(), ids.iter().copied().map(id).collect())])
+    };
+    let diff = Clause {
+        jobs: jobs(&[5, 4]),
+        ..clause("scans.hosts.has_diff('list')", true, Vec::new())
+    };
+    let failed = Clause {
+        error: Some("the list has no such position".to_owned()),
+        jobs: jobs(&[6, 5, 4, 3, 2, 1]),
+        more_jobs: 94,
+        ..left_out("scans.hosts[0].state == 'succeeded'")
     };
     let read = ScanRead {
         size: 3,
@@ -262,7 +275,7 @@ pub(crate) fn why() -> Why {
         successes: vec![id(5), id(4)],
     };
     let evaluation = Evaluation {
-        clause: clause("||", true, vec![failed, diff]),
+        clause: clause("||", true, vec![failed, diff, left_out("vars.X == 'y'")]),
         scans: BTreeMap::from([("hosts".to_owned(), read)]),
     };
     let look = |second, cause, evaluation, outcome| LedgerRecord {

@@ -9,18 +9,26 @@ use super::error::EvaluationError;
 use super::variables::Variables;
 use super::{Expression, Value, evaluate};
 
-/// A condition, or a part of one, with its value and the parts that were looked at.
+/// A condition, or a part of one, with its value and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The operator for a combination; the source, as far as it is known, for a leaf.
     pub text: String,
     /// What it yields.
     pub result: Result<Value, EvaluationError>,
-    /// The scans that a leaf has asked, with the ids of the jobs it has read; none where the scan's summary had the
-    /// answer, as for `is_available()`.
+    /// The scans that a leaf has asked, with the ids of the jobs whose record decided. None for `size()`, which counts.
     pub jobs: BTreeMap<String, BTreeSet<String>>,
-    /// The parts that were evaluated, in order. What a short-circuit left out is not among them.
-    pub parts: Vec<Explanation>,
+    /// The parts of a combination, in order.
+    pub parts: Vec<Operand>,
+}
+
+/// One of those that a combination combines.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    /// It was evaluated.
+    Evaluated(Explanation),
+    /// It was not, since the others had decided: its source.
+    LeftOut(String),
 }
 
 /// Explains a whole condition.
@@ -30,6 +38,19 @@ pub(super) fn explain(expression: &Expression, variables: &Variables) -> Explana
 
 fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Explanation {
     let walk = |node: &IdedExpr| walk(expression, node, variables);
+    // Its reads are those of the parts, which have been noted there.
+    let whole = || {
+        let result = evaluate::node(expression, node, variables);
+        drop(variables.take_reads());
+        result
+    };
+    let left_out = |node: &IdedExpr| Operand::LeftOut(source_of(expression, node));
+    let combination = |symbol: &str, result, parts| Explanation {
+        text: symbol.to_owned(),
+        result,
+        jobs: BTreeMap::new(),
+        parts,
+    };
     if let Expr::Call(call) = &node.expr {
         match (call.func_name.as_str(), call.args.as_slice()) {
             (name @ (operators::LOGICAL_AND | operators::LOGICAL_OR), [left, right]) => {
@@ -41,12 +62,11 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                 let left = walk(left);
                 if left.result == Ok(Value::Bool(decisive)) {
                     let result = left.result.clone();
-                    return Explanation {
-                        text: symbol.to_owned(),
+                    return combination(
+                        symbol,
                         result,
-                        jobs: BTreeMap::new(),
-                        parts: vec![left],
-                    };
+                        vec![Operand::Evaluated(left), left_out(right)],
+                    );
                 }
                 let right = walk(right);
                 let result = match (&left.result, &right.result) {
@@ -54,55 +74,49 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                     (_, Ok(Value::Bool(value))) if *value == decisive => Ok(Value::Bool(decisive)),
                     (Ok(Value::Bool(_)), Ok(Value::Bool(value))) => Ok(Value::Bool(*value)),
                     (Err(error), _) | (_, Err(error)) => Err(error.clone()),
-                    (Ok(_), Ok(_)) => evaluate::node(expression, node, variables),
+                    (Ok(_), Ok(_)) => whole(),
                 };
-                return Explanation {
-                    text: symbol.to_owned(),
+                return combination(
+                    symbol,
                     result,
-                    jobs: BTreeMap::new(),
-                    parts: vec![left, right],
-                };
+                    vec![Operand::Evaluated(left), Operand::Evaluated(right)],
+                );
             }
             (operators::LOGICAL_NOT, [operand]) => {
                 let operand = walk(operand);
                 let result = match &operand.result {
                     Ok(Value::Bool(value)) => Ok(Value::Bool(!value)),
-                    Ok(_) => evaluate::node(expression, node, variables),
+                    Ok(_) => whole(),
                     Err(error) => Err(error.clone()),
                 };
-                return Explanation {
-                    text: "!".to_owned(),
-                    result,
-                    jobs: BTreeMap::new(),
-                    parts: vec![operand],
-                };
+                return combination("!", result, vec![Operand::Evaluated(operand)]);
             }
             (operators::CONDITIONAL, [condition, yes, no]) => {
                 let condition = walk(condition);
-                let chosen = match &condition.result {
-                    Ok(Value::Bool(true)) => Some(walk(yes)),
-                    Ok(Value::Bool(false)) => Some(walk(no)),
-                    Ok(_) | Err(_) => None,
+                let (result, branches) = match &condition.result {
+                    Ok(Value::Bool(true)) => {
+                        let yes = walk(yes);
+                        (yes.result.clone(), [Operand::Evaluated(yes), left_out(no)])
+                    }
+                    Ok(Value::Bool(false)) => {
+                        let no = walk(no);
+                        (no.result.clone(), [left_out(yes), Operand::Evaluated(no)])
+                    }
+                    Ok(_) => {
+                        let result = whole();
+                        (result, [left_out(yes), left_out(no)])
+                    }
+                    Err(error) => (Err(error.clone()), [left_out(yes), left_out(no)]),
                 };
-                let result = match (&chosen, &condition.result) {
-                    (Some(chosen), _) => chosen.result.clone(),
-                    (None, Err(error)) => Err(error.clone()),
-                    (None, Ok(_)) => evaluate::node(expression, node, variables),
-                };
-                let parts = std::iter::once(condition).chain(chosen).collect();
-                return Explanation {
-                    text: "?:".to_owned(),
-                    result,
-                    jobs: BTreeMap::new(),
-                    parts,
-                };
+                let parts = std::iter::once(Operand::Evaluated(condition)).chain(branches);
+                return combination("?:", result, parts.collect());
             }
             _ => {}
         }
     }
     let result = evaluate::node(expression, node, variables);
     Explanation {
-        text: leaf_text(expression, node),
+        text: source_of(expression, node),
         result,
         jobs: variables.take_reads(),
         parts: Vec::new(),
@@ -110,7 +124,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
 }
 
 /// The source from the first to the last token of the node that the library remembers the place of.
-fn leaf_text(expression: &Expression, node: &IdedExpr) -> String {
+fn source_of(expression: &Expression, node: &IdedExpr) -> String {
     let range = super::analysis::covered(
         expression.source(),
         expression.program().source_info(),

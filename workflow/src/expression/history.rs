@@ -71,6 +71,13 @@ impl History {
     fn name(&self) -> &str {
         &self.0.name
     }
+
+    /// Notes that the newest successes decided.
+    fn note_successes(&self, count: usize) {
+        for job in self.0.summary.newest_success_ids.iter().take(count) {
+            self.0.recorder.job(self.name(), job);
+        }
+    }
 }
 
 impl Job {
@@ -131,11 +138,13 @@ fn receiver<'a, 'v>(
 
 fn is_available<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let history = receiver("is_available", &arguments)?;
+    history.note_successes(1);
     Ok(CowVal::owned(CelBool::from(history.0.summary.available)))
 }
 
 fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let history = receiver("has_diff", &arguments)?;
+    history.note_successes(2);
     let artifact = arguments
         .get(1)
         .and_then(|value| value.downcast_ref::<CelString<'_>>());

@@ -46,6 +46,7 @@ fn context() -> Context {
         available: true,
         successes: 1,
         newest_successes: vec![BTreeMap::new()],
+        newest_success_ids: vec!["j2".to_owned()],
     };
     let long = ScanHistory {
         size: 5_000,

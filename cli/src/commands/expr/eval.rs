@@ -1,6 +1,6 @@
 //! `everscan expr eval`: what an expression yields, as daemon and runner find it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 use workflow::{Context, Explanation, Expression, Sandbox, Site, excerpts};
 
+use crate::clause::{self, Clause};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::format::Format;
+use crate::limits;
 use crate::reading::read_given;
 use crate::session::Session;
-use crate::untrusted::clean;
-use crate::{clause, limits};
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
@@ -35,27 +35,10 @@ struct Explained {
     /// Absent when the expression failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
-    /// The whole, with the parts that were looked at.
+    /// The whole, with its parts.
     clause: Clause,
     /// What was known of the scans it names.
     scans: BTreeMap<String, Read>,
-}
-
-/// A part of an expression.
-#[derive(Debug, Serialize)]
-struct Clause {
-    /// The operator of a combination, the source of a leaf.
-    text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<Value>,
-    /// Why it has no value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    /// The scans that it asked, with the ids of the jobs that it read.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    jobs: BTreeMap<String, BTreeSet<String>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Clause>,
 }
 
 /// What was known of a scan.
@@ -123,28 +106,6 @@ fn explained(
     }
 }
 
-impl From<Explanation> for Clause {
-    fn from(explanation: Explanation) -> Self {
-        let Explanation {
-            text,
-            result,
-            jobs,
-            parts,
-        } = explanation;
-        let (value, error) = match result {
-            Ok(value) => (Some(value.to_json()), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        Self {
-            text,
-            value,
-            error,
-            jobs,
-            parts: parts.into_iter().map(Self::from).collect(),
-        }
-    }
-}
-
 /// What was known of each scan that the expression names.
 fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Read> {
     context
@@ -163,29 +124,10 @@ fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Re
 }
 
 fn told(explained: &Explained) -> String {
-    let mut text = String::new();
-    tree(&explained.clause, 0, &mut text);
+    let mut text = explained.clause.tree(0);
     for (name, read) in &explained.scans {
-        let line = format!(
-            "{name}: size() {}, is_available() {}, has_diff() {}",
-            read.size, read.available, read.diff
-        );
-        text.push_str(&clean(&line));
+        text.push_str(&clause::known(name, read.size, read.available, read.diff));
         text.push('\n');
     }
     text
-}
-
-fn tree(clause: &Clause, depth: usize, text: &mut String) {
-    let said = clause::said(clause.value.as_ref(), clause.error.as_ref());
-    let jobs: Vec<&str> = clause.jobs.values().flatten().map(String::as_str).collect();
-    let beside = if jobs.is_empty() {
-        String::new()
-    } else {
-        format!(", read {}", jobs.join(", "))
-    };
-    text.push_str(&clause::line(depth, &clause.text, &said, &beside));
-    for part in &clause.parts {
-        tree(part, depth + 1, text);
-    }
 }

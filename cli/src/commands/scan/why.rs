@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use wire::{Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
+use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
 
-use crate::clause;
+use crate::clause::{self, Clause};
 use crate::clock::moment;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -63,7 +63,7 @@ fn text(why: &Why) -> String {
         .add("state", &why.state)
         .add_some("cron", cron)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
-        .add_some("is now", now.map(|now| said(&now.clause)))
+        .add_some("is now", now.map(|now| Clause::from(&now.clause).said()))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -115,33 +115,11 @@ fn look(record: &LedgerRecord) -> String {
 }
 
 fn evaluation(evaluation: &Evaluation) -> String {
-    let mut text = String::new();
-    tree(&evaluation.clause, 1, &mut text);
+    let mut text = Clause::from(&evaluation.clause).tree(1);
     for (name, read) in &evaluation.scans {
-        let successes: Vec<String> = read.successes.iter().map(ToString::to_string).collect();
-        let newest = if successes.is_empty() {
-            "no success".to_owned()
-        } else {
-            format!("newest successes {}", successes.join(", "))
-        };
-        let line = format!(
-            "    read {name}: {} jobs, {newest}; is_available() {}, has_diff() {}",
-            read.size, read.available, read.diff
-        );
-        text.push_str(&clean(&line));
+        text.push_str("    ");
+        text.push_str(&clause::known(name, read.size, read.available, read.diff));
         text.push('\n');
     }
     text
-}
-
-/// The parts of an expression that were looked at.
-fn tree(clause: &Clause, depth: usize, text: &mut String) {
-    text.push_str(&clause::line(depth, &clause.text, &said(clause), ""));
-    for part in &clause.parts {
-        tree(part, depth + 1, text);
-    }
-}
-
-fn said(clause: &Clause) -> String {
-    clause::said(clause.value.as_ref(), clause.error.as_ref())
 }

@@ -1,63 +1,98 @@
 //! Explanations agree with the evaluation of the whole.
 
 use super::context;
-use crate::expression::{Expression, Sandbox, Site, Value};
+use crate::expression::{Explanation, Expression, Operand, Sandbox, Site};
 use crate::random::Random;
 
-#[test]
-fn an_explanation_holds_what_was_looked_at() {
-    let condition = Expression::parse(
-        "scans.hosts.is_available() && !(vars.TARGET == 'x') || id == ''",
-        Site::Condition,
-    )
-    .unwrap();
-    let explanation = Sandbox::shared()
-        .unwrap()
-        .explain(&condition, &context())
-        .unwrap();
-    assert_eq!(explanation.result, Ok(Value::Bool(true)));
-    assert_eq!(explanation.text, "||");
-    let [both] = explanation.parts.as_slice() else {
-        panic!("{explanation:?}")
+/// The explanation of a condition, a line for each part.
+fn told(source: &str) -> String {
+    let condition = Expression::parse(source, Site::Condition).unwrap();
+    let sandbox = Sandbox::shared().unwrap();
+    let explanation = sandbox.explain(&condition, &context()).unwrap();
+    let mut text = String::new();
+    tell(&explanation, 0, &mut text);
+    text
+}
+
+fn tell(part: &Explanation, depth: usize, text: &mut String) {
+    let said = match &part.result {
+        Ok(value) => value.to_json().to_string(),
+        Err(_) => "error".to_owned(),
     };
-    let texts: Vec<&str> = both.parts.iter().map(|part| part.text.as_str()).collect();
-    assert_eq!(texts, ["scans.hosts.is_available()", "!"]);
-    assert_eq!(both.parts[1].parts[0].text, "vars.TARGET == 'x'");
+    let read = part.jobs.iter().map(|(scan, jobs)| {
+        format!(
+            " [{}]",
+            Vec::from_iter([scan].into_iter().chain(jobs).map(String::as_str)).join(" ")
+        )
+    });
+    let indent = "  ".repeat(depth);
+    let read: String = read.collect();
+    text.push_str(&format!("{indent}{} = {said}{read}\n", part.text));
+    for operand in &part.parts {
+        match operand {
+            Operand::Evaluated(part) => tell(part, depth + 1, text),
+            Operand::LeftOut(source) => text.push_str(&format!("{indent}  {source} left out\n")),
+        }
+    }
+}
+
+#[test]
+fn an_explanation_tells_each_part_and_what_was_left_out() {
+    let told = told("scans.hosts.is_available() && !(vars.TARGET == 'x') || id == '' && ok");
+    assert_eq!(
+        told,
+        "|| = true\n  \
+           && = true\n    \
+             scans.hosts.is_available() = true [hosts j2]\n    \
+             ! = true\n      \
+               vars.TARGET == 'x' = false\n  \
+           id == '' && ok left out\n"
+    );
+}
+
+#[test]
+fn an_explanation_tells_the_branch_that_was_not_taken() {
+    assert_eq!(
+        told("ok ? scans.hosts.has_diff() : id == ''"),
+        "?: = true\n  ok = true\n  scans.hosts.has_diff() = true [hosts j2]\n  id == '' left out\n"
+    );
+    assert_eq!(
+        told("vars.NONE == '' ? ok : id == ''"),
+        "?: = error\n  vars.NONE == '' = error\n  ok left out\n  id == '' left out\n"
+    );
 }
 
 #[test]
 fn an_explanation_names_the_jobs_that_each_part_has_read() {
-    let condition = Expression::parse(
+    let told = told(
         "scans.hosts[1].state == 'succeeded' && scans.hosts.exists(j, j.state == 'succeeded') \
-         && (scans['1st'].size() > 0 || scans.hosts.has_diff())",
-        Site::Condition,
-    )
-    .unwrap();
-    let explanation = Sandbox::shared()
-        .unwrap()
-        .explain(&condition, &context())
-        .unwrap();
-    let mut leaves = Vec::new();
-    let mut pending = vec![&explanation];
-    while let Some(part) = pending.pop() {
-        if part.parts.is_empty() {
-            let read = part.jobs.iter();
-            let read = read
-                .map(|(scan, jobs)| format!("{scan} {}", Vec::from_iter(jobs.clone()).join(" ")));
-            leaves.push((part.text.as_str(), read.collect::<Vec<_>>().join(", ")));
-        }
-        pending.extend(part.parts.iter().rev());
-    }
-    let expected = [
-        ("scans.hosts[1].state == 'succeeded'", "hosts j2"),
-        (
-            "scans.hosts.exists(j, j.state == 'succeeded')",
-            "hosts j1 j2 j3",
-        ),
-        ("scans['1st'].size() > 0", "1st "),
-        ("scans.hosts.has_diff()", "hosts "),
-    ];
-    assert_eq!(leaves, expected.map(|(text, read)| (text, read.to_owned())));
+         && (scans['1st'].size() > 0 || scans.hosts.is_available())",
+    );
+    let leaves: Vec<&str> = told
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains('['))
+        .collect();
+    assert_eq!(
+        leaves,
+        [
+            "scans.hosts[1].state == 'succeeded' = true [hosts j2]",
+            "scans.hosts.exists(j, j.state == 'succeeded') = true [hosts j1 j2 j3]",
+            "scans['1st'].size() > 0 = false [1st]",
+            "scans.hosts.is_available() = true [hosts j2]",
+        ]
+    );
+}
+
+#[test]
+fn a_context_written_by_hand_need_not_name_its_successes_twice() {
+    let mut context = context();
+    let hosts = context.scans.get_mut("hosts").unwrap();
+    hosts.newest_success_ids.clear();
+    let condition = Expression::parse("scans.hosts.is_available()", Site::Condition).unwrap();
+    let sandbox = Sandbox::shared().unwrap();
+    let explanation = sandbox.explain(&condition, &context).unwrap();
+    assert_eq!(explanation.jobs["hosts"].iter().collect::<Vec<_>>(), ["j2"]);
 }
 
 /// A random condition of the operators that the explanation walks itself.

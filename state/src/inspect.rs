@@ -14,6 +14,7 @@ use store::look::{Look, Role};
 use store::{DiskError, Key, OpenError, ReadError};
 
 pub use self::contents::{Contents, Day, Size, Workflow, contents};
+use self::contents::{is_named, record_of};
 use self::redacted::redacted;
 pub use self::story::{Step, history};
 use crate::envelope;
@@ -58,7 +59,7 @@ pub enum InspectError {
 }
 
 /// The records that an id or a name stands for: a job, workflow, revision, project, runner, registration, token,
-/// source, or every scan of that name.
+/// source, or every scan of that name. A workflow is also known by its name and by `SOURCE/NAME`.
 pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
     let look = Look::at(root)?;
     let mut shown = Vec::new();
@@ -105,6 +106,8 @@ fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
         places.push(Layout::source(&source));
     }
     for workflow in folders(look, "workflows")? {
+        let record = record_of(look, &workflow).filter(|record| is_named(record, name));
+        places.extend(record.map(|record| Layout::workflow(record.id)));
         for revision in folders(look, &join(&workflow, "revisions"))? {
             let key = Key::new(join(&revision, "revision.json")).ok();
             places.extend(key.filter(|key| is_record_of(look, key, name)));

@@ -107,6 +107,7 @@ macro_rules! codes {
 
 const RESTORE: &str =
     "bring the file back from a backup, or let `everscand fsck --repair` put it aside";
+const BACKUP: &str = "bring the file back from a backup";
 const REPAIR: &str = "`everscand fsck --repair` puts it right";
 const ASIDE: &str = "`everscand fsck --repair` puts it aside";
 const LOOK: &str = "look at the records it names; no tool can tell which of them is right";
@@ -115,7 +116,8 @@ codes! {
     /// A file or folder cannot be read at all.
     Unreadable "unreadable" Error Alone "look at the disk and at the rights of the file";
     /// `journal/CHECKPOINT` is missing or not as written.
-    CheckpointDamaged "checkpoint_damaged" Error Alone "bring the file back from a backup";
+    CheckpointDamaged "checkpoint_damaged" Error Alone
+        "bring the file back from a backup, or let `everscand fsck --repair` write it anew from the rest";
     /// Acknowledged changes in the journal can no longer be read.
     JournalDamaged "journal_damaged" Error Alone
         "restore a backup; without one, `everscand fsck --repair --accept-loss` keeps what is readable";
@@ -147,7 +149,8 @@ codes! {
     /// A record that says it is live and is settled, or the other way.
     RecordLive "record_live" Error Alone RESTORE;
     /// A record that others name is not there.
-    RecordMissing "record_missing" Error Together "bring the file back from a backup";
+    RecordMissing "record_missing" Error Together
+        "bring the file back from a backup; the head of a scan is counted anew by `everscand fsck --repair`";
     /// A job that the life of jobs does not allow.
     JobIllegal "job_illegal" Error Alone RESTORE;
     /// A secret that is not sealed as secrets are.
@@ -166,7 +169,7 @@ codes! {
     HeadSuccesses "head_successes" Warning Together
         "none: the next two successes of the scan put it right; until then expressions may see older ones";
     /// A line of a history that cannot be read.
-    HistoryLine "history_line" Error Together RESTORE;
+    HistoryLine "history_line" Error Together BACKUP;
     /// A page of a history that has lost its end.
     HistoryShort "history_short" Error Together
         "bring the page back from a backup; the daemon goes on with the next page by itself";
@@ -179,16 +182,16 @@ codes! {
     /// A finished job of which its history says something else.
     HistoryDiffers "history_differs" Error Together LOOK;
     /// A line of a ledger that cannot be read.
-    LedgerLine "ledger_line" Error Together RESTORE;
+    LedgerLine "ledger_line" Error Together BACKUP;
     /// A page of a ledger that has lost its end.
     LedgerShort "ledger_short" Error Together
         "bring the page back from a backup; the daemon goes on with the next page by itself";
     /// A page of a ledger that goes on behind its end.
     LedgerLong "ledger_long" Warning Together "none: the next line is written over it";
     /// A log with another number of lines than its job says.
-    LogCount "log_count" Error Together RESTORE;
+    LogCount "log_count" Error Together BACKUP;
     /// A line of a log that cannot be read, or has the wrong number.
-    LogLine "log_line" Error Together RESTORE;
+    LogLine "log_line" Error Together BACKUP;
     /// A finished job's log is gone.
     LogMissing "log_missing" Warning Together "none, if you removed it; otherwise bring it back from a backup";
     /// An artifact that its job names is gone.
@@ -202,9 +205,9 @@ codes! {
     /// The inputs of a job are not as its record says.
     InputsDiffer "inputs_differ" Error Together RESTORE;
     /// A record of removed jobs that is not one of its scan's history.
-    RetentionDiffers "retention_differs" Error Together "bring the file back from a backup";
+    RetentionDiffers "retention_differs" Error Together BACKUP;
     /// A record of removed jobs whose counters do not add up with its scan's head and history.
-    RetentionTotals "retention_totals" Error Together "bring the file back from a backup";
+    RetentionTotals "retention_totals" Error Together BACKUP;
     /// A head by which more or fewer finished jobs are left than there are.
     KeptDiffers "kept_differs" Warning Together
         "none, if you removed jobs by hand; otherwise bring their folders back from a backup";

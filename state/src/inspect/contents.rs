@@ -6,7 +6,7 @@ use model::{ScanHead, WorkflowRecord};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::look::{Look, Role};
-use store::{DiskError, Key};
+use store::{DiskError, Form, Key};
 
 use super::{InspectError, folders};
 use crate::envelope;
@@ -95,7 +95,11 @@ pub fn contents(root: &Path) -> Result<Contents, InspectError> {
                     contents.days.push(day(&look, &folder)?);
                 }
             }
-            (name, Role::Folder | Role::Store) => {
+            (name, _)
+                if entry
+                    .details
+                    .is_some_and(|details| details.form == Form::Folder) =>
+            {
                 let size = size(&look, name)?;
                 contents.others.push((name.to_owned(), size));
             }
@@ -124,7 +128,7 @@ fn day(look: &Look, folder: &str) -> Result<Day, DiskError> {
 }
 
 fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
-    let record: Option<WorkflowRecord> = body(look, &join(folder, "workflow.json"));
+    let record = record_of(look, folder);
     let mut scans = Vec::new();
     for scan in folders(look, &join(folder, "scans"))? {
         if let Some(head) = body::<ScanHead>(look, &join(&scan, "head.json")) {
@@ -133,11 +137,26 @@ fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
     }
     Ok(Workflow {
         id: last(folder),
-        name: record.map(|record| format!("{}/{}", record.source, record.name)),
+        name: record.as_ref().map(full_name),
         revisions: folders(look, &join(folder, "revisions"))?.len() as u64,
         scans,
         size: size(look, folder)?,
     })
+}
+
+/// The record of the workflow in a folder, when it can be read.
+pub(super) fn record_of(look: &Look, folder: &str) -> Option<WorkflowRecord> {
+    body(look, &join(folder, "workflow.json"))
+}
+
+/// Source and name.
+pub(super) fn full_name(workflow: &WorkflowRecord) -> String {
+    format!("{}/{}", workflow.source, workflow.name)
+}
+
+/// Whether people mean this workflow when they say `name`, which is no id.
+pub(super) fn is_named(workflow: &WorkflowRecord, name: &str) -> bool {
+    workflow.name == name || full_name(workflow) == name
 }
 
 /// The body of a record that can be read.
@@ -152,7 +171,7 @@ fn size(look: &Look, path: &str) -> Result<Size, DiskError> {
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
         for (name, details) in look.files(&path)? {
-            if details.form == store::Form::Folder {
+            if details.form == Form::Folder {
                 waiting.push(join(&path, &name));
             } else {
                 size.add(Some(&details));

@@ -6,7 +6,7 @@ use model::{HistoryLine, Job, JobId, ScanHead, Timestamp};
 use serde::Serialize;
 use store::look::Look;
 
-use super::contents::body;
+use super::contents::{body, is_named, record_of};
 use super::{InspectError, folders};
 use crate::envelope;
 use crate::fsck::{each_line, join};
@@ -43,11 +43,12 @@ pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, Inspe
     let mut is_known = false;
     let mut steps = Vec::new();
     for workflow in folders(&look, "workflows")? {
+        let is_meant = record_of(&look, &workflow).is_some_and(|record| is_named(&record, name));
         for scan in folders(&look, &join(&workflow, "scans"))? {
             let Some(head) = body::<ScanHead>(&look, &join(&scan, "head.json")) else {
                 continue;
             };
-            if head.scan.as_str() == name || head.workflow.to_string() == name {
+            if is_meant || head.scan.as_str() == name || head.workflow.to_string() == name {
                 is_known = true;
                 of_scan(&look, &head, limit, &mut steps)?;
             }

@@ -24,13 +24,22 @@ async fn a_state_is_looked_into_by_ids_and_names() {
             .iter()
             .any(|(name, size)| name == "tokens" && size.files == 1)
     );
+    let format = seen.others.iter().find(|(name, _)| name == "FORMAT");
+    let on_disk = std::fs::metadata(root.join("FORMAT")).unwrap().len();
+    assert_eq!(format.unwrap().1.bytes, on_disk);
 
+    let known = seen
+        .workflows
+        .iter()
+        .find(|known| known.id == fleet.workflow.to_string());
+    let named = known.unwrap().name.clone().unwrap();
     let names = [
         ended.to_string(),
         fleet.workflow.to_string(),
         fleet.runner.to_string(),
         "recon".to_owned(),
         "check".to_owned(),
+        named.clone(),
     ];
     for name in names {
         let shown = show(root, &name).unwrap();
@@ -67,6 +76,7 @@ async fn a_state_is_looked_into_by_ids_and_names() {
     assert_eq!(states(&waiting.to_string()), ["scheduled"]);
     assert_eq!(states("check"), ["succeeded"]);
     assert_eq!(states(&fleet.workflow.to_string()).len(), 2);
+    assert_eq!(states(&named).len(), 2);
     assert!(matches!(
         history(root, "nothing", 10),
         Err(InspectError::Unknown { .. })

@@ -6,6 +6,8 @@ mod render;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::FILE_BYTES;
+
 pub use code::Code;
 pub use render::render;
 
@@ -47,6 +49,26 @@ impl Diagnostic {
             message,
             hint,
         }
+    }
+
+    /// Of a file that has more bytes than one may have; nobody reads it further to say how many.
+    pub fn too_large(file: &str) -> Self {
+        let message = format!("the file has more than {FILE_BYTES} bytes");
+        let hint = "put what scripts need into files or blobs, or split the workflow".to_owned();
+        Self::of_file(file, Code::FileTooLarge, message, Some(hint))
+    }
+
+    /// Of a symbolic link in a folder of workflows: what it leads to may lie outside of the repository, and change
+    /// without a commit.
+    pub fn symbolic_link(file: &str) -> Self {
+        let message = "the file is a symbolic link, and links are not followed".to_owned();
+        let hint = "put the file itself there".to_owned();
+        Self::of_file(file, Code::UnreadableFile, message, Some(hint))
+    }
+
+    /// Whether it is about the file as a whole, so that no place in it is worth showing.
+    fn is_of_file(&self) -> bool {
+        (self.line, self.column, self.end_line, self.end_column) == (1, 1, 1, 1)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::definition::{Scan, Variable, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::expression::{Names, Sandbox, Site};
+use crate::expression::{Names, Sandbox};
 use crate::limits::{FILE_BYTES, TITLE_CHARS};
 use crate::names::ScanName;
 use crate::position::Span;
@@ -28,6 +28,7 @@ use crate::report::Report;
 use crate::yaml::{self, Content, Entry, Node};
 
 use object::Object;
+use second_look::InputsRead;
 
 /// A valid file.
 #[derive(Debug, Clone)]
@@ -54,21 +55,15 @@ pub enum TemplatePolicy {
 /// # Errors
 /// All errors of the file at once, with its warnings, in the order of the file.
 pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
-    let mut report = Report::new(file, "");
     if text.len() > FILE_BYTES {
-        let message = format!(
-            "the file has {} bytes; at most {FILE_BYTES} are allowed",
-            text.len()
-        );
-        report.error(Span::default(), Code::FileTooLarge, message);
-        return Err(report.finish());
+        return Err(vec![Diagnostic::too_large(file)]);
     }
     let (owned_file, owned_text) = (file.to_owned(), text.to_owned());
     let parsed = Sandbox::shared()
         .and_then(|sandbox| sandbox.run(move || parse_here(&owned_file, &owned_text, policy)));
     parsed.unwrap_or_else(|error| {
-        report.error(Span::default(), Code::EngineUnavailable, error.to_string());
-        Err(report.finish())
+        let (code, message) = (Code::EngineUnavailable, error.to_string());
+        Err(vec![Diagnostic::of_file(file, code, message, None)])
     })
 }
 
@@ -76,6 +71,7 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
     let mut reader = Reader {
         report: Report::new(file, text),
         policy,
+        inputs_read: InputsRead::default(),
     };
     let workflow = yaml::build(text, &mut reader.report).and_then(|root| reader.workflow(&root));
     match workflow {
@@ -99,6 +95,8 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
 struct Reader<'t> {
     report: Report<'t>,
     policy: TemplatePolicy,
+    /// By the expressions since this was last emptied.
+    inputs_read: InputsRead,
 }
 
 impl Reader<'_> {
@@ -112,7 +110,10 @@ impl Reader<'_> {
             "{ scans: { NAME: … } }",
             &mut self.report,
         )?;
+        let before = self.report.unread();
         object.check_keys(&keys::WORKFLOW, &mut self.report);
+        // Whether there is no `env` besides the one that is found, misspelled or in another place.
+        let is_plain = self.report.unread() == before && !root.is_partial();
         let name = object.get("name").and_then(|entry| self.title(entry));
         let description = object
             .get("description")
@@ -126,13 +127,12 @@ impl Reader<'_> {
                 .hint("write `scans:` with one scan below it");
             return None;
         };
-        let scans = self.scans(scans, object.get("env"))?;
-        let env = scans.1;
+        let (scans, env) = self.scans(scans, object.get("env"), is_plain)?;
         Some(Workflow::new(
             name,
             description.map(str::to_owned),
             env,
-            scans.0,
+            scans,
         ))
     }
 
@@ -140,6 +140,7 @@ impl Reader<'_> {
         &mut self,
         entry: &Entry,
         env: Option<&Entry>,
+        is_plain: bool,
     ) -> Option<(Vec<Scan>, Arc<[Variable]>)> {
         let Content::Map(entries) = &entry.value.content else {
             self.wrong_type(entry, "`scans`", "an object of scans");
@@ -156,7 +157,10 @@ impl Reader<'_> {
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
-        self.starts(entries, &triggers);
+        // A scan that was left out may be the one that begins.
+        if !entry.value.is_partial() {
+            self.starts(entries, &triggers);
+        }
         let inputs: Vec<_> = entries
             .iter()
             .map(|entry| declared::inputs(&entry.value))
@@ -166,10 +170,7 @@ impl Reader<'_> {
             inputs: declared::common(&inputs),
             is_terse: self.report.is_full(),
         };
-        let env: Arc<[Variable]> = env
-            .map(|env| self.variables(env, Site::Environment, &shared))
-            .unwrap_or_default()
-            .into();
+        let inherited = self.inherited(env, is_plain, &shared);
         let mut read = Vec::new();
         for ((entry, triggers), inputs) in entries.iter().zip(triggers).zip(inputs) {
             let names = Names {
@@ -177,15 +178,9 @@ impl Reader<'_> {
                 inputs,
                 is_terse: self.report.is_full(),
             };
-            read.extend(self.scan(entry, triggers, Arc::clone(&env), &names));
+            read.extend(self.scan(entry, triggers, &inherited, &names));
         }
-        // An error may hide what uses a thing, and then the thing is not unused.
-        if !self.report.has_errors() {
-            for (entry, scan) in entries.iter().zip(&read) {
-                self.second_look(entry, scan);
-            }
-        }
-        Some((read, env))
+        Some((read, inherited.variables))
     }
 
     fn title(&mut self, entry: &Entry) -> Option<String> {

@@ -13,7 +13,16 @@ pub(crate) struct Report<'t> {
     lines: Lines,
     found: Vec<Diagnostic>,
     errors: usize,
+    unread: usize,
     left_out: usize,
+}
+
+/// A place among the problems that are shown.
+enum Room {
+    /// A further one.
+    Free,
+    /// That of a warning.
+    InsteadOf(usize),
 }
 
 /// A problem that was just reported, to be given a hint.
@@ -42,6 +51,7 @@ impl<'t> Report<'t> {
             lines: Lines::of(text),
             found: Vec::new(),
             errors: 0,
+            unread: 0,
             left_out: 0,
         }
     }
@@ -91,6 +101,12 @@ impl<'t> Report<'t> {
         self.errors > 0
     }
 
+    /// How many errors kept a part of the file from being read. What such a part would have said is not known, so a
+    /// warning that something is nowhere waits until nothing is hidden where it could be.
+    pub(crate) const fn unread(&self) -> usize {
+        self.unread
+    }
+
     /// All problems, in the order of the file.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.found
@@ -112,11 +128,12 @@ impl<'t> Report<'t> {
     fn add(&mut self, span: Span, severity: Severity, code: Code, message: String) -> Reported<'_> {
         if severity == Severity::Error {
             self.errors += 1;
+            self.unread += usize::from(code.leaves_unread());
         }
-        if self.is_full() {
+        let Some(room) = self.room_for(severity) else {
             self.left_out += 1;
             return Reported(None);
-        }
+        };
         let diagnostic = self.diagnostic(span, severity, code, message);
         // An alias makes the same text be read twice; its problem is one.
         if let Some(at) = self
@@ -126,8 +143,24 @@ impl<'t> Report<'t> {
         {
             return Reported(self.found.get_mut(at));
         }
+        if let Room::InsteadOf(at) = room {
+            self.left_out += 1;
+            self.found.remove(at);
+        }
         self.found.push(diagnostic);
         Reported(self.found.last_mut())
+    }
+
+    /// Where a further problem goes. Errors keep the file from running, so warnings do not keep them from being seen.
+    fn room_for(&self, severity: Severity) -> Option<Room> {
+        if !self.is_full() {
+            return Some(Room::Free);
+        }
+        let is_warning = |known: &Diagnostic| known.severity == Severity::Warning;
+        match severity {
+            Severity::Error => self.found.iter().rposition(is_warning).map(Room::InsteadOf),
+            Severity::Warning => None,
+        }
     }
 
     fn diagnostic(

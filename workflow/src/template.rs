@@ -31,9 +31,10 @@ enum Piece {
     Expression(Expression),
 }
 
-/// A checked template with what is of interest only while its file is loaded.
+/// A template with what is of interest only while its file is loaded.
 pub(crate) struct CompiledTemplate {
-    pub(crate) template: Template,
+    /// The template, or every problem of it.
+    pub(crate) checked: Result<Template, Vec<Fault>>,
     /// Bytes of the expressions whose result can hold free text that a dispatcher chose.
     pub(crate) tainted: Vec<Range<usize>>,
 }
@@ -59,9 +60,7 @@ impl Template {
                 sandbox.run(move || compile_template(&text, site, &Names::default()))
             })
             .map_err(|error| ExpressionError::engine(source, &error))?;
-        compiled
-            .map(|compiled| compiled.template)
-            .map_err(ExpressionError::new)
+        compiled.checked.map_err(ExpressionError::new)
     }
 
     /// The text as written.
@@ -107,11 +106,7 @@ impl Template {
 }
 
 /// Compiles and checks a template. Runs on a sandbox thread.
-pub(crate) fn compile_template(
-    source: &str,
-    site: Site,
-    names: &Names,
-) -> Result<CompiledTemplate, Vec<Fault>> {
+pub(crate) fn compile_template(source: &str, site: Site, names: &Names) -> CompiledTemplate {
     let mut faults = Vec::new();
     let mut pieces = Vec::new();
     let mut tainted = Vec::new();
@@ -171,15 +166,16 @@ pub(crate) fn compile_template(
             message,
         ));
     }
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    let template = Template(Arc::new(Parts {
-        source: source.to_owned(),
-        pieces,
-        references,
-    }));
-    Ok(CompiledTemplate { template, tainted })
+    let checked = if faults.is_empty() {
+        Ok(Template(Arc::new(Parts {
+            source: source.to_owned(),
+            pieces,
+            references,
+        })))
+    } else {
+        Err(faults)
+    };
+    CompiledTemplate { checked, tainted }
 }
 
 impl PartialEq for Template {

@@ -21,6 +21,8 @@ pub(crate) struct Node {
     pub(crate) span: Span,
     pub(crate) content: Content,
     weight: Weight,
+    /// A part of it, such as a key's second value, has been reported and left out.
+    is_partial: bool,
 }
 
 /// What a value is.
@@ -74,6 +76,22 @@ impl Node {
             Content::Map(_) => "an object",
             Content::Invalid => "something invalid",
         }
+    }
+
+    /// Whether all that the file says here is in the tree, at any depth.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.is_partial
+            && match &self.content {
+                Content::Scalar(_) => true,
+                Content::List(items) => items.iter().all(|item| item.is_whole()),
+                Content::Map(entries) => entries.iter().all(|entry| entry.value.is_whole()),
+                Content::Invalid => false,
+            }
+    }
+
+    /// Whether something of the object or list itself was left out; its parts may be damaged on their own.
+    pub(crate) const fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Whether it is there without a value.

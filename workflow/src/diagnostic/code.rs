@@ -127,6 +127,66 @@ codes! {
     MoreProblems "more-problems";
 }
 
+impl Code {
+    /// Whether an error of this kind may keep a part of the file from being read: an expression that was not understood,
+    /// a key that was misspelled. What the file declares may be used there.
+    pub(crate) const fn leaves_unread(self) -> bool {
+        match self {
+            // The place was understood, and what it says is refused.
+            Self::InvalidValue
+            | Self::InvalidName
+            | Self::DuplicateName
+            | Self::AwkwardName
+            | Self::NoTrigger
+            | Self::ReadsOnlyItself
+            | Self::NeverStarts
+            | Self::RequiredInput
+            | Self::UnusedInput
+            | Self::InvalidCron
+            | Self::CronNeverFires
+            | Self::UnknownTimezone
+            | Self::InvalidDuration
+            | Self::InvalidShell
+            | Self::InvalidPath
+            | Self::ArtifactCondition
+            | Self::TaintedScript => false,
+            Self::FileTooLarge
+            | Self::UnreadableFile
+            | Self::Syntax
+            | Self::UnsupportedYaml
+            | Self::TooDeep
+            | Self::AliasBudget
+            | Self::DuplicateKey
+            | Self::UnknownKey
+            | Self::ReplacedKey
+            | Self::MissingKey
+            | Self::WrongType
+            | Self::NullValue
+            | Self::Empty
+            | Self::TooMany
+            | Self::ExpressionSyntax
+            | Self::ExpressionTooLarge
+            | Self::ExpressionTooCostly
+            | Self::UnknownName
+            | Self::UnavailableName
+            | Self::SecretInTrigger
+            | Self::UnknownScan
+            | Self::UnknownInput
+            | Self::UnknownArtifact
+            | Self::UnknownMember
+            | Self::UnknownFunction
+            | Self::HyphenatedName
+            | Self::DynamicName
+            | Self::ExpressionType
+            | Self::ConditionNotBoolean
+            | Self::InvalidPattern
+            | Self::UnclosedTemplate
+            | Self::EngineUnavailable
+            | Self::MoreProblems => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Code;

@@ -1,7 +1,7 @@
 //! Diagnostics as text for a terminal: the line, a caret below it, and the hint.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::{Diagnostic, Severity};
 use crate::limits::EXCERPT_BYTES;
@@ -29,6 +29,16 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
+    let title = level
+        .primary_title(diagnostic.message.as_str())
+        .id(diagnostic.code.name());
+    let hinted = |group: Group<'_>| match &diagnostic.hint {
+        Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint.as_str()))]),
+        None => renderer.render(&[group]),
+    };
+    if diagnostic.is_of_file() {
+        return hinted(title.element(Origin::path(diagnostic.file.as_str())));
+    }
     let line = lines.range(text, diagnostic.line);
     let start = lines.offset(text, diagnostic.line, diagnostic.column);
     let end = lines.offset(text, diagnostic.end_line, diagnostic.end_column);
@@ -38,24 +48,31 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
     let snippet = Snippet::source(text.get(shown.start..shown.end).unwrap_or(""))
         .line_start(number)
         .annotation(AnnotationKind::Primary.span(start - shown.start..end - shown.start));
-    let group = level
-        .primary_title(diagnostic.message.as_str())
-        .id(diagnostic.code.name());
-    let group = if shown == line {
-        group.element(snippet.path(diagnostic.file.as_str()))
-    } else {
-        // The renderer would count the columns of the part.
-        let column = usize::try_from(diagnostic.column).unwrap_or(usize::MAX);
-        let origin = Origin::path(diagnostic.file.as_str())
-            .line(number)
-            .char_column(column);
-        group.element(origin).element(snippet)
-    };
-    let group = match &diagnostic.hint {
-        Some(hint) => group.element(Level::HELP.message(hint.as_str())),
-        None => group,
-    };
-    renderer.render(&[group])
+    if shown == line {
+        return hinted(title.element(snippet.path(diagnostic.file.as_str())));
+    }
+    // The renderer would count the columns of the part.
+    let column = usize::try_from(diagnostic.column).unwrap_or(usize::MAX);
+    let origin = Origin::path(diagnostic.file.as_str())
+        .line(number)
+        .char_column(column);
+    without_bare_marks(&hinted(title.element(origin).element(snippet)))
+}
+
+/// Leaves out the line by which the renderer says that a part of another file follows, and then names none: it takes an
+/// excerpt whose place is given beside it for one.
+fn without_bare_marks(rendered: &str) -> String {
+    let is_bare = |line: &str| plain(line).trim() == ":::";
+    let kept: Vec<&str> = rendered.lines().filter(|line| !is_bare(line)).collect();
+    kept.join("\n")
+}
+
+/// A line without the sequences that colour it.
+fn plain(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or("");
+    let rest = parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text));
+    std::iter::once(first).chain(rest).collect()
 }
 
 /// The part of a line around `start` that is worth showing: all of it, unless it is longer than any terminal. The
@@ -116,5 +133,19 @@ error[syntax]: wrong
         assert!(shown.contains("ähere"), "{shown}");
         assert!(shown.contains("^^^^"), "{shown}");
         assert!(shown.len() < 2_000, "{shown}");
+        assert!(!shown.contains(":::"), "{shown}");
+        let coloured = render(&[problem(50_001, 50_005)], &text, true);
+        assert_eq!(plain(coloured.trim_end()), shown.trim_end());
+    }
+
+    #[test]
+    fn of_a_problem_of_the_whole_file_only_the_file_is_named() {
+        let text = "x".repeat(10_000);
+        let expected = "\
+error[syntax]: wrong
+--> file.yaml
+ = help: do better
+";
+        assert_eq!(render(&[problem(1, 1)], &text, false), expected);
     }
 }

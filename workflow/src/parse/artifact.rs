@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Reader;
 use super::keys;
 use super::object::Object;
-use crate::definition::{Artifact, NotifyOn};
+use crate::definition::{Artifact, NotifyOn, Step};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::ARTIFACTS;
@@ -19,7 +19,13 @@ const NOTIFY_ON: [(&str, NotifyOn); 3] = [
 ];
 
 impl Reader<'_> {
-    pub(super) fn artifacts(&mut self, entry: &Entry, names: &Names) -> Vec<Artifact> {
+    /// The artifacts of a scan. `steps` are what makes them, when all of those could be read.
+    pub(super) fn artifacts(
+        &mut self,
+        entry: &Entry,
+        steps: Option<&[Step]>,
+        names: &Names,
+    ) -> Vec<Artifact> {
         let mut used = BTreeSet::new();
         let items = self.items(
             entry,
@@ -27,10 +33,18 @@ impl Reader<'_> {
             "[ { name: out, paths: [out] } ]",
             ARTIFACTS,
         );
-        items
-            .iter()
-            .filter_map(|item| self.artifact(item, &mut used, names))
-            .collect()
+        let mut artifacts = Vec::with_capacity(items.len());
+        for item in items {
+            let before = self.report.unread();
+            let artifact = self.artifact(item, &mut used, names);
+            if let (Some(artifact), Some(steps)) = (&artifact, steps)
+                && self.report.unread() == before
+            {
+                self.artifact_condition(item, artifact, steps);
+            }
+            artifacts.extend(artifact);
+        }
+        artifacts
     }
 
     fn artifact(

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::Reader;
 use super::keys;
 use super::object::Object;
-use crate::definition::{Overlap, Retry, Scan, Triggers, Variable};
+use super::triggers::ReadTriggers;
+use super::variables::Inherited;
+use crate::definition::{Overlap, Retry, Scan};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF};
@@ -23,8 +25,8 @@ impl Reader<'_> {
     pub(super) fn scan(
         &mut self,
         entry: &Entry,
-        triggers: Option<Triggers>,
-        inherited_env: Arc<[Variable]>,
+        triggers: ReadTriggers,
+        inherited: &Inherited,
         names: &Names,
     ) -> Option<Scan> {
         let name = self.scan_name(entry);
@@ -39,6 +41,8 @@ impl Reader<'_> {
             "{ on: { dispatch: {} }, steps: [ run: ls ] }",
             &mut self.report,
         )?;
+        let before = self.report.unread();
+        self.inputs_read.clear();
         if let Some(uploads) = object.get("uploads") {
             self.report
                 .error(
@@ -62,6 +66,7 @@ impl Reader<'_> {
             .get("env")
             .map(|env| self.variables(env, Site::Environment, names))
             .unwrap_or_default();
+        let before_steps = self.report.unread();
         let steps = match object.get("steps") {
             Some(steps) => self.steps(steps, names),
             None => {
@@ -75,10 +80,24 @@ impl Reader<'_> {
                 Vec::new()
             }
         };
+        let are_steps_whole = self.report.unread() == before_steps && self.is_whole(&entry.value);
         let artifacts = object
             .get("artifacts")
-            .map(|artifacts| self.artifacts(artifacts, names))
+            .map(|artifacts| {
+                self.artifacts(
+                    artifacts,
+                    are_steps_whole.then_some(steps.as_slice()),
+                    names,
+                )
+            })
             .unwrap_or_default();
+        if are_steps_whole
+            && self.report.unread() == before
+            && triggers.is_whole
+            && inherited.is_whole
+        {
+            self.unused_inputs(entry, &inherited.inputs_read);
+        }
         let timeout = object
             .get("timeout")
             .and_then(|entry| self.duration(entry, "`timeout`", Some(JOB_TIMEOUT)));
@@ -97,10 +116,10 @@ impl Reader<'_> {
             .unwrap_or_default();
         Some(Scan {
             name: name?,
-            on: triggers?,
+            on: triggers.read?,
             artifacts,
             env,
-            inherited_env,
+            inherited_env: Arc::clone(&inherited.variables),
             steps,
             timeout,
             retry,

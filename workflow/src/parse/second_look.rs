@@ -1,48 +1,76 @@
-//! What is worth a second look in a file without errors: parts of a scan that do not fit each other. Only what is
-//! certain is told; a warning that is sometimes wrong teaches people to read none.
+//! What is worth a second look: parts of a scan that do not fit each other. Only what is certain is told; a warning that
+//! is sometimes wrong teaches people to read none. So where an error hides what a part of the file says, nothing is told
+//! that this part could refute.
+
+use std::collections::BTreeSet;
 
 use super::Reader;
 use super::declared::{member, member_entry};
-use crate::definition::{Artifact, Scan, Step};
+use crate::definition::{Artifact, Step};
 use crate::diagnostic::Code;
+use crate::expression::References;
+use crate::names::check_variable_name;
 use crate::yaml::{Content, Entry, Node};
 
-impl Reader<'_> {
-    /// Compares the parts of a scan, which stands at `entry`.
-    pub(super) fn second_look(&mut self, entry: &Entry, scan: &Scan) {
-        self.unused_inputs(entry, scan);
-        let nodes = match member(&entry.value, "artifacts").map(|node| &node.content) {
-            Some(Content::List(items)) => items.as_slice(),
-            _ => &[],
-        };
-        for (node, artifact) in nodes.iter().zip(&scan.artifacts) {
-            self.artifact_condition(node, artifact, &scan.steps);
-        }
+/// The inputs that expressions name.
+#[derive(Default)]
+pub(super) struct InputsRead {
+    names: BTreeSet<String>,
+    any: bool,
+}
+
+impl InputsRead {
+    pub(super) fn add(&mut self, references: &References) {
+        self.names.extend(references.inputs.iter().cloned());
+        self.any |= references.any_input;
     }
 
-    fn unused_inputs(&mut self, entry: &Entry, scan: &Scan) {
-        let references = scan.references();
+    pub(super) fn clear(&mut self) {
+        self.names.clear();
+        self.any = false;
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.any || self.names.contains(name)
+    }
+}
+
+impl Reader<'_> {
+    /// Whether the tree holds all that the file says at `node`. It does in a file without errors.
+    pub(super) fn is_whole(&self, node: &Node) -> bool {
+        !self.report.has_errors() || node.is_whole()
+    }
+
+    /// Reports the inputs that neither the scan at `entry`, which was just read whole, nor the workflow's `env` names.
+    pub(super) fn unused_inputs(&mut self, entry: &Entry, inherited: &InputsRead) {
         let inputs = member(&entry.value, "on")
             .and_then(|on| member(on, "dispatch"))
             .and_then(|dispatch| member(dispatch, "inputs"));
         let Some(Content::Map(inputs)) = inputs.map(|inputs| &inputs.content) else {
             return;
         };
-        let is_unused =
-            |input: &&Entry| !references.any_input && !references.inputs.contains(&*input.key);
-        for input in inputs.iter().filter(is_unused) {
+        for input in inputs {
+            let is_read = self.inputs_read.has(&input.key) || inherited.has(&input.key);
+            // One that no expression could name has been told as an error.
+            if is_read || check_variable_name("an input name", &input.key).is_err() {
+                continue;
+            }
             let message = format!(
                 "nothing in scan `{}` reads input `{}`",
-                scan.name, input.key
+                entry.shown_key(),
+                input.shown_key()
             );
             self.report
                 .warning(input.key_span, Code::UnusedInput, message)
-                .hint(format!("read it as `inputs.{}`, or remove it", input.key));
+                .hint(format!(
+                    "read it as `inputs.{}`, or remove it",
+                    input.shown_key()
+                ));
         }
     }
 
     /// An artifact whose step was skipped is a missing file, which fails the job.
-    fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
+    pub(super) fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
         let stored_when = artifact.condition.as_ref();
         let lacks = artifact.paths.iter().find_map(|path| {
             let made_when = producer(path, steps)?.condition.as_ref()?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::Reader;
 use super::declared::member;
 use super::object::listed;
-use crate::definition::Triggers;
+use super::triggers::ReadTriggers;
 use crate::diagnostic::Code;
 use crate::position::Span;
 use crate::yaml::Entry;
@@ -26,7 +26,7 @@ enum Start {
 
 impl Reader<'_> {
     /// Reports expressions that nothing ever looks at.
-    pub(super) fn starts(&mut self, scans: &[Entry], triggers: &[Option<Triggers>]) {
+    pub(super) fn starts(&mut self, scans: &[Entry], triggers: &[ReadTriggers]) {
         let places: HashMap<&str, usize> = scans
             .iter()
             .enumerate()
@@ -34,7 +34,7 @@ impl Reader<'_> {
             .collect();
         let mut starts = Vec::with_capacity(scans.len());
         for (at, (scan, triggers)) in scans.iter().zip(triggers).enumerate() {
-            starts.push(self.start(at, scan, triggers.as_ref(), &places));
+            starts.push(self.start(at, scan, triggers, &places));
         }
         for (at, _) in started(&starts).iter().enumerate().filter(|(_, is)| !**is) {
             if let (Some(scan), Some(start)) = (scans.get(at), starts.get(at)) {
@@ -47,12 +47,13 @@ impl Reader<'_> {
         &mut self,
         at: usize,
         scan: &Entry,
-        triggers: Option<&Triggers>,
+        triggers: &ReadTriggers,
         places: &HashMap<&str, usize>,
     ) -> Start {
         let starts_otherwise = member(&scan.value, "on")
             .is_some_and(|on| member(on, "cron").or(member(on, "dispatch")).is_some());
-        let Some(expr) = triggers.and_then(|triggers| triggers.expr.as_ref()) else {
+        let read = triggers.read.as_ref();
+        let Some(expr) = read.and_then(|triggers| triggers.expr.as_ref()) else {
             return Start::Itself;
         };
         let references = expr.references();
@@ -76,7 +77,7 @@ impl Reader<'_> {
                 .hint(hint);
             return Start::Itself;
         }
-        if starts_otherwise {
+        if starts_otherwise || !triggers.is_whole {
             Start::Itself
         } else if references.any_scan || named.is_empty() {
             Start::AfterAny

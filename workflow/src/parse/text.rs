@@ -279,7 +279,10 @@ impl Reader<'_> {
             return None;
         }
         match compile(trimmed, site, names) {
-            Ok(compiled) => Some(compiled.expression),
+            Ok(compiled) => {
+                self.inputs_read.add(compiled.expression.references());
+                Some(compiled.expression)
+            }
             Err(faults) => {
                 self.faults(&entry.value, faults);
                 None
@@ -295,16 +298,19 @@ impl Reader<'_> {
         names: &Names,
     ) -> Option<Template> {
         let text = self.text(node, what)?;
-        match compile_template(text, site, names) {
-            Ok(compiled) => {
-                if site == Site::Script && !compiled.tainted.is_empty() {
-                    let places = self.report.places(node);
-                    compiled
-                        .tainted
-                        .into_iter()
-                        .for_each(|range| self.tainted(places.locate(range)));
-                }
-                Some(compiled.template)
+        let compiled = compile_template(text, site, names);
+        // Where a mistake hides what the inputs are, none is known to be free text.
+        if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
+            let places = self.report.places(node);
+            compiled
+                .tainted
+                .into_iter()
+                .for_each(|range| self.tainted(places.locate(range)));
+        }
+        match compiled.checked {
+            Ok(template) => {
+                self.inputs_read.add(template.references());
+                Some(template)
             }
             Err(faults) => {
                 self.faults(node, faults);

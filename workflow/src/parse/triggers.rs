@@ -27,9 +27,36 @@ const CATCH_UPS: [(&str, CatchUp); 3] = [
 pub(super) const INPUT_KINDS: [(&str, InputKind); 2] =
     [("string", InputKind::Text), ("bool", InputKind::Bool)];
 
+/// What `on` says of a scan.
+pub(super) struct ReadTriggers {
+    pub(super) read: Option<Triggers>,
+    /// Nothing of it was kept from being read, or stands elsewhere.
+    pub(super) is_whole: bool,
+}
+
 impl Reader<'_> {
     /// The triggers of a scan, given its entry.
     pub(super) fn triggers_of(
+        &mut self,
+        scan: &Entry,
+        scans: &Arc<BTreeMap<String, BTreeSet<String>>>,
+    ) -> ReadTriggers {
+        let before = self.report.unread();
+        let read = self.triggers(scan, scans);
+        // A key of `on` that stands beside it is a trigger, too.
+        let are_keys_known = match &scan.value.content {
+            Content::Map(members) => members.iter().all(|it| keys::SCAN.contains(&&*it.key)),
+            Content::Scalar(_) | Content::List(_) | Content::Invalid => false,
+        };
+        ReadTriggers {
+            read,
+            is_whole: are_keys_known
+                && self.report.unread() == before
+                && self.is_whole(&scan.value),
+        }
+    }
+
+    fn triggers(
         &mut self,
         scan: &Entry,
         scans: &Arc<BTreeMap<String, BTreeSet<String>>>,

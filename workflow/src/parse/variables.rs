@@ -1,14 +1,45 @@
 //! `env`.
 
+use std::sync::Arc;
+
 use super::Reader;
 use super::object::Object;
+use super::second_look::InputsRead;
 use crate::definition::Variable;
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::names::check_environment_name;
 use crate::yaml::Entry;
 
+/// The workflow's own `env`, which every scan inherits.
+pub(super) struct Inherited {
+    pub(super) variables: Arc<[Variable]>,
+    pub(super) inputs_read: InputsRead,
+    /// Nothing of it was kept from being read.
+    pub(super) is_whole: bool,
+}
+
 impl Reader<'_> {
+    /// The workflow's `env`; `is_plain` when there cannot be another one.
+    pub(super) fn inherited(
+        &mut self,
+        env: Option<&Entry>,
+        is_plain: bool,
+        names: &Names,
+    ) -> Inherited {
+        let before = self.report.unread();
+        let variables = env
+            .map(|env| self.variables(env, Site::Environment, names))
+            .unwrap_or_default();
+        Inherited {
+            variables: variables.into(),
+            inputs_read: std::mem::take(&mut self.inputs_read),
+            is_whole: is_plain
+                && self.report.unread() == before
+                && env.is_none_or(|env| self.is_whole(&env.value)),
+        }
+    }
+
     /// The entries of an `env`, in file order.
     pub(super) fn variables(&mut self, entry: &Entry, site: Site, names: &Names) -> Vec<Variable> {
         if entry.value.is_null() {

@@ -55,6 +55,8 @@ struct Frame {
     start: usize,
     anchor: usize,
     open: Open,
+    /// A part of it was reported and cannot be kept.
+    is_partial: bool,
 }
 
 enum Open {
@@ -102,6 +104,7 @@ impl Builder<'_, '_> {
                         span,
                         content,
                         weight,
+                        is_partial: false,
                     }),
                     anchor,
                 );
@@ -175,6 +178,7 @@ impl Builder<'_, '_> {
             start: span.start,
             anchor,
             open,
+            is_partial: false,
         });
         Ok(())
     }
@@ -184,6 +188,7 @@ impl Builder<'_, '_> {
             return;
         };
         let mut weight = Weight { nodes: 1, bytes: 0 };
+        let mut is_partial = frame.is_partial;
         let content = match frame.open {
             Open::List(items) => {
                 items.iter().for_each(|item| weight.add(item.weight));
@@ -194,7 +199,7 @@ impl Builder<'_, '_> {
                 key: _,
                 merged,
             } => {
-                self.merge(&mut entries, &merged);
+                is_partial |= !self.merge(&mut entries, &merged);
                 for entry in &entries {
                     weight.add(Weight {
                         nodes: 1,
@@ -202,7 +207,10 @@ impl Builder<'_, '_> {
                     });
                     weight.add(entry.value.weight);
                 }
-                Content::Map(self.without_duplicates(entries))
+                let written = entries.len();
+                let entries = self.without_duplicates(entries);
+                is_partial |= entries.len() < written;
+                Content::Map(entries)
             }
         };
         let span = Span::new(frame.start, end_of(&content, frame.start, end));
@@ -211,6 +219,7 @@ impl Builder<'_, '_> {
                 span,
                 content,
                 weight,
+                is_partial,
             }),
             frame.anchor,
         );
@@ -221,14 +230,17 @@ impl Builder<'_, '_> {
         if anchor != 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
         }
-        match self.stack.last_mut().map(|frame| &mut frame.open) {
-            None => self.root = Some(node),
-            Some(Open::List(items)) => items.push(node),
-            Some(Open::Map {
+        let Some(frame) = self.stack.last_mut() else {
+            self.root = Some(node);
+            return;
+        };
+        match &mut frame.open {
+            Open::List(items) => items.push(node),
+            Open::Map {
                 entries,
                 key,
                 merged,
-            }) => match key.take() {
+            } => match key.take() {
                 None => {
                     let name = match &node.content {
                         Content::Scalar(scalar) => Some(Rc::from(scalar.text.as_str())),
@@ -250,13 +262,13 @@ impl Builder<'_, '_> {
                     key_span,
                     value: node,
                 }),
-                Some((None, _)) => {}
+                Some((None, _)) => frame.is_partial = true,
             },
         }
     }
 
-    /// `<<`: adds the keys of other objects that are not written out. Earlier ones win.
-    fn merge(&mut self, entries: &mut Vec<Entry>, merged: &[Rc<Node>]) {
+    /// `<<`: adds the keys of other objects that are not written out. Earlier ones win. Answers whether nothing was lost.
+    fn merge(&mut self, entries: &mut Vec<Entry>, merged: &[Rc<Node>]) -> bool {
         let mut sources: Vec<&Rc<Node>> = Vec::new();
         for node in merged {
             match &node.content {
@@ -266,9 +278,11 @@ impl Builder<'_, '_> {
         }
         let mut present: HashSet<Rc<str>> =
             entries.iter().map(|entry| Rc::clone(&entry.key)).collect();
+        let mut is_whole = true;
         for source in sources {
             match &source.content {
                 Content::Map(others) => {
+                    is_whole &= !source.is_partial;
                     entries.extend(
                         others
                             .iter()
@@ -277,15 +291,17 @@ impl Builder<'_, '_> {
                     );
                 }
                 Content::Scalar(_) | Content::List(_) => {
+                    is_whole = false;
                     self.report.error(
                         source.span,
                         Code::WrongType,
                         "`<<` takes an object or a list of objects",
                     );
                 }
-                Content::Invalid => {}
+                Content::Invalid => is_whole = false,
             }
         }
+        is_whole
     }
 
     fn without_duplicates(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
@@ -364,6 +380,7 @@ fn invalid(span: Span) -> Rc<Node> {
         span,
         content: Content::Invalid,
         weight: Weight { nodes: 1, bytes: 0 },
+        is_partial: false,
     })
 }
 

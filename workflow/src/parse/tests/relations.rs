@@ -2,6 +2,7 @@
 
 use super::problems;
 use crate::diagnostic::{Code, Severity};
+use crate::limits::DIAGNOSTICS;
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
@@ -181,4 +182,164 @@ fn an_artifact_condition_that_may_be_right_is_let_alone() {
     ] {
         assert_eq!(artifact(rest, steps), [], "{rest} {steps:?}");
     }
+}
+
+/// The warnings of a file that has errors.
+fn warnings_beside_errors(text: &str) -> Vec<Code> {
+    let found = problems(text);
+    assert!(
+        found.iter().any(|one| one.severity == Severity::Error),
+        "{text}"
+    );
+    let warnings = found.iter().filter(|one| one.severity == Severity::Warning);
+    warnings.map(|one| one.code).collect()
+}
+
+/// A file with one warning of each kind, where `lines` are added to the end of the scan with the warnings and `more` is
+/// another scan.
+fn with_warnings(lines: &str, more: &str) -> String {
+    format!(
+        "scans:
+  1st:
+    on: {{ dispatch: {{ inputs: {{ t: {{}}, unused: {{}}, f: {{ type: bool }} }} }} }}
+    artifacts:
+      - {{ name: x, paths: [out.txt] }}
+    steps:
+      - {{ run: 'probe > out.txt', if: inputs.f }}
+      - run: echo ${{{{ inputs.t }}}}
+{lines}  waits:
+    on: {{ expr: scans.waits2.is_available() }}
+{STEPS}  waits2:
+    on: {{ expr: scans.waits.is_available() }}
+{STEPS}{more}"
+    )
+}
+
+const EVERY_WARNING: [Code; 6] = [
+    Code::AwkwardName,
+    Code::UnusedInput,
+    Code::ArtifactCondition,
+    Code::TaintedScript,
+    Code::NeverStarts,
+    Code::NeverStarts,
+];
+
+#[test]
+fn warnings_are_told_beside_the_errors_that_do_not_bear_on_them() {
+    for (lines, more) in [
+        // In the same scan.
+        ("    overlap: never\n", ""),
+        ("    timeout: 9h\n", ""),
+        ("    retry: { attempts: 99 }\n", ""),
+        ("    runs_on: [a, a]\n", ""),
+        // In another one.
+        ("", "  b:\n    on: { cron: nope }\n    steps: [ run: ls ]\n"),
+        ("", "  b:\n    on: { dispatch: {} }\n    step: []\n"),
+        (
+            "",
+            "  b:\n    on: { dispatch: {} }\n    steps: [ { run: ls, if: nope } ]\n",
+        ),
+        (
+            "",
+            "  b:\n    on: { dispatch: {} }\n    steps: [ { run: ls, run: ls } ]\n",
+        ),
+        ("", "  b: 1\n"),
+        ("", "name: ''\n"),
+    ] {
+        let text = with_warnings(lines, more);
+        assert_eq!(warnings_beside_errors(&text), EVERY_WARNING, "{text}");
+    }
+}
+
+#[test]
+fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
+    for (lines, more) in [
+        ("      - { run: ls, if: inputs.unsued }\n", ""),
+        ("      - { run: ls, if: 'inputs.unused =' }\n", ""),
+        ("      - run: 'echo ${{ inputs.unused'\n", ""),
+        ("      - { run: ls, fi: inputs.unused }\n", ""),
+        (
+            "      - { run: ls, run: 'echo ${{ inputs.unused }}' }\n",
+            "",
+        ),
+        ("      - [ 'echo ${{ inputs.unused }}' ]\n", ""),
+        ("      - *nothing\n", ""),
+        ("    evn: { A: '${{ inputs.unused }}' }\n", ""),
+        ("    env: 1\n", ""),
+        ("", "env: { A: '${{ inputs.unused + }}' }\n"),
+        ("", "env: { A: a, A: '${{ inputs.unused }}' }\n"),
+        ("", "evn: { A: '${{ inputs.unused }}' }\n"),
+        ("", "env: {}\nenv: { A: '${{ inputs.unused }}' }\n"),
+    ] {
+        let text = with_warnings(lines, more);
+        let found = warnings_beside_errors(&text);
+        assert!(!found.contains(&Code::UnusedInput), "{found:?} in {text}");
+        assert!(found.contains(&Code::TaintedScript), "{found:?} in {text}");
+        assert!(found.contains(&Code::NeverStarts), "{found:?} in {text}");
+    }
+}
+
+/// A step that could not be read may be the one that makes the file, and a name that was used twice is another's.
+#[test]
+fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
+    for lines in [
+        "      - run: 'probe ${{ nope }} > out.txt'\n",
+        "      - { run: ls, if: nope }\n",
+        "      - { run: ls, run: 'probe > out.txt' }\n",
+        "      - 1\n",
+    ] {
+        let text = with_warnings(lines, "");
+        let found = warnings_beside_errors(&text);
+        assert!(
+            !found.contains(&Code::ArtifactCondition),
+            "{found:?} in {text}"
+        );
+    }
+    let twice = with_warnings("", "").replace(
+        "      - { name: x,",
+        "      - { name: -x/, paths: [out.txt], if: inputs.f }\n      - { name: x,",
+    );
+    assert!(warnings_beside_errors(&twice).contains(&Code::ArtifactCondition));
+}
+
+/// What should have started the first scan of a ring is the error that is told.
+#[test]
+fn a_misspelled_trigger_is_not_called_missing() {
+    for first in [
+        "on: { expr: scans.b.is_available(), corn: 0 3 * * * }",
+        "on: { expr: scans.b.is_available() }\n    cron: 0 3 * * *",
+        "on: { expr: scans.b.is_available(), expr: 'true' }",
+    ] {
+        let text = format!(
+            "scans:\n  a:\n    {first}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}"
+        );
+        assert_eq!(warnings_beside_errors(&text), [], "{text}");
+    }
+    let twice = format!(
+        "scans:\n  a:\n    on: {{ expr: scans.b.is_available() }}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}  a:\n    on: {{ dispatch: {{}} }}\n{STEPS}"
+    );
+    assert_eq!(warnings_beside_errors(&twice), []);
+}
+
+#[test]
+fn free_text_is_told_beside_another_expression_of_the_same_script() {
+    let text = "scans:\n  a:\n    on: { dispatch: { inputs: { t: {} } } }\n    steps:\n      - run: echo ${{ inputs.t }} ${{ nope }}\n";
+    assert_eq!(warnings_beside_errors(text), [Code::TaintedScript]);
+    // What `t` is, nobody knows.
+    let text =
+        "scans:\n  a:\n    on: { dispatch: }\n    steps:\n      - run: echo ${{ inputs.t }}\n";
+    assert_eq!(warnings_beside_errors(text), []);
+}
+
+#[test]
+fn warnings_do_not_keep_errors_from_being_seen() {
+    let awkward: String = (0..DIAGNOSTICS + 10)
+        .map(|n| format!("  {n}:\n    on: {{ dispatch: {{}} }}\n{STEPS}"))
+        .collect();
+    let text = format!("scans:\n{awkward}  b:\n    on: {{ dispatch: {{}} }}\n    steps: [ ls ]\n");
+    let found = problems(&text);
+    assert_eq!(found.len(), DIAGNOSTICS + 1);
+    assert!(found.iter().any(|one| one.code == Code::WrongType));
+    let left_out = &found.last().unwrap().message;
+    assert_eq!(left_out, "11 more problems are not shown");
 }

@@ -90,7 +90,7 @@ impl Default for ReadLimits {
     /// The language allows 1 MiB per file; 10,000 workflows of ordinary size stay far below the rest.
     fn default() -> Self {
         ReadLimits {
-            file_bytes: 1024 * 1024,
+            file_bytes: workflow::limits::FILE_BYTES,
             total_bytes: 256 * 1024 * 1024,
             files: 10_000,
             entries: 200_000,

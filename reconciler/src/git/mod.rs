@@ -38,5 +38,5 @@ pub(crate) use location::RemoteUrl;
 pub(crate) use mirror::Mirror;
 pub(crate) use relation::Relation;
 pub(crate) use scene::{Scene, Verdict};
-pub(crate) use snapshot::{Content, File, Snapshot};
+pub(crate) use snapshot::{Content, File, Snapshot, Unreadable};
 pub(crate) use tip::Tip;

@@ -8,7 +8,7 @@ use model::{WorkflowId, WorkflowStatus};
 use state::State;
 use workflow::{Code, Diagnostic, TemplatePolicy};
 
-use crate::git::{Content, File, Snapshot, Tip};
+use crate::git::{Content, File, Snapshot, Tip, Unreadable};
 use crate::source::SourceConfig;
 
 /// What the tip asks for. Texts that are active already are told by their digest and not parsed again.
@@ -99,12 +99,7 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
     let text: &Arc<str> = match &file.content {
         Content::Text(text) => text,
         Content::Unreadable(why) => {
-            return DesiredContent::Invalid(vec![Diagnostic::of_file(
-                &file.path,
-                Code::UnreadableFile,
-                why.to_string(),
-                None,
-            )]);
+            return DesiredContent::Invalid(vec![unreadable(&file.path, *why)]);
         }
     };
     let sha256 = workflow::sha256(text.as_bytes());
@@ -121,6 +116,17 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
     }
 }
 
+fn unreadable(path: &str, why: Unreadable) -> Diagnostic {
+    match why {
+        Unreadable::Symlink => Diagnostic::symbolic_link(path),
+        Unreadable::TooLarge { .. } => Diagnostic::too_large(path),
+        Unreadable::NotUtf8 => Diagnostic::not_utf8(path),
+        Unreadable::Missing => {
+            Diagnostic::of_file(path, Code::UnreadableFile, why.to_string(), None)
+        }
+    }
+}
+
 fn twice(path: &str) -> Diagnostic {
     Diagnostic::of_file(
         path,
@@ -133,6 +139,23 @@ fn twice(path: &str) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `everscan validate` tells them.
+    #[test]
+    fn what_has_no_text_is_told_by_its_code() {
+        for (why, code) in [
+            (Unreadable::Symlink, Code::UnreadableFile),
+            (Unreadable::NotUtf8, Code::UnreadableFile),
+            (Unreadable::Missing, Code::UnreadableFile),
+            (
+                Unreadable::TooLarge { size: 2, limit: 1 },
+                Code::FileTooLarge,
+            ),
+        ] {
+            let found = unreadable("workflows/a.yaml", why);
+            assert_eq!((found.code, &*found.file), (code, "workflows/a.yaml"));
+        }
+    }
 
     #[test]
     fn names_are_paths_below_the_folder_without_extension() {

@@ -5,9 +5,8 @@ use std::fs;
 use git2::Repository;
 
 use super::{content, read, text};
-use crate::git::snapshot::Unreadable;
 use crate::git::testing::Fixture;
-use crate::git::{Content, FetchError, ReadError, ReadLimits, limits};
+use crate::git::{Content, FetchError, ReadError, ReadLimits, Unreadable, limits};
 
 #[test]
 fn a_damaged_mirror_is_built_anew() {

@@ -5,9 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{content, paths, read, text};
-use crate::git::snapshot::Unreadable;
 use crate::git::testing::{FILE, Fixture, LINK};
-use crate::git::{Content, ReadError, ReadLimits, limits};
+use crate::git::{Content, ReadError, ReadLimits, Unreadable, limits};
 
 #[test]
 fn the_top_of_the_repository_is_a_folder_without_its_settings() {

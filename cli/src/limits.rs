@@ -21,9 +21,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two updates of a progress line: faster than this, a person sees only flicker.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 
-/// Bytes of a workflow file that is read at all. The language's own bound is lower; this one keeps a mistaken path,
-/// such as a disk image, out of memory.
-pub(crate) const WORKFLOW_FILE: u64 = 4 * 1024 * 1024;
+/// Bytes of a workflow file: the language's own bound, which also keeps a mistaken path, such as a disk image, out of
+/// memory.
+pub(crate) const WORKFLOW_FILE: u64 = workflow::limits::FILE_BYTES as u64;
 
 /// Bytes of a file with the values that an expression reads. A frozen context has at most 64 KiB; one written to try
 /// things out may be a little longer.

@@ -1,41 +1,77 @@
 //! Which files of a folder are workflows: every `*.yaml` and `*.yml` below it, as the daemon takes them from a commit.
-//! Links are passed over, as there.
+//! What the daemon would refuse is found too, so that it can be told.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::reading::is_stdin;
 
 /// The file of a repository that is about the repository.
 const NOT_A_WORKFLOW: &str = "everscan.yaml";
 
+/// Where Git keeps what belongs to the repository and to no commit.
+const GIT_FOLDER: &str = ".git";
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A file; or nothing, which reading it will tell.
+    File,
+    /// A symbolic link in a folder. One that is named is followed.
+    Link,
+    /// A file in a folder whose name is not UTF-8.
+    Misnamed,
+    /// A pipe, socket or device: reading it could wait for ever.
+    Special,
+}
+
+impl Kind {
+    fn of(kind: FileType) -> Self {
+        if kind.is_symlink() {
+            Self::Link
+        } else if kind.is_file() {
+            Self::File
+        } else {
+            Self::Special
+        }
+    }
+}
+
 /// The workflow files among `paths` and below those that are folders, in order. A file that is named is taken whatever
 /// it is called.
-pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            below(path, &mut files)?;
-        } else if path.file_name() == Some(OsStr::new(NOT_A_WORKFLOW)) {
+pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> {
+    let mut found = BTreeMap::new();
+    let (folders, named): (Vec<_>, Vec<_>) = paths.iter().partition(|path| path.is_dir());
+    for folder in folders {
+        below(folder, &mut found)?;
+    }
+    // Behind the folders: what is named is taken as such also where a folder holds it.
+    for path in named {
+        if path.file_name() == Some(OsStr::new(NOT_A_WORKFLOW)) {
             return Err(Error::Usage {
                 what: format!("{} is no workflow", path.display()),
                 hint: "that file is about its repository; name the files of workflows",
             });
-        } else {
-            files.push(path.clone());
         }
+        let kind = match std::fs::metadata(path) {
+            Ok(target) if !is_stdin(path) => Kind::of(target.file_type()),
+            Ok(_) | Err(_) => Kind::File,
+        };
+        found.insert(path.clone(), kind);
     }
-    files.sort();
-    files.dedup();
-    Ok(files)
+    Ok(found)
 }
 
 /// For each file whose name another one has with the other extension, that other one: they would be one workflow.
-pub(crate) fn rivals(files: &[PathBuf]) -> BTreeMap<&Path, &Path> {
+pub(crate) fn rivals<'f>(
+    files: impl IntoIterator<Item = &'f PathBuf>,
+) -> BTreeMap<&'f Path, &'f Path> {
     let mut names: BTreeMap<PathBuf, &Path> = BTreeMap::new();
     let mut rivals = BTreeMap::new();
-    for file in files.iter().filter(|file| is_yaml(file)) {
+    for file in files.into_iter().filter(|file| is_yaml(file)) {
         if let Some(first) = names.insert(file.with_extension(""), file) {
             rivals.insert(file.as_path(), first);
         }
@@ -43,7 +79,7 @@ pub(crate) fn rivals(files: &[PathBuf]) -> BTreeMap<&Path, &Path> {
     rivals
 }
 
-fn below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
+fn below(folder: &Path, found: &mut BTreeMap<PathBuf, Kind>) -> Result<(), Error> {
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         let failed = |source| Error::Read {
@@ -53,11 +89,17 @@ fn below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
-            let path = entry.path();
+            let (name, path) = (entry.file_name(), entry.path());
             if kind.is_dir() {
-                open.push(path);
-            } else if kind.is_file() && is_yaml(&path) && entry.file_name() != NOT_A_WORKFLOW {
-                files.push(path);
+                if name != GIT_FOLDER {
+                    open.push(path);
+                }
+            } else if is_yaml(&path) && name != NOT_A_WORKFLOW {
+                let kind = match Kind::of(kind) {
+                    Kind::File if name.to_str().is_none() => Kind::Misnamed,
+                    kind => kind,
+                };
+                found.insert(path, kind);
             }
         }
     }
@@ -65,12 +107,15 @@ fn below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
 }
 
 fn is_yaml(path: &Path) -> bool {
-    let extension = path.extension().and_then(OsStr::to_str);
-    matches!(extension, Some("yaml" | "yml"))
+    let path = path.as_os_str().as_encoded_bytes();
+    path.ends_with(b".yaml") || path.ends_with(b".yml")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     #[test]
@@ -87,11 +132,58 @@ mod tests {
         ] {
             std::fs::write(at(name), "").unwrap();
         }
+        for (target, link) in [
+            ("b.yaml", "link.yaml"),
+            ("deep", "folder.yaml"),
+            ("", "circle"),
+        ] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        let _socket = UnixListener::bind(at("socket.yml")).unwrap();
+        let misnamed = OsStr::from_bytes(b"\xff.yaml");
+        std::fs::write(folder.path().join(misnamed), "").unwrap();
+        std::fs::create_dir(at(".git")).unwrap();
+        std::fs::write(at(".git/branch.yaml"), "").unwrap();
+        let found = find(&[
+            at("notes.txt"),
+            folder.path().to_owned(),
+            at("folder.yaml/er"),
+        ]);
+        let expected = [
+            ("a.yml", Kind::File),
+            ("b.yaml", Kind::File),
+            ("deep/er/c.yaml", Kind::File),
+            ("folder.yaml", Kind::Link),
+            ("folder.yaml/er/c.yaml", Kind::File),
+            ("link.yaml", Kind::Link),
+            ("notes.txt", Kind::File),
+            ("socket.yml", Kind::Special),
+        ];
+        let mut expected = BTreeMap::from(expected.map(|(name, kind)| (at(name), kind)));
+        expected.insert(folder.path().join(misnamed), Kind::Misnamed);
+        assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_named_is_followed_and_never_taken_for_more_than_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("b.yaml"), "").unwrap();
         std::os::unix::fs::symlink(at("b.yaml"), at("link.yaml")).unwrap();
-        std::os::unix::fs::symlink(folder.path(), at("circle")).unwrap();
-        let found = find(&[folder.path().to_owned(), at("notes.txt")]).unwrap();
-        let expected = ["a.yml", "b.yaml", "deep/er/c.yaml", "notes.txt"].map(at);
-        assert_eq!(found, expected);
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        for (name, kind) in [
+            ("link.yaml", Kind::File),
+            ("nothing", Kind::File),
+            ("socket", Kind::Special),
+        ] {
+            let paths = [folder.path().to_owned(), at(name)];
+            assert_eq!(find(&paths).unwrap()[&at(name)], kind, "{name}");
+        }
+        let stdin = PathBuf::from("-");
+        assert_eq!(
+            find(std::slice::from_ref(&stdin)).unwrap()[&stdin],
+            Kind::File
+        );
     }
 
     #[test]

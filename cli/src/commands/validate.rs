@@ -1,5 +1,6 @@
 //! `everscan validate`: checks workflow files with the code the daemon uses.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -7,10 +8,10 @@ use workflow::{Code, Diagnostic, Severity, TemplatePolicy};
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::format::Format;
+use crate::limits;
 use crate::reading::read_given;
 use crate::session::Session;
-use crate::{limits, workflow_files};
+use crate::workflow_files::{self, Kind};
 
 /// Where a repository keeps its workflows unless its source says otherwise.
 const DEFAULT_FOLDER: &str = "workflows";
@@ -25,7 +26,8 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = CODES)]
 pub(crate) struct Validate {
-    /// Files, folders that are searched for *.yaml and *.yml, or - for standard input [default: workflows]
+    /// Files, folders that are searched for *.yaml and *.yml, or - for standard input; a symbolic link is followed when
+    /// it is named, and refused in a folder, as the daemon does [default: workflows]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// What free text of a dispatcher is that becomes part of a script: a warning or an error
@@ -61,8 +63,8 @@ impl From<ScriptTemplates> for TemplatePolicy {
 /// What was found in one file.
 struct Checked {
     diagnostics: Vec<Diagnostic>,
-    /// For excerpts; absent when the file could not be read.
-    text: Option<String>,
+    /// For excerpts; empty when the file was not read.
+    text: String,
 }
 
 /// How far a file is in order.
@@ -76,34 +78,40 @@ enum Verdict {
 
 impl Checked {
     fn verdict(&self) -> Verdict {
-        let worst = self.diagnostics.iter().map(|found| match found.severity {
+        let verdicts = self.diagnostics.iter().map(|found| match found.severity {
+            Severity::Error if found.code == Code::UnreadableFile => Verdict::Unreadable,
             Severity::Error => Verdict::Invalid,
             Severity::Warning => Verdict::Warned,
         });
-        match &self.text {
-            Some(_) => worst.max().unwrap_or(Verdict::Valid),
-            None => Verdict::Unreadable,
-        }
+        verdicts.max().unwrap_or(Verdict::Valid)
     }
 }
 
 impl Validate {
     pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let files = files(&self.paths)?;
-        let rivals = workflow_files::rivals(&files);
+        let default = [PathBuf::from(DEFAULT_FOLDER)];
+        let paths = if self.paths.is_empty() {
+            &default
+        } else {
+            self.paths.as_slice()
+        };
+        let files = if self.paths.is_empty() && !Path::new(DEFAULT_FOLDER).is_dir() {
+            BTreeMap::new()
+        } else {
+            workflow_files::find(paths)?
+        };
+        let rivals = workflow_files::rivals(files.keys());
         let policy = self.script_templates.into();
         let checked: Vec<Checked> = files
             .iter()
-            .map(|file| check(file, policy, rivals.get(file.as_path()).copied()))
+            .map(|(file, kind)| check(file, *kind, policy, rivals.get(file.as_path()).copied()))
             .collect();
-        if session.format == Format::Table {
-            let colour = session.terminal.is_colourful();
-            for file in &checked {
-                session.terminal.data(&excerpts(file, colour))?;
-            }
-        } else {
-            let all: Vec<&Diagnostic> = checked.iter().flat_map(|file| &file.diagnostics).collect();
-            session.show(&all, |_| String::new())?;
+        let colour = session.terminal.is_colourful();
+        let all: Vec<&Diagnostic> = checked.iter().flat_map(|file| &file.diagnostics).collect();
+        // A program gets its list also where there was nothing to check.
+        session.show(&all, |_| excerpts(&checked, colour))?;
+        if files.is_empty() {
+            return Err(nothing_in(paths));
         }
         Ok(self.conclude(session, &checked))
     }
@@ -132,57 +140,57 @@ impl Validate {
     }
 }
 
-/// The files to check; none is a mistake.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    if paths.is_empty() && !Path::new(DEFAULT_FOLDER).is_dir() {
-        return Err(nothing_in(format!(
-            "there is no folder `{DEFAULT_FOLDER}` here, which is where workflow files are looked for"
-        )));
-    }
-    let default = [PathBuf::from(DEFAULT_FOLDER)];
-    let paths = if paths.is_empty() { &default } else { paths };
-    let files = workflow_files::find(paths)?;
-    if files.is_empty() {
-        let searched: Vec<_> = paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let searched = searched.join(", ");
-        return Err(nothing_in(format!(
-            "there are no workflow files in {searched}"
-        )));
-    }
-    Ok(files)
-}
-
-fn nothing_in(what: String) -> Error {
+/// To have nothing to check is a mistake.
+fn nothing_in(paths: &[PathBuf]) -> Error {
+    let searched: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let searched = searched.join(", ");
+    let what = if paths.iter().any(|path| path.is_dir()) {
+        format!("there are no workflow files in {searched}")
+    } else {
+        format!(
+            "there is no folder `{searched}` here, which is where workflow files are looked for"
+        )
+    };
     Error::Usage {
         what,
         hint: "name files or folders: everscan validate PATH; in folders, workflow files end in .yaml or .yml",
     }
 }
 
-fn check(path: &Path, policy: TemplatePolicy, rival: Option<&Path>) -> Checked {
+fn check(path: &Path, kind: Kind, policy: TemplatePolicy, rival: Option<&Path>) -> Checked {
     let file = path.display().to_string();
-    let text = match read_given(path, limits::WORKFLOW_FILE) {
-        Ok(text) => text,
-        Err(error) => {
-            let message = error.with_cause();
-            let unreadable = Diagnostic::of_file(&file, Code::UnreadableFile, message, None);
-            return Checked {
-                diagnostics: vec![unreadable],
-                text: None,
-            };
-        }
-    };
-    let mut diagnostics = match workflow::parse(&file, &text, policy) {
-        Ok(parsed) => parsed.warnings,
-        Err(diagnostics) => diagnostics,
+    let (mut diagnostics, text) = match read(path, &file, kind) {
+        Ok(text) => match workflow::parse(&file, &text, policy) {
+            Ok(parsed) => (parsed.warnings, text),
+            Err(diagnostics) => (diagnostics, text),
+        },
+        Err(unread) => (vec![unread], String::new()),
     };
     diagnostics.extend(rival.map(|rival| same_name(&file, rival)));
-    Checked {
-        diagnostics,
-        text: Some(text),
+    Checked { diagnostics, text }
+}
+
+/// The text at `path`, which messages call `file`, or why there is none.
+fn read(path: &Path, file: &str, kind: Kind) -> Result<String, Diagnostic> {
+    let unreadable = |message| Diagnostic::of_file(file, Code::UnreadableFile, message, None);
+    match kind {
+        Kind::Link => Err(Diagnostic::symbolic_link(file)),
+        Kind::Misnamed => Err(Diagnostic::not_utf8(file)),
+        Kind::Special => {
+            let hint = "name a file, or `-` for standard input".to_owned();
+            Err(Diagnostic {
+                hint: Some(hint),
+                ..unreadable("this is a pipe, a socket or a device, and no file".to_owned())
+            })
+        }
+        Kind::File => read_given(path, limits::WORKFLOW_FILE).map_err(|error| match error {
+            Error::FileTooLong { .. } => Diagnostic::too_large(file),
+            Error::NotText { .. } => Diagnostic::not_utf8(file),
+            error => unreadable(error.with_cause()),
+        }),
     }
 }
 
@@ -192,14 +200,12 @@ fn same_name(file: &str, rival: &Path) -> Diagnostic {
     Diagnostic::of_file(file, Code::DuplicateName, message, Some(hint))
 }
 
-fn excerpts(checked: &Checked, colour: bool) -> String {
-    match &checked.text {
-        Some(text) => workflow::render(&checked.diagnostics, text, colour),
-        // There is nothing to show of it.
-        None => checked
-            .diagnostics
-            .iter()
-            .map(|found| format!("error: {}\n", found.message))
-            .collect(),
-    }
+/// All problems with their places, each apart from the next.
+fn excerpts(checked: &[Checked], colour: bool) -> String {
+    let shown: Vec<String> = checked
+        .iter()
+        .filter(|file| !file.diagnostics.is_empty())
+        .map(|file| workflow::render(&file.diagnostics, &file.text, colour))
+        .collect();
+    shown.join("\n")
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::everscan::{Run, command, finished};
 use crate::snapshot;
@@ -80,8 +80,8 @@ fn files_that_cannot_be_read_do_not_hide_others() {
     let told = validate(folder.path(), "workflows no-such.yaml");
     assert_eq!(told.code, 2);
     for part in [
-        "error: workflows/a.yaml is not UTF-8 text\n",
-        "error: cannot read no-such.yaml: No such file",
+        "error[unreadable-file]: the file or its name is not UTF-8\n--> workflows/a.yaml\n",
+        "error[unreadable-file]: cannot read no-such.yaml: No such file",
         "@hourly",
     ] {
         assert!(told.data.contains(part), "{part} in {}", told.data);
@@ -151,14 +151,99 @@ fn the_file_about_a_repository_is_no_workflow() {
 
 #[test]
 fn nothing_to_check_is_wrong_usage() {
-    let folder = tempfile::tempdir().unwrap();
-    let told = validate(folder.path(), ".");
-    assert_eq!((told.code, told.data.as_str()), (2, ""));
+    let folder = repository(&[("notes.txt", "")]);
+    for (arguments, data) in [
+        (".", ""),
+        (". --output json", "[]\n"),
+        ("--output yaml", "[]\n"),
+    ] {
+        let told = validate(folder.path(), arguments);
+        assert_eq!((told.code, told.data.as_str()), (2, data), "{arguments}");
+        let searched = if arguments.starts_with('.') {
+            "."
+        } else {
+            "workflows"
+        };
+        let what = format!("there are no workflow files in {searched}\n");
+        assert!(told.talk.contains(&what), "{}", told.talk);
+    }
+}
+
+/// One code and one exit, however large; what is not looked at is not held in memory either.
+#[test]
+fn a_file_that_is_too_large_is_invalid() {
+    let folder = repository(&[("a.yaml", GOOD)]);
+    let path = folder.path().join("workflows/large.yaml");
+    for size in [1024 * 1024 + 1, 5 * 1024 * 1024, 1024 * 1024 * 1024] {
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_len(size).unwrap();
+        for arguments in ["workflows --output json", "- --output json"] {
+            let told = command(&format!("validate {arguments}"))
+                .current_dir(folder.path())
+                .stdin(std::fs::File::open(&path).unwrap())
+                .output();
+            let told = finished(told.unwrap());
+            assert_eq!(told.code, 1, "{size}: {}", told.data);
+            assert!(told.data.contains("\"file-too-large\""), "{}", told.data);
+        }
+    }
+    let told = command("workflow diff workflows/large.yaml workflows/a.yaml")
+        .current_dir(folder.path())
+        .output();
+    let told = finished(told.unwrap());
+    assert_eq!(told.code, 1);
     assert!(
-        told.talk.contains("there are no workflow files in ."),
+        told.talk.starts_with("error[file-too-large]"),
         "{}",
         told.talk
     );
+    let told = validate(folder.path(), "workflows");
+    let expected = "\
+error[file-too-large]: the file has more than 1048576 bytes
+--> workflows/large.yaml
+ = help: put what scripts need into files or blobs, or split the workflow
+";
+    assert_eq!(told.data, expected);
+}
+
+/// As the daemon does; a pipe would be waited for.
+#[test]
+fn what_is_no_file_is_refused() {
+    let folder = repository(&[("a.yaml", GOOD)]);
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink("a.yaml", at("workflows/link.yaml")).unwrap();
+    let told = validate(folder.path(), "");
+    assert_eq!(told.code, 2, "{}", told.talk);
+    let expected = "\
+error[unreadable-file]: the file is a symbolic link, and links are not followed
+--> workflows/link.yaml
+ = help: put the file itself there
+";
+    assert_eq!(told.data, expected);
+    let named = validate(folder.path(), "workflows/link.yaml");
+    assert_eq!((named.code, named.talk.as_str()), (0, "1 file valid\n"));
+
+    std::fs::remove_file(at("workflows/link.yaml")).unwrap();
+    let pipe = at("workflows/pipe.yaml");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for arguments in ["", "workflows/pipe.yaml", "/dev/null"] {
+        let told = validate(folder.path(), arguments);
+        assert_eq!(told.code, 2, "{}", told.talk);
+        let what = "error[unreadable-file]: this is a pipe, a socket or a device, and no file";
+        assert!(told.data.starts_with(what), "{arguments}: {}", told.data);
+    }
+}
+
+#[test]
+fn the_problems_of_two_files_stand_apart() {
+    let folder = repository(&[("a.yaml", "- \n"), ("b.yaml", GOOD), ("c.yaml", "- \n")]);
+    let told = validate(folder.path(), "");
+    let blocks: Vec<&str> = told.data.split("\n\n").collect();
+    assert_eq!(blocks.len(), 2, "{}", told.data);
+    assert!(blocks[0].contains("workflows/a.yaml"), "{}", told.data);
+    assert!(blocks[1].starts_with("error["), "{}", told.data);
+    assert!(!told.data.ends_with("\n\n"), "{}", told.data);
 }
 
 #[test]

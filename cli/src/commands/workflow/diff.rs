@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use workflow::{Difference, TemplatePolicy, Workflow};
+use workflow::{Diagnostic, Difference, TemplatePolicy, Workflow};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -37,8 +37,16 @@ impl Diff {
 
 /// Reads a file that must be valid: what an invalid one means, nobody can say.
 fn read(path: &Path) -> Result<Workflow, Error> {
-    let text = read_given(path, limits::WORKFLOW_FILE)?;
     let file = path.display().to_string();
+    let text = match read_given(path, limits::WORKFLOW_FILE) {
+        Err(Error::FileTooLong { .. }) => {
+            let too_large = Diagnostic::too_large(&file);
+            return Err(Error::Refused {
+                excerpts: workflow::render(&[too_large], "", false),
+            });
+        }
+        read => read?,
+    };
     workflow::parse(&file, &text, TemplatePolicy::Warn)
         .map(|parsed| parsed.workflow)
         .map_err(|diagnostics| Error::Refused {

@@ -8,6 +8,10 @@ pub const FILE_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of YAML: the format needs seven levels, and each costs stack while it is walked.
 pub const YAML_DEPTH: usize = 64;
 
+/// Keys and values of one file: nine thousand small scans, which is more than one record of the state can hold. A megabyte
+/// can hold three times as many, and reading those takes a second without optimisation.
+pub const YAML_NODES: usize = 100_000;
+
 /// Nodes that aliases may add in one file, so that a few lines cannot expand to gigabytes.
 pub const ALIAS_NODES: usize = 20_000;
 
@@ -30,6 +34,10 @@ pub const SUGGESTED_NAMES: usize = 250;
 
 /// Longest expression: beyond this it is a program that belongs into a step.
 pub const EXPRESSION_BYTES: usize = 1_024;
+
+/// Bytes of all expressions of one file, each counted as often as it is read: two thousand conditions of two hundred bytes.
+/// A megabyte of them takes two seconds without optimisation.
+pub const FILE_EXPRESSION_BYTES: usize = 400 * 1024;
 
 /// Deepest nesting of an expression's syntax tree: evaluation recurses over it.
 pub const EXPRESSION_DEPTH: usize = 64;

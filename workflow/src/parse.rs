@@ -3,6 +3,7 @@
 
 mod artifact;
 mod declared;
+mod expressions;
 pub(crate) mod keys;
 mod object;
 mod scan;
@@ -72,6 +73,7 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
         report: Report::new(file, text),
         policy,
         inputs_read: InputsRead::default(),
+        expression_bytes: 0,
     };
     let workflow = yaml::build(text, &mut reader.report).and_then(|root| reader.workflow(&root));
     match workflow {
@@ -97,6 +99,8 @@ struct Reader<'t> {
     policy: TemplatePolicy,
     /// By the expressions since this was last emptied.
     inputs_read: InputsRead,
+    /// Of all expressions so far.
+    expression_bytes: usize,
 }
 
 impl Reader<'_> {

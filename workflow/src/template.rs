@@ -14,7 +14,7 @@ use crate::expression::{
     EvaluationError, Expression, ExpressionError, Fault, Names, References, Sandbox, Site, Value,
     compile,
 };
-use crate::limits::{EXPRESSION_COST, TEMPLATE_EXPRESSIONS};
+use crate::limits::{EXPRESSION_BYTES, EXPRESSION_COST, TEMPLATE_EXPRESSIONS};
 
 /// A checked template. Cheap to clone; equal when the source is.
 #[derive(Clone)]
@@ -103,6 +103,17 @@ impl Template {
         }
         Ok(text)
     }
+}
+
+/// Bytes of the expressions in a template, as far as they are looked at.
+pub(crate) fn expression_bytes(source: &str) -> usize {
+    let expressions = scan::pieces(source)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            scan::Piece::Expression { inner, .. } => Some(inner.len().min(EXPRESSION_BYTES)),
+            scan::Piece::Text(_) | scan::Piece::Unclosed(_) => None,
+        });
+    expressions.take(TEMPLATE_EXPRESSIONS).sum()
 }
 
 /// Compiles and checks a template. Runs on a sandbox thread.

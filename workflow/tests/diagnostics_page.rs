@@ -13,8 +13,9 @@ use workflow::{Code, Diagnostic, TemplatePolicy, parse};
 const PAGE: &str = include_str!("../../docs/diagnostics.md");
 
 /// What no example of a workflow file can show: its size, how it is read, and the state of the machine.
-const WITHOUT_EXAMPLE: [Code; 4] = [
+const WITHOUT_EXAMPLE: [Code; 5] = [
     Code::FileTooLarge,
+    Code::FileTooComplex,
     Code::UnreadableFile,
     Code::MoreProblems,
     Code::EngineUnavailable,

@@ -27,6 +27,8 @@ macro_rules! codes {
 codes! {
     /// The file is larger than allowed.
     FileTooLarge "file-too-large";
+    /// The file has more values, or more text of expressions, than are read of one.
+    FileTooComplex "file-too-complex";
     /// The file is there and cannot be read as text.
     UnreadableFile "unreadable-file";
     /// The text is no YAML.
@@ -151,6 +153,7 @@ impl Code {
             | Self::ArtifactCondition
             | Self::TaintedScript => false,
             Self::FileTooLarge
+            | Self::FileTooComplex
             | Self::UnreadableFile
             | Self::Syntax
             | Self::UnsupportedYaml

@@ -3,7 +3,7 @@ mod relations;
 
 use super::{TemplatePolicy, parse};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::limits::{DIAGNOSTICS, FILE_BYTES};
+use crate::limits::{DIAGNOSTICS, FILE_BYTES, FILE_EXPRESSION_BYTES, YAML_NODES};
 use crate::random::Random;
 
 const MINIMAL: &str = "scans:\n  a:\n    on: { dispatch: {} }\n    steps:\n      - run: echo\n";
@@ -54,6 +54,41 @@ fn many_scans_are_no_problem() {
         "s7999"
     );
     assert!(parsed.workflow.scan("s8000").is_none());
+}
+
+/// Two thousand scans with 200 KiB of conditions are well within what a file may have.
+#[test]
+fn the_expressions_of_a_file_are_bounded_together() {
+    let conditions = |count: usize| -> String {
+        let condition = "vars.A == 'a' || ".repeat(11) + "vars.B == 'b'";
+        assert_eq!(condition.len(), 200);
+        let scan = |number: usize| {
+            let scan = format!("  s{number}:\n    on: {{ dispatch: {{}} }}\n    steps:\n");
+            scan + &format!("      - run: echo\n        if: {condition}\n")
+        };
+        std::iter::once("scans:\n".to_owned())
+            .chain((0..count).map(scan))
+            .collect()
+    };
+    let most = FILE_EXPRESSION_BYTES / 200;
+    assert_eq!(codes(&conditions(most)), []);
+    assert_eq!(codes(&conditions(most + 5)), [Code::FileTooComplex]);
+    // A script is none, however long; the expressions in it are.
+    let script = MINIMAL.replace("echo", &"x".repeat(2 * FILE_EXPRESSION_BYTES));
+    assert_eq!(codes(&script), []);
+    let inserted = "${{ vars.A }}".repeat(60);
+    let steps = format!("      - run: echo {inserted}\n").repeat(900);
+    let scripts = format!("{MINIMAL}{steps}");
+    assert_eq!(codes(&scripts), [Code::FileTooComplex]);
+}
+
+#[test]
+fn the_values_of_a_file_are_bounded() {
+    let text = |count: usize| format!("{MINIMAL}description:\n{}", "- \n".repeat(count));
+    // The rest of the file has sixteen.
+    let most = YAML_NODES - 16;
+    assert_eq!(codes(&text(most)), [Code::WrongType]);
+    assert_eq!(codes(&text(most + 1)), [Code::FileTooComplex]);
 }
 
 #[test]

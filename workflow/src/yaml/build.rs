@@ -7,7 +7,7 @@ use serde_yaml::granit_parser::{self, Event, Options, Parser, ScalarStyle, ScanE
 
 use super::{Content, Entry, Node, Scalar, Style, Weight, syntax};
 use crate::diagnostic::Code;
-use crate::limits::{ALIAS_BYTES, ALIAS_NODES, YAML_DEPTH};
+use crate::limits::{ALIAS_BYTES, ALIAS_NODES, YAML_DEPTH, YAML_NODES};
 use crate::position::Span;
 use crate::report::Report;
 
@@ -23,6 +23,7 @@ pub(crate) fn build(text: &str, report: &mut Report<'_>) -> Option<Rc<Node>> {
         stack: Vec::new(),
         anchors: HashMap::new(),
         aliased: Weight::default(),
+        nodes: 0,
         documents: 0,
         root: None,
     };
@@ -46,6 +47,7 @@ struct Builder<'r, 't> {
     stack: Vec<Frame>,
     anchors: HashMap<usize, Rc<Node>>,
     aliased: Weight,
+    nodes: usize,
     documents: usize,
     root: Option<Rc<Node>>,
 }
@@ -83,6 +85,7 @@ impl Builder<'_, '_> {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
+                self.count(span)?;
                 self.refuse_tag(tag.is_some(), span);
                 let style = match style {
                     ScalarStyle::Plain => Style::Plain,
@@ -165,7 +168,21 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
+    /// One more value, list or object that stands in the file.
+    fn count(&mut self, span: Span) -> Result<(), Stop> {
+        self.nodes += 1;
+        if self.nodes > YAML_NODES {
+            let message = format!("the file has more than {YAML_NODES} keys and values");
+            self.report
+                .error(span, Code::FileTooComplex, message)
+                .hint("split the workflow");
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
     fn open(&mut self, span: Span, anchor: usize, open: Open) -> Result<(), Stop> {
+        self.count(span)?;
         if self.stack.len() >= YAML_DEPTH {
             self.report.error(
                 span,

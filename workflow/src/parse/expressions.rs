@@ -1,0 +1,128 @@
+//! Readers of expressions and templates. All of a file together are bounded: each costs far more than its text.
+
+use super::{Reader, TemplatePolicy};
+use crate::diagnostic::Code;
+use crate::expression::{Expression, Fault, Names, Site, compile};
+use crate::limits::FILE_EXPRESSION_BYTES;
+use crate::position::Span;
+use crate::template::{Template, compile_template, expression_bytes};
+use crate::yaml::{Content, Entry, Meaning, Node};
+
+impl Reader<'_> {
+    /// An expression, compiled; `what` is its key.
+    pub(super) fn expression(
+        &mut self,
+        entry: &Entry,
+        what: &str,
+        site: Site,
+        names: &Names,
+    ) -> Option<Expression> {
+        if entry.value.is_null() {
+            self.wrong_type(entry, what, "an expression");
+            return None;
+        }
+        // `if: true` is a legal condition and no text; a number is none, for a reason of its own.
+        let literal = match &entry.value.content {
+            Content::Scalar(scalar) => match scalar.meaning() {
+                Meaning::Bool(_) => Some(scalar.text.to_lowercase()),
+                Meaning::Number => Some(scalar.text.clone()),
+                Meaning::Null | Meaning::Text => None,
+            },
+            Content::List(_) | Content::Map(_) | Content::Invalid => None,
+        };
+        let text = match &literal {
+            Some(text) => text.as_str(),
+            None => self.text(&entry.value, what)?,
+        };
+        // YAML leaves a line break at the end of a block.
+        let trimmed = text.trim_end();
+        if trimmed.trim_start().starts_with("${{") {
+            self.report
+                .error(
+                    entry.value.span,
+                    Code::ExpressionSyntax,
+                    format!("{what} is an expression, not a template"),
+                )
+                .hint("leave `${{` and `}}` out");
+            return None;
+        }
+        if !self.affords(entry.value.span, trimmed.len()) {
+            return None;
+        }
+        match compile(trimmed, site, names) {
+            Ok(compiled) => {
+                self.inputs_read.add(compiled.expression.references());
+                Some(compiled.expression)
+            }
+            Err(faults) => {
+                self.faults(&entry.value, faults);
+                None
+            }
+        }
+    }
+
+    /// A template, compiled; `what` is its key.
+    pub(super) fn template(
+        &mut self,
+        node: &Node,
+        what: &str,
+        site: Site,
+        names: &Names,
+    ) -> Option<Template> {
+        let text = self.text(node, what)?;
+        if !self.affords(node.span, expression_bytes(text)) {
+            return None;
+        }
+        let compiled = compile_template(text, site, names);
+        // Where a mistake hides what the inputs are, none is known to be free text.
+        if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
+            let places = self.report.places(node);
+            compiled
+                .tainted
+                .into_iter()
+                .for_each(|range| self.tainted(places.locate(range)));
+        }
+        match compiled.checked {
+            Ok(template) => {
+                self.inputs_read.add(template.references());
+                Some(template)
+            }
+            Err(faults) => {
+                self.faults(node, faults);
+                None
+            }
+        }
+    }
+
+    /// Takes so many bytes from what the file may have of expressions. The first that are too many are told.
+    fn affords(&mut self, span: Span, bytes: usize) -> bool {
+        let before = self.expression_bytes;
+        self.expression_bytes = before.saturating_add(bytes);
+        if before <= FILE_EXPRESSION_BYTES && self.expression_bytes > FILE_EXPRESSION_BYTES {
+            let message = format!(
+                "the expressions of the file have more than {FILE_EXPRESSION_BYTES} bytes together; aliases count each time"
+            );
+            self.report
+                .error(span, Code::FileTooComplex, message)
+                .hint("split the workflow, or compute in a step what many conditions share");
+        }
+        self.expression_bytes <= FILE_EXPRESSION_BYTES
+    }
+
+    fn faults(&mut self, node: &Node, faults: Vec<Fault>) {
+        let places = self.report.places(node);
+        for fault in faults {
+            self.report.fault(&places, fault);
+        }
+    }
+
+    fn tainted(&mut self, span: Span) {
+        let message =
+            "a free text that a dispatcher chooses becomes part of the script and can run anything";
+        let reported = match self.policy {
+            TemplatePolicy::Warn => self.report.warning(span, Code::TaintedScript, message),
+            TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),
+        };
+        reported.hint("bind it to a name in `env` and write `\"$NAME\"` in the script");
+    }
+}

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use warp::Reply;
@@ -42,6 +42,13 @@ pub(crate) fn ok<T: Serialize>(body: &T) -> Response {
 /// An answer without a body.
 pub(crate) fn empty() -> Response {
     StatusCode::NO_CONTENT.into_response()
+}
+
+/// The caller has what it asks for.
+pub(crate) fn not_modified(etag: &str) -> Response {
+    let mut response = StatusCode::NOT_MODIFIED.into_response();
+    set(&mut response, ETAG, etag);
+    response
 }
 
 /// A failed request's answer.

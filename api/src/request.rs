@@ -1,6 +1,7 @@
 //! A request as handlers see it: matched, authenticated, its body unread.
 
 use http::HeaderMap;
+use http::header::{HeaderName, IF_NONE_MATCH};
 use model::JobId;
 
 use crate::access::Caller;
@@ -21,6 +22,18 @@ impl Request {
     /// The n-th parameter of the path; the table says how many there are.
     pub(crate) fn parameter(&self, n: usize) -> &str {
         self.parameters.get(n).map_or("", String::as_str)
+    }
+
+    /// The value of a header, where it is text.
+    pub(crate) fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Whether the caller has what is tagged so, and asks for it only if it has changed (`If-None-Match`).
+    pub(crate) fn has_already(&self, etag: &str) -> bool {
+        let is_this = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
+        self.header(IF_NONE_MATCH)
+            .is_some_and(|tags| tags.split(',').map(str::trim).any(is_this))
     }
 
     /// The job in the path.

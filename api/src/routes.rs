@@ -53,6 +53,7 @@ macro_rules! routes {
 routes! {
     Healthz GET "/healthz" Access::Public, 0;
     Readyz GET "/readyz" Access::Public, 0;
+    WorkflowSchema GET "/v0/schema/workflow.json" Access::Public, 0;
     ListSources GET "/v0/sources" Access::User(Scope::ProjectRead), 0;
     ShowSource GET "/v0/sources/{source}" Access::User(Scope::ProjectRead), 0;
     SyncSource POST "/v0/sources/{source}/sync" Access::User(Scope::ProjectWrite), SMALL_BODY;

@@ -5,14 +5,13 @@ use std::ops::Range;
 use chrono::SecondsFormat;
 use http::StatusCode;
 use http::header::{
-    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName,
-    IF_NONE_MATCH, IF_RANGE, RANGE,
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, IF_RANGE,
+    RANGE,
 };
 use model::retention::Removed;
 use model::{Artifact, Job, Timestamp};
 use reconciler::Handle;
 use state::{Download, ReadError};
-use warp::Reply;
 use warp::reply::Response;
 use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
 
@@ -54,14 +53,13 @@ pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Respo
     };
     let size = stored.size();
     let etag = format!("\"{}\"", artifact.sha256);
-    if header(request, IF_NONE_MATCH).is_some_and(|tags| names(tags, &etag)) {
-        let mut response = StatusCode::NOT_MODIFIED.into_response();
-        reply::set(&mut response, ETAG, &etag);
-        return Ok(response);
+    if request.has_already(&etag) {
+        return Ok(reply::not_modified(&etag));
     }
     // A part of something else must not be sewn to what the reader has.
-    let is_same = header(request, IF_RANGE).is_none_or(|tag| tag == etag);
-    let range = match header(request, RANGE)
+    let is_same = request.header(IF_RANGE).is_none_or(|tag| tag == etag);
+    let range = match request
+        .header(RANGE)
         .filter(|_| is_same)
         .map(|range| wanted_range(range, size))
     {
@@ -125,20 +123,6 @@ pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Respons
     let actor = actor(request.caller.user()?);
     handle.delete_artifact(job.id, name, actor).await?;
     Ok(reply::empty())
-}
-
-fn header(request: &Request, name: HeaderName) -> Option<&str> {
-    request
-        .headers
-        .get(name)
-        .and_then(|value| value.to_str().ok())
-}
-
-/// Whether a list of entity tags, as `If-None-Match` has it, names this one.
-fn names(tags: &str, etag: &str) -> bool {
-    tags.split(',')
-        .map(str::trim)
-        .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
 fn answer(
@@ -239,7 +223,7 @@ pub(super) async fn upload(handle: &Handle, mut request: Request) -> Result<Resp
     let worker = request.caller.worker()?.clone();
     handle.may_store_artifact(&worker, request.parameter(1))?;
     let name = request.parameter(1).to_owned();
-    let digest = header(&request, HeaderName::from_static(CONTENT_DIGEST_HEADER));
+    let digest = request.header(HeaderName::from_static(CONTENT_DIGEST_HEADER));
     let digest = digest.filter(|digest| is_digest(digest)).ok_or_else(|| {
         Failure::invalid(
             CONTENT_DIGEST_HEADER,

@@ -8,6 +8,7 @@ mod logs;
 mod projects;
 mod prune;
 mod runners;
+mod schema;
 mod sources;
 mod tokens;
 mod why;
@@ -30,6 +31,7 @@ pub(crate) async fn handle(
     match route {
         RouteId::Healthz => health::alive(handle).await,
         RouteId::Readyz => Ok(health::ready()),
+        RouteId::WorkflowSchema => Ok(schema::workflow(&request)),
         RouteId::ListSources => sources::list(handle, &request),
         RouteId::ShowSource => sources::show(handle, &request),
         RouteId::SyncSource => sources::sync(handle, &request).await,

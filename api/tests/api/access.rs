@@ -245,6 +245,11 @@ fn only_these_routes_are_open_to_anyone() {
         .collect();
     assert_eq!(
         open,
-        [RouteId::Healthz, RouteId::Readyz, RouteId::RegisterRunner]
+        [
+            RouteId::Healthz,
+            RouteId::Readyz,
+            RouteId::WorkflowSchema,
+            RouteId::RegisterRunner
+        ]
     );
 }

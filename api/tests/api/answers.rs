@@ -73,6 +73,7 @@ async fn every_route_that_shows_something_shows_it_like_this() {
     for (name, path) in [
         ("healthz", "/healthz".to_owned()),
         ("readyz", "/readyz".to_owned()),
+        ("schema_workflow", "/v0/schema/workflow.json".to_owned()),
         ("sources", "/v0/sources".to_owned()),
         ("source", "/v0/sources/main".to_owned()),
         ("projects", "/v0/projects".to_owned()),
@@ -123,6 +124,24 @@ async fn every_route_that_shows_something_shows_it_like_this() {
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         let is_shown = shown.iter().any(|path| fits(route.path, path));
         assert!(is_shown, "{} is not compared with a file", route.path);
+    }
+}
+
+/// Whoever has the schema is told so.
+#[tokio::test]
+async fn the_schema_is_for_anyone_and_may_be_kept() {
+    let service = Service::start().await;
+    let call = || Call::get("/v0/schema/workflow.json");
+    let answer = call().send(service.address).await;
+    answer.expect(200);
+    assert_eq!(answer.json(), workflow::json_schema());
+    let etag = answer.header("etag").unwrap();
+    for (known, status) in [(etag, 304), ("\"other\"", 200)] {
+        let again = call().header("if-none-match", known);
+        let again = again.send(service.address).await;
+        assert_eq!((again.status, again.header("etag")), (status, Some(etag)));
+        assert_eq!(again.body.is_empty(), status == 304);
+        assert_eq!(again.header("cache-control"), Some("public, max-age=3600"));
     }
 }
 

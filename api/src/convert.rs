@@ -278,45 +278,52 @@ fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
     }
 }
 
-pub(crate) fn workflow(world: &World, workflow: &model::ActiveWorkflow) -> wire::Workflow {
+/// A workflow, also one whose revision could not be read: then nothing is known of its scans.
+pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow {
     let WorkflowRecord {
         id,
         source,
         name,
         status,
         ..
-    } = &*workflow.record;
-    let definition = &workflow.revision.definition;
+    } = record;
+    let newest = world.revision(record.revision.id);
+    let definition = newest.map(|newest| &newest.definition);
     let stale = world.source(source).and_then(|source| {
         source
             .stale_files
             .iter()
             .find(|stale| stale.workflow == *id)
     });
+    let state = match (status, definition) {
+        (WorkflowStatus::Retired { .. }, _) => "retired",
+        (WorkflowStatus::Active, Some(_)) => "active",
+        (WorkflowStatus::Active, None) => "unreadable",
+    };
     wire::Workflow {
         id: id.uuid(),
         source: source.to_string(),
         name: name.clone(),
-        title: definition.name.clone(),
-        description: definition.description.clone(),
-        state: match status {
-            WorkflowStatus::Active => "active".to_owned(),
-            WorkflowStatus::Retired { .. } => "retired".to_owned(),
-        },
-        retired: workflow.record.retirement(world).as_ref().map(explanation),
-        revision: revision(&workflow.revision.record),
-        scans: definition.scans().map(scan).collect(),
+        title: definition.and_then(|definition| definition.name.clone()),
+        description: definition.and_then(|definition| definition.description.clone()),
+        state: state.to_owned(),
+        retired: record.retirement(world).as_ref().map(explanation),
+        revision: revision(&record.revision, newest.map(|newest| &newest.record)),
+        scans: definition
+            .into_iter()
+            .flat_map(|definition| definition.scans().map(scan))
+            .collect(),
         stale: stale.map(|stale| stale_file(world, stale)),
     }
 }
 
-fn revision(revision: &RevisionRecord) -> wire::Revision {
+fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {
     wire::Revision {
-        id: revision.reference.id.uuid(),
-        number: revision.reference.number,
-        commit: revision.reference.commit.clone(),
-        activated_at: revision.activated_at,
-        sha256: revision.text.sha256.clone(),
+        id: reference.id.uuid(),
+        number: reference.number,
+        commit: reference.commit.clone(),
+        activated_at: record.map(|record| record.activated_at),
+        sha256: record.map(|record| record.text.sha256.clone()),
     }
 }
 

@@ -393,13 +393,18 @@ impl World {
         self.workflows.get(&id)
     }
 
+    /// The records of all workflows, also of those whose newest revision could not be read.
+    pub fn all_workflow_records(&self) -> impl Iterator<Item = &Arc<WorkflowRecord>> {
+        self.workflows.values()
+    }
+
     /// The records of a source's workflows, also of those whose newest revision could not be read.
     pub fn workflow_records<'a>(
         &'a self,
         source: &'a SourceName,
     ) -> impl Iterator<Item = &'a Arc<WorkflowRecord>> + 'a {
-        let records = self.workflows.values();
-        records.filter(move |record| record.source == *source)
+        self.all_workflow_records()
+            .filter(move |record| record.source == *source)
     }
 
     /// The workflows of a source.

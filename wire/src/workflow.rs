@@ -21,7 +21,8 @@ pub struct Workflow {
     /// What the file says it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `active`, or `retired` once the file or the source is gone.
+    /// `active`, or `retired` once the file or the source is gone; `unreadable` when its revision cannot be read, so that
+    /// nothing of it starts until a valid file is pushed.
     pub state: String,
     /// Why it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,10 +45,12 @@ pub struct Revision {
     pub number: u64,
     /// The commit that changed the file.
     pub commit: String,
-    /// When it became active.
-    pub activated_at: DateTime<Utc>,
-    /// SHA-256 of the file, hexadecimal.
-    pub sha256: String,
+    /// When it became active; absent when the revision cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activated_at: Option<DateTime<Utc>>,
+    /// SHA-256 of the file, hexadecimal; absent when the revision cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// A scan as declared by the active revision.

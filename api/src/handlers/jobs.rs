@@ -27,7 +27,7 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         Some(text) => Some(
             handle
                 .state()
-                .read(|world| workflows::find(world, text).map(|found| found.record.id))?,
+                .read(|world| workflows::find(world, text).map(|found| found.id))?,
         ),
     };
     let scan = match query.get("scan") {

@@ -17,7 +17,7 @@ pub(super) async fn prune(handle: &Handle, mut request: Request) -> Result<Respo
     let asked: PruneRequest = request.body.json(&request.headers).await?;
     let found = handle
         .state()
-        .read(|world| workflows::find(world, request.parameter(0)));
+        .read(|world| workflows::find_readable(world, request.parameter(0)));
     let (workflow, policy) = (found?, policy(&asked)?);
     let given = (!policy.keeps_everything()).then_some(policy);
     let retained = handle.prune(&workflow, given, asked.dry_run).await?;

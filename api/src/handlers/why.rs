@@ -31,7 +31,7 @@ pub(super) async fn why(handle: &Handle, request: &Request) -> Result<Response, 
 fn scan(handle: &Handle, request: &Request) -> Result<(ActiveWorkflow, ScanKey), Failure> {
     let workflow = handle
         .state()
-        .read(|world| workflows::find(world, request.parameter(0)))?;
+        .read(|world| workflows::find_readable(world, request.parameter(0)))?;
     let name = request.parameter(1);
     let Some(scan) = workflow.revision.definition.scan(name) else {
         let known: Vec<&str> = workflow

@@ -1,6 +1,8 @@
 //! `/v0/workflows`
 
-use model::{ActiveWorkflow, Source, SourceName, WorkflowId, WorkflowStatus, World};
+use model::{
+    ActiveWorkflow, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus, World,
+};
 use reconciler::Handle;
 use warp::reply::Response;
 use wire::ErrorCode;
@@ -22,10 +24,10 @@ pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failu
     Ok(reply::ok(&handle.state().read(|world| {
         window.cut(
             world
-                .workflows()
-                .filter(|workflow| all || workflow.record.status == WorkflowStatus::Active),
-            full_name,
-            |workflow| convert::workflow(world, workflow),
+                .all_workflow_records()
+                .filter(|record| all || record.status == WorkflowStatus::Active),
+            |record| full_name(record),
+            |record| convert::workflow(world, record),
         )
     })))
 }
@@ -33,13 +35,30 @@ pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failu
 /// One workflow, by id or name.
 pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let shown = handle.state().read(|world| {
-        find(world, request.parameter(0)).map(|workflow| convert::workflow(world, &workflow))
+        find(world, request.parameter(0)).map(|record| convert::workflow(world, record))
     })?;
     Ok(reply::ok(&shown))
 }
 
-/// The workflow meant by an id, by `source/name`, or by a name that only one source has.
-pub(super) fn find(world: &World, text: &str) -> Result<ActiveWorkflow, Failure> {
+/// The workflow meant by an id, by `source/name`, or by a name that only one source has; to do something with it.
+pub(super) fn find_readable(world: &World, text: &str) -> Result<ActiveWorkflow, Failure> {
+    let record = find(world, text)?;
+    world.workflow(record.id).ok_or_else(|| {
+        let number = record.revision.number;
+        let what = format!("revision {number} of `{}` cannot be read", full_name(record));
+        let hint = match invalid_file(world, text) {
+            Some(source) => format!(
+                "`everscan source show {source}` says what is wrong with its file; a valid one makes the next revision"
+            ),
+            None => "the daemon's log names the file; restore it from a backup and restart the daemon"
+                .to_owned(),
+        };
+        Failure::new(ErrorCode::Internal, what).hint(hint)
+    })
+}
+
+/// The record of the workflow meant, also of one whose revision could not be read.
+pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecord, Failure> {
     let not_found = || {
         let hint = match invalid_file(world, text) {
             Some(source) => {
@@ -50,12 +69,13 @@ pub(super) fn find(world: &World, text: &str) -> Result<ActiveWorkflow, Failure>
         Failure::not_found("workflow", text).hint(hint)
     };
     if let Ok(id) = text.parse::<WorkflowId>() {
-        return world.workflow(id).ok_or_else(not_found);
+        let found = world.workflow_record(id).map(|record| &**record);
+        return found.ok_or_else(not_found);
     }
-    let named: Vec<ActiveWorkflow> = world
-        .workflows()
-        .filter(|workflow| {
-            let record = &workflow.record;
+    let named: Vec<&WorkflowRecord> = world
+        .all_workflow_records()
+        .map(|record| &**record)
+        .filter(|record| {
             let full = text
                 .strip_prefix(record.source.as_str())
                 .and_then(|rest| rest.strip_prefix('/'));
@@ -64,13 +84,12 @@ pub(super) fn find(world: &World, text: &str) -> Result<ActiveWorkflow, Failure>
         .collect();
     let mut active = named
         .iter()
-        .filter(|workflow| workflow.record.status == WorkflowStatus::Active);
+        .filter(|record| record.status == WorkflowStatus::Active);
     match (active.next(), active.next(), named.as_slice()) {
-        (Some(only), None, _) => Ok(only.clone()),
-        (None, None, [only]) => Ok(only.clone()),
+        (Some(only), None, _) | (None, None, [only]) => Ok(only),
         (None, None, []) => Err(not_found()),
         (Some(_), Some(_), _) | (None, _, _) => {
-            let full: Vec<String> = named.iter().map(full_name).collect();
+            let full: Vec<String> = named.iter().map(|record| full_name(record)).collect();
             Err(Failure::new(
                 ErrorCode::AmbiguousName,
                 format!("several workflows are named `{text}`"),
@@ -102,6 +121,58 @@ fn invalid_file<'a>(world: &'a World, text: &str) -> Option<&'a SourceName> {
     found.map(|source| &source.name)
 }
 
-fn full_name(workflow: &ActiveWorkflow) -> String {
-    format!("{}/{}", workflow.record.source, workflow.record.name)
+fn full_name(record: &WorkflowRecord) -> String {
+    format!("{}/{}", record.source, record.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use model::{Change, ProjectId, RevisionId, RevisionRef};
+
+    use super::*;
+
+    /// What a start makes of a workflow whose revision cannot be read.
+    fn world() -> World {
+        let source: SourceName = "main".parse().unwrap();
+        let id = WorkflowId::derive(&source, "pipeline");
+        let record = WorkflowRecord {
+            id,
+            project: ProjectId::of_source(&source),
+            source,
+            name: "pipeline".to_owned(),
+            file: "workflows/pipeline.yaml".to_owned(),
+            status: WorkflowStatus::Active,
+            revision: RevisionRef {
+                id: RevisionId::derive(id, 3),
+                number: 3,
+                commit: "c".repeat(40),
+            },
+            armed: BTreeMap::new(),
+        };
+        let mut world = World::default();
+        world.apply(&Change::Workflow(Arc::new(record)));
+        world
+    }
+
+    #[test]
+    fn a_workflow_whose_revision_cannot_be_read_is_shown() {
+        let world = world();
+        let shown = convert::workflow(&world, find(&world, "main/pipeline").unwrap());
+        assert_eq!(
+            (shown.state.as_str(), shown.revision.number),
+            ("unreadable", 3)
+        );
+        assert_eq!((shown.revision.sha256, shown.scans), (None, Vec::new()));
+    }
+
+    #[test]
+    fn nothing_is_done_with_a_workflow_whose_revision_cannot_be_read() {
+        let failure = find_readable(&world(), "pipeline").unwrap_err();
+        let (problem, _) = failure.problem("its id");
+        let detail = problem.detail;
+        assert_eq!(detail, "revision 3 of `main/pipeline` cannot be read");
+    }
 }

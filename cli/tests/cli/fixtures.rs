@@ -187,8 +187,8 @@ pub(crate) fn workflow() -> Workflow {
             id: id(3),
             number: 4,
             commit: COMMIT.to_owned(),
-            activated_at: at(2),
-            sha256: "ef".repeat(32),
+            activated_at: Some(at(2)),
+            sha256: Some("ef".repeat(32)),
         },
         scans: vec![
             Scan {

@@ -10,6 +10,7 @@ use crate::git::testing::{Entry, FILE, Fixture};
 use crate::testing::{House, at, in_time, source_name};
 
 mod interrupted;
+mod outdated;
 mod stopped;
 
 /// A repository and a state folder that may be opened again and again.

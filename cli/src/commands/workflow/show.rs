@@ -34,10 +34,13 @@ fn text(workflow: &Workflow) -> String {
         .add(
             "revision",
             format!(
-                "{} ({}), active since {}",
+                "{} ({}), {}",
                 revision.number,
                 short_commit(&revision.commit),
-                time(&revision.activated_at)
+                match &revision.activated_at {
+                    Some(at) => format!("active since {}", time(at)),
+                    None => "which cannot be read".to_owned(),
+                }
             ),
         )
         .text();

@@ -27,8 +27,8 @@ const MEMORY_KIB: u64 = 64 * 1024;
 /// What a file may take of processor time that is refused for what it would cost.
 const REFUSED: Duration = Duration::from_millis(100);
 
-/// What a file may take of processor time that is merely as long as one may be: here without optimisation, a tenth of it
-/// with. Each takes half of it or less.
+/// What a file may take of processor time that is merely as long as one may be. Each takes half of it or less, optimised
+/// or not: most of it goes to the parsers of YAML and of expressions.
 const LONG: Duration = Duration::from_secs(2);
 
 /// Readings of one file of which the best counts: another's load makes some of them slower.

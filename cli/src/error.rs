@@ -44,6 +44,8 @@ pub(crate) enum Error {
     },
     #[error(transparent)]
     Evaluation(#[from] workflow::EvaluationError),
+    #[error("the value has a number that is infinite or none at all, and JSON has no such number")]
+    NoJson,
     #[error("cannot evaluate expressions")]
     Engine {
         source: workflow::expression::EngineError,
@@ -118,6 +120,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::NoContext { .. }
             | Self::Evaluation(_)
+            | Self::NoJson
             | Self::Engine { .. }
             | Self::Damaged { .. }
             | Self::NotUnpacked { .. } => Exit::Failed,
@@ -147,6 +150,7 @@ impl Error {
                 "it has `project`, `workflow` and `revision`, and may have `job`, `vars`, `inputs`, `scans` and `ok`"
                     .to_owned(),
             ),
+            Self::NoJson => Some("`string(…)` of the number is a text".to_owned()),
             Self::Output { .. }
             | Self::Runtime { .. }
             | Self::Read { .. }

@@ -1,6 +1,8 @@
 //! What expressions read. Plain data: it is frozen into the job's record, sent to the runner and read by the command,
 //! so that an evaluation can be repeated anywhere and give the same answer. Secret values are never serialised.
 
+mod given;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

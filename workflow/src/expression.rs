@@ -13,6 +13,7 @@ mod functions;
 mod history;
 mod implication;
 mod kind;
+mod missing;
 mod pattern;
 mod reach;
 mod reads;

@@ -1,5 +1,6 @@
 //! "Did you mean": the known name that an unknown one is most likely a misspelling of.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -26,16 +27,22 @@ pub(crate) fn closest<'a>(
     let given = given.to_lowercase();
     known
         .into_iter()
+        .filter(|name| is_as_long(&given, name))
         .map(|name| (strsim::jaro_winkler(&given, &name.to_lowercase()), name))
         .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, name)| name)
 }
 
+/// Whether neither is twice as long as the other: a single letter is like the start of many names, and means none.
+const fn is_as_long(one: &str, other: &str) -> bool {
+    one.len() <= 2 * other.len() && other.len() <= 2 * one.len()
+}
+
 /// The names in order of the alphabet around `given`: among very many, those worth comparing.
-pub(crate) fn neighbours<'a, V>(
+pub(crate) fn neighbours<'a, K: Borrow<str> + Ord, V>(
     given: &str,
-    known: &'a BTreeMap<String, V>,
+    known: &'a BTreeMap<K, V>,
 ) -> impl Iterator<Item = &'a str> {
     let before = known.range::<str, _>((Bound::Unbounded, Bound::Excluded(given)));
     let behind = known.range::<str, _>((Bound::Included(given), Bound::Unbounded));
@@ -43,7 +50,7 @@ pub(crate) fn neighbours<'a, V>(
         .rev()
         .take(SUGGESTED_NAMES)
         .chain(behind.take(SUGGESTED_NAMES))
-        .map(|(name, _)| name.as_str())
+        .map(|(name, _)| name.borrow())
 }
 
 #[cfg(test)]
@@ -61,6 +68,14 @@ mod tests {
             Some("steps")
         );
         assert_eq!(closest("zzz", ["artifacts", "steps", "on"]), None);
+    }
+
+    #[test]
+    fn a_letter_means_none_of_the_names_that_begin_with_it() {
+        assert_eq!(closest("a", ["always"]), None);
+        assert_eq!(closest("sc", ["scans"]), None);
+        assert_eq!(closest("prob", ["probe"]), Some("probe"));
+        assert_eq!(closest("o", ["ok"]), Some("ok"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! expression. The tree's size is bounded before; the walk recurses.
 
 mod call;
+mod history;
 mod hyphen;
 mod operator;
 mod place;
@@ -224,8 +225,7 @@ impl Analysis<'_> {
             Kind::Inputs => return self.input(name, range),
             Kind::Scans => return self.scan(name, range),
             Kind::History(_) => {
-                let hint = functions_hint(name)
-                    .or_else(|| Some(format!("the newest job's is `[0].{name}`")));
+                let hint = self.meant_of_history(name);
                 let message = format!("a scan is a list of jobs and has no `{name}`");
                 self.fault(range, Code::UnknownMember, message, hint);
                 return Shape::of(Kind::Any);
@@ -461,11 +461,4 @@ pub(super) fn literal_text(node: &IdedExpr) -> Option<&str> {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
         _ => None,
     }
-}
-
-/// Somebody wrote a function of a scan without its parentheses.
-fn functions_hint(name: &str) -> Option<String> {
-    ["is_available", "has_diff", "size"]
-        .contains(&name)
-        .then(|| format!("write `{name}()`"))
 }

@@ -52,6 +52,16 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
                 .hint("compute it in a step instead"),
         ]);
     }
+    if source.trim_start().starts_with("${{") {
+        return Err(vec![
+            Fault::new(
+                0..source.len(),
+                Code::ExpressionSyntax,
+                "this is a template, not an expression",
+            )
+            .hint("leave `${{` and `}}` out"),
+        ]);
+    }
     let program = ENVIRONMENT
         .compile(source)
         .map_err(|errors| syntax_faults(source, &errors))?;

@@ -104,6 +104,16 @@ pub enum EvaluationError {
         /// What went wrong. It names types and names, not values of secrets.
         message: String,
     },
+    /// A name that the values do not have.
+    #[error("expression `{expression}`: there is no `{name}`{}", question(meant.as_deref()))]
+    Missing {
+        /// The source.
+        expression: String,
+        /// The name, with what it was looked for in.
+        name: String,
+        /// The name that was probably meant.
+        meant: Option<String>,
+    },
     /// A condition that is neither true nor false.
     #[error("expression `{expression}` yields {found} where a boolean is needed")]
     NotBoolean {
@@ -129,4 +139,8 @@ pub enum EvaluationError {
         #[source]
         source: EngineError,
     },
+}
+
+fn question(meant: Option<&str>) -> String {
+    meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }

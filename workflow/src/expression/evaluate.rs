@@ -5,11 +5,11 @@ use std::sync::Arc;
 use cel_interpreter::common::ast::IdedExpr;
 use cel_interpreter::{Context as CelContext, ExecutionError, Value as CelValue};
 
-use super::Expression;
 use super::compile::ENVIRONMENT;
 use super::error::EvaluationError;
 use super::value::Value;
 use super::variables::Variables;
+use super::{Expression, missing};
 
 /// Evaluates one node of an expression's tree.
 pub(super) fn node(
@@ -17,13 +17,23 @@ pub(super) fn node(
     node: &IdedExpr,
     variables: &Variables,
 ) -> Result<Value, EvaluationError> {
+    let source = || expression.source().to_owned();
     let failed = |message| EvaluationError::Failed {
-        expression: expression.source().to_owned(),
+        expression: source(),
         message,
     };
     let mut context = CelContext::with_env(Arc::clone(&ENVIRONMENT));
     context.set_variable_resolver(variables);
-    let value = CelValue::resolve_val(node, &context).map_err(|error| failed(describe(&error)))?;
+    let value = CelValue::resolve_val(node, &context).map_err(|error| match &error {
+        ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name) => {
+            EvaluationError::Missing {
+                expression: source(),
+                name: missing::full_name(node, name),
+                meant: None,
+            }
+        }
+        other => failed(describe(other)),
+    })?;
     Value::from_cel(value.as_ref()).map_err(|kind| failed(format!("a {kind} is no result")))
 }
 
@@ -52,8 +62,6 @@ pub(super) fn truth(
 /// The library's errors in words, without the values that the operands had: one of them may be a secret.
 fn describe(error: &ExecutionError) -> String {
     match error {
-        ExecutionError::NoSuchKey(name) => format!("there is no `{name}`"),
-        ExecutionError::UndeclaredReference(name) => format!("there is no `{name}`"),
         ExecutionError::NoSuchOverload(overload) => {
             let types = overload.argument_types().join(", ");
             format!(

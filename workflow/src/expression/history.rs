@@ -284,7 +284,14 @@ impl Indexer for History {
                 )
             })?;
         let size = self.0.summary.size;
-        let beyond = || format!("scans.{}[{position}]: there are {size} jobs", self.name());
+        let beyond = || {
+            let there = match size {
+                0 => "there is no job".to_owned(),
+                1 => "there is 1 job".to_owned(),
+                more => format!("there are {more} jobs"),
+            };
+            format!("scans.{}[{position}]: {there}", self.name())
+        };
         let at = u64::try_from(position)
             .map_err(|_| ExecutionError::function_error(self.name(), beyond()))?;
         if at >= size {

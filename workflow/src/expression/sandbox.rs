@@ -14,7 +14,7 @@ use super::error::{EngineError, EvaluationError};
 use super::explain::{self, Explanation};
 use super::value::Value;
 use super::variables::Variables;
-use super::{Expression, evaluate};
+use super::{Expression, evaluate, missing};
 use crate::context::Context;
 use crate::limits::{SANDBOX_STACK_BYTES, SANDBOX_THREADS};
 use crate::template::Template;
@@ -106,8 +106,11 @@ impl Sandbox {
         let narrowed = context.narrowed(expression.references());
         let moved = expression.clone();
         let task = move || explain::explain(&moved, &Variables::recorded(narrowed));
-        self.run_at(expression.is_shallow(), task)
-            .map_err(|source| engine_error(expression.source(), source))
+        let mut explanation = self
+            .run_at(expression.is_shallow(), task)
+            .map_err(|source| engine_error(expression.source(), source))?;
+        missing::suggest_in(&mut explanation, context, expression.references());
+        Ok(explanation)
     }
 
     /// Fills a template. Substitution is single-pass: what is inserted is not looked at again.
@@ -129,6 +132,7 @@ impl Sandbox {
             task.render_with(|expression| evaluate::value(expression, &variables))
         })
         .map_err(|source| engine_error(template.source(), source))?
+        .map_err(|error| missing::suggested(error, context, template.references()))
     }
 
     fn with<T: Send + 'static>(
@@ -142,6 +146,7 @@ impl Sandbox {
         let task = move || task(&moved, &Variables::new(narrowed));
         self.run_at(expression.is_shallow(), task)
             .map_err(|source| engine_error(expression.source(), source))?
+            .map_err(|error| missing::suggested(error, context, expression.references()))
     }
 
     /// Runs an evaluation here or on a thread, by how deep it goes.

@@ -118,6 +118,7 @@ fn names_stand_for_what_the_context_holds() {
             "vars.OTHER",
             Err("expression `vars.OTHER`: there is no `vars.OTHER`".to_owned()),
         ),
+        ("has(vars.TARGTE)", Ok(Value::Bool(false))),
     ] {
         assert_eq!(evaluate(source), expected, "{source}");
     }
@@ -161,6 +162,84 @@ fn scans_are_lists_of_jobs_with_answers() {
         ("scans.hosts.map(j, j.id).size()", Ok(Value::Int(3))),
     ] {
         assert_eq!(evaluate(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn a_name_that_is_not_there_is_told_with_the_one_that_was_meant() {
+    for (source, missing) in [
+        (
+            "scans.host[0].id",
+            "`scans.host`; did you mean `scans.hosts`?",
+        ),
+        (
+            "scans['ist'].size()",
+            "`scans.ist`; did you mean `scans.1st`?",
+        ),
+        ("scans.zzz.size()", "`scans.zzz`"),
+        ("vars.TARGTE", "`vars.TARGTE`; did you mean `vars.TARGET`?"),
+        (
+            "inputs.flags",
+            "`inputs.flags`; did you mean `inputs.flag`?",
+        ),
+        (
+            "scans.hosts[0].artifacts['host.zip'].size",
+            "`artifacts.host.zip`; did you mean `artifacts.hosts.zip`?",
+        ),
+        ("scans.hosts[0].artifacts.zzz.size", "`artifacts.zzz`"),
+        ("{'hosts.zip': 1}['host.zip']", "`host.zip`"),
+        ("dyn(scans.hosts[0]).sate", "`sate`"),
+        // Whoever reads a log may not be allowed to list secrets.
+        ("secrets.TOKE", "`secrets.TOKE`"),
+    ] {
+        let told = format!("expression `{source}`: there is no {missing}");
+        assert_eq!(evaluate(source), Err(told));
+        let expression = Expression::parse(source, Site::Script).unwrap();
+        let explained = Sandbox::shared().unwrap().explain(&expression, &context());
+        assert_eq!(
+            explained.unwrap().result.unwrap_err().to_string(),
+            evaluate(source).unwrap_err()
+        );
+    }
+}
+
+#[test]
+fn the_bounds_of_a_history_are_told_in_words() {
+    let with = |size: u64| {
+        let mut context = context();
+        let hosts = context.scans.get_mut("hosts").unwrap();
+        hosts.size = size;
+        hosts.jobs.truncate(usize::try_from(size).unwrap());
+        let expression = Expression::parse("scans.hosts[7].id", Site::Script).unwrap();
+        let result = Sandbox::shared().unwrap().evaluate(&expression, &context);
+        result.unwrap_err().to_string()
+    };
+    for (size, told) in [
+        (0, "there is no job"),
+        (1, "there is 1 job"),
+        (2, "there are 2 jobs"),
+    ] {
+        let told = format!("expression `scans.hosts[7].id`: scans.hosts[7]: {told}");
+        assert_eq!(with(size), told);
+    }
+}
+
+#[test]
+fn only_numbers_that_json_has_fit_into_it() {
+    for (source, fits) in [
+        ("1.5", true),
+        ("[1.0, 2.0]", true),
+        ("1.0 / 0.0", false),
+        ("-1.0 / 0.0", false),
+        ("0.0 / 0.0", false),
+        ("[[1.0 / 0.0]]", false),
+        ("{'a': 1.0 / 0.0}", false),
+        ("string(1.0 / 0.0)", true),
+        ("1.0 / 0.0 > 5.0", true),
+    ] {
+        let expression = Expression::parse(source, Site::Question).unwrap();
+        let value = Sandbox::shared().unwrap().evaluate(&expression, &context());
+        assert_eq!(value.unwrap().fits_json(), fits, "{source}");
     }
 }
 

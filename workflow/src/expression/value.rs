@@ -70,7 +70,25 @@ impl Value {
         })
     }
 
-    /// The value as JSON, for people and programs that look at it.
+    /// Whether JSON can hold it: it has no number for infinity, and none for the result of `0.0 / 0.0`.
+    pub fn fits_json(&self) -> bool {
+        match self {
+            Self::Double(value) => value.is_finite(),
+            Self::List(values) => values.iter().all(Self::fits_json),
+            Self::Map(values) => values.values().all(Self::fits_json),
+            Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Text(_)
+            | Self::Bytes(_)
+            | Self::Timestamp(_)
+            | Self::Duration(_) => true,
+        }
+    }
+
+    /// The value as JSON, for people and programs that look at it; a number that [has no place there](Self::fits_json)
+    /// becomes null.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Null => serde_json::Value::Null,

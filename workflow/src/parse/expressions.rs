@@ -36,16 +36,6 @@ impl Reader<'_> {
         };
         // YAML leaves a line break at the end of a block.
         let trimmed = text.trim_end();
-        if trimmed.trim_start().starts_with("${{") {
-            self.report
-                .error(
-                    entry.value.span,
-                    Code::ExpressionSyntax,
-                    format!("{what} is an expression, not a template"),
-                )
-                .hint("leave `${{` and `}}` out");
-            return None;
-        }
         if !self.affords(entry.value.span, trimmed.len()) {
             return None;
         }

@@ -57,7 +57,7 @@ impl Eval {
                 excerpts: excerpts("EXPR", source, error.faults()),
             })?;
         let text = read_given(&self.context, limits::CONTEXT_FILE)?;
-        let context: Context = serde_json::from_str(&text).map_err(|source| Error::NoContext {
+        let context = Context::read(&text).map_err(|source| Error::NoContext {
             path: self.context.clone(),
             source,
         })?;
@@ -66,9 +66,17 @@ impl Eval {
             let explanation = sandbox.explain(&expression, &context)?;
             return explained(session, &expression, &context, explanation);
         }
-        let value = sandbox.evaluate(&expression, &context)?.to_json();
+        let value = json(&sandbox.evaluate(&expression, &context)?)?;
         show_value(session, &value)?;
         Ok(Exit::Succeeded)
+    }
+}
+
+fn json(value: &workflow::Value) -> Result<Value, Error> {
+    if value.fits_json() {
+        Ok(value.to_json())
+    } else {
+        Err(Error::NoJson)
     }
 }
 
@@ -89,11 +97,7 @@ fn explained(
     explanation: Explanation,
 ) -> Result<Exit, Error> {
     let failure = explanation.result.as_ref().err().cloned();
-    let value = explanation
-        .result
-        .as_ref()
-        .ok()
-        .map(|value| value.to_json());
+    let value = explanation.result.as_ref().ok().map(json).transpose()?;
     let explained = Explained {
         value,
         clause: explanation.into(),

@@ -68,6 +68,31 @@ fn faults_are_found_with_their_place() {
 }
 
 #[test]
+fn what_was_meant_is_told() {
+    for (source, hint) in [
+        ("${{ ok }}", Some("leave `${{` and `}}` out")),
+        (" ${{ok}} ", Some("leave `${{` and `}}` out")),
+        ("scans.a.size == 1", Some("write `size()`")),
+        ("scans.a.siz == 1", Some("did you mean `size()`?")),
+        ("scans.a.has_dif", Some("did you mean `has_diff()`?")),
+        (
+            "scans.a.state == ''",
+            Some("the newest job's is `[0].state`"),
+        ),
+        (
+            "scans.a.stat == ''",
+            Some("the newest job's is `[0].state`"),
+        ),
+        ("scans.a.zzz == ''", None),
+        ("a == 1", None),
+        ("oks", Some("did you mean `ok`?")),
+    ] {
+        let error = Expression::parse(source, Site::Question).unwrap_err();
+        assert_eq!(error.faults()[0].hint.as_deref(), hint, "{source}");
+    }
+}
+
+#[test]
 fn each_place_offers_its_names() {
     for name in [
         "id",

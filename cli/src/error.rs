@@ -23,6 +23,9 @@ pub(crate) enum Error {
     Runtime { source: io::Error },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
+    /// What a command is to look at cannot be read, which is told from what is wrong with it.
+    #[error(transparent)]
+    Unreadable(Box<Error>),
     #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("{} is longer than the {limit} bytes that it may have", path.display())]
@@ -107,6 +110,7 @@ impl Error {
         match self {
             Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
             | Self::Usage { .. }
+            | Self::Unreadable(_)
             | Self::EmptyToken { .. } => Exit::Usage,
             Self::WaitTimedOut { .. } => Exit::of_job(JobState::Running),
             Self::Client(_)
@@ -136,6 +140,7 @@ impl Error {
             ),
             Self::Client(error) => error.hint().map(str::to_owned),
             Self::Usage { hint, .. } => Some((*hint).to_owned()),
+            Self::Unreadable(error) => error.hint(),
             Self::FileTooLong { .. } => {
                 Some("upload larger data elsewhere and give its address".to_owned())
             }

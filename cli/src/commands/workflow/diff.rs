@@ -12,7 +12,15 @@ use crate::reading::read_given;
 use crate::session::Session;
 use crate::untrusted::clean;
 
+/// The end of the help text: here a file that cannot be read is told from one that is wrong.
+const CODES: &str = "\
+Exit codes:
+  0  compared, whether they differ or not
+  1  a file has errors
+  2  wrong usage, or a file cannot be read";
+
 #[derive(Debug, Args)]
+#[command(after_help = CODES)]
 pub(crate) struct Diff {
     /// File as it was; - is standard input
     #[arg(value_name = "A")]
@@ -45,7 +53,7 @@ fn read(path: &Path) -> Result<Workflow, Error> {
                 excerpts: workflow::render(&[too_large], "", false),
             });
         }
-        read => read?,
+        read => read.map_err(|error| Error::Unreadable(Box::new(error)))?,
     };
     workflow::parse(&file, &text, TemplatePolicy::Warn)
         .map(|parsed| parsed.workflow)

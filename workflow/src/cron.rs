@@ -31,6 +31,15 @@ pub struct Cron {
     is_periodic: bool,
 }
 
+/// Which days match.
+#[derive(PartialEq, Eq)]
+enum DayRule {
+    Every,
+    Day(Bits),
+    Weekday(Bits),
+    Either(Bits, Bits),
+}
+
 /// Why a text is no schedule, and which part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{problem}")]
@@ -190,6 +199,25 @@ impl Cron {
             Ok(cron)
         } else {
             Err(errors)
+        }
+    }
+
+    /// Whether it is due at the same times as the other, however both are written.
+    pub(crate) fn means_the_same(&self, other: &Self) -> bool {
+        let times = |cron: &Self| (cron.minutes, cron.hours, cron.months, cron.is_periodic);
+        times(self) == times(other) && self.day_rule() == other.day_rule()
+    }
+
+    /// Which days of its months match: one field that leaves no day out decides alone when either is enough, and says
+    /// nothing when the other decides.
+    fn day_rule(&self) -> DayRule {
+        let days = self.days != Bits::all(&field::DAY);
+        let weekdays = self.weekdays != Bits::all(&field::WEEKDAY);
+        match (self.restricts_days, self.restricts_weekdays) {
+            (true, true) if days && weekdays => DayRule::Either(self.days, self.weekdays),
+            (true, false) if days => DayRule::Day(self.days),
+            (false, true) if weekdays => DayRule::Weekday(self.weekdays),
+            (true, true) | (true, false) | (false, true) | (false, false) => DayRule::Every,
         }
     }
 

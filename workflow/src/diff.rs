@@ -1,8 +1,8 @@
 //! What differs in meaning between two workflows, member by member. What has no meaning makes no difference: comments,
-//! the order of keys and scans, quoting, and defaults that are written out.
+//! the order of keys and scans, quoting, defaults that are written out, and how an expression or schedule is written.
 //!
-//! A scan appears here exactly when its [digest](crate::Scan::digest) changes, except for the workflow's own `env`,
-//! which is part of each scan and told once.
+//! A scan that appears here has another [digest](crate::Scan::digest). The reverse holds but for the workflow's own `env`,
+//! which is part of each scan and told once, and for expressions and schedules, which the digest takes as they are written.
 
 mod align;
 mod members;
@@ -12,6 +12,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod text;
+mod written;
 
 use serde::Serialize;
 

@@ -1,6 +1,8 @@
 //! The canonical digest of a scan. Fields are fed with their name and length, objects in order of their keys, so that
-//! two texts have the same digest exactly when they mean the same. Each part of the model is taken apart without `..`,
-//! so that a member added later has to be thought of here.
+//! two texts have the same digest only when they mean the same, however their YAML is written. Expressions and schedules
+//! count as written: digests are kept in the state, and to see that `(ok)` is `ok` is not worth another one for every scan
+//! there is; who writes it otherwise has the scan's scheduled jobs looked at once more. Each part of the model is taken
+//! apart without `..`, so that a member added later has to be thought of here.
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ mod pattern;
 mod reach;
 mod reads;
 mod references;
+mod same;
 mod sandbox;
 mod site;
 #[cfg(test)]
@@ -76,6 +77,11 @@ impl Expression {
     /// The text as written.
     pub fn source(&self) -> &str {
         &self.0.source
+    }
+
+    /// Whether it asks the same as the other, however both are written.
+    pub(crate) fn means_the_same(&self, other: &Self) -> bool {
+        self == other || same::is_same(self.program().expression(), other.program().expression())
     }
 
     /// What it names.

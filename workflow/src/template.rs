@@ -68,6 +68,19 @@ impl Template {
         &self.0.source
     }
 
+    /// Whether it yields the same text as the other, however their expressions are written.
+    pub(crate) fn means_the_same(&self, other: &Self) -> bool {
+        let (ones, others) = (&self.0.pieces, &other.0.pieces);
+        let is_same = |(one, other): (&Piece, &Piece)| match (one, other) {
+            (Piece::Text(one), Piece::Text(other)) => one == other,
+            (Piece::Expression(one), Piece::Expression(other)) => one.means_the_same(other),
+            (Piece::Text(_), Piece::Expression(_)) | (Piece::Expression(_), Piece::Text(_)) => {
+                false
+            }
+        };
+        self == other || ones.len() == others.len() && ones.iter().zip(others).all(is_same)
+    }
+
     /// What its expressions name.
     pub fn references(&self) -> &References {
         &self.0.references

@@ -20,6 +20,11 @@ impl Bits {
         Self((self.0 | self.0 >> 7 & 1) & 0b111_1111)
     }
 
+    /// Every number that `*` stands for.
+    pub(super) fn all(field: &Field) -> Self {
+        (field.min..=field.star_max).fold(Self::default(), Self::with)
+    }
+
     const fn with(self, number: u8) -> Self {
         Self(self.0 | 1 << number)
     }

@@ -153,6 +153,29 @@ fn a_gap_of_a_whole_day_is_crossed() {
 }
 
 #[test]
+fn schedules_are_compared_by_when_they_are_due() {
+    for (one, other, is_same) in [
+        ("0 * * * *", "0 */1 * * *", true),
+        ("0 0-23 * * *", "0 * * * *", false), // Only one of them follows elapsed time.
+        ("1,2,3 * * * *", "1-3 * * * *", true),
+        ("0 3 * * 0", "0 3 * * 7", true),
+        ("0 3 */1 * *", "0 3 * * *", true),
+        ("0 3 1-31 * 5", "0 3 * * *", true),
+        ("0 3 * * 5", "0 3 */1 * 5", false),
+        ("0 3 13 * 5", "0 3 13 * *", false),
+        ("0 3 13 * 5", "0 3 13 * 5,6", false),
+        ("0 3 * 1-12 *", "0 3 * * *", true),
+        ("0 3 * * *", "0 4 * * *", false),
+    ] {
+        assert_eq!(
+            cron(one).means_the_same(&cron(other)),
+            is_same,
+            "`{one}` and `{other}`"
+        );
+    }
+}
+
+#[test]
 fn what_is_no_schedule_is_refused() {
     for source in [
         "",

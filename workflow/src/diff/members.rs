@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 
+use super::written::Written;
 use super::{Change, Edit, Part, readers, steps};
 use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
-use crate::expression::Expression;
+use crate::template::Template;
 
 /// What differs outside of the scans.
 pub(super) fn workflow(before: &Workflow, after: &Workflow) -> Vec<Change> {
@@ -64,12 +65,7 @@ fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
         dispatch,
     } = before;
     let mut changes = Changes::of(Part::Itself);
-    let cron_of = |on: &Triggers| on.cron.as_ref().map(ToString::to_string);
-    changes.compare(
-        "cron",
-        cron.as_ref().map(ToString::to_string),
-        cron_of(after),
-    );
+    changes.meaning(Some("cron"), cron.as_ref(), after.cron.as_ref());
     changes.compare(
         "timezone",
         word(timezone.name()),
@@ -80,7 +76,7 @@ fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
         word(catch_up.name()),
         word(after.catch_up.name()),
     );
-    changes.compare("expr", source(expr.as_ref()), source(after.expr.as_ref()));
+    changes.meaning(Some("expr"), expr.as_ref(), after.expr.as_ref());
     let is_there = |is_there: bool| is_there.then(|| "{}".to_owned());
     changes.compare(
         "dispatch",
@@ -107,13 +103,14 @@ fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
 fn variables(before: &[Variable], after: &[Variable], found: &mut Vec<Change>) {
     for (name, (before, after)) in by_name(before, after, |variable| &variable.name) {
         let mut changes = Changes::of(Part::Env { name });
-        let value = |variable: &Variable| {
-            let Variable { name: _, value } = variable;
-            value.source().to_owned()
-        };
-        changes.whole(before.map(value), after.map(value));
+        changes.meaning(None, before.map(value_of), after.map(value_of));
         found.extend(changes.found);
     }
+}
+
+const fn value_of(variable: &Variable) -> &Template {
+    let Variable { name: _, value } = variable;
+    value
 }
 
 fn all_artifacts(before: &[Artifact], after: &Scan, around: &Workflow) -> Vec<Change> {
@@ -181,6 +178,20 @@ impl Changes {
         self.add(Some(member), before, after);
     }
 
+    /// Compares what can be written in several ways.
+    pub(super) fn meaning<T: Written>(
+        &mut self,
+        member: Option<&'static str>,
+        before: Option<&T>,
+        after: Option<&T>,
+    ) {
+        let is_same = before.zip(after).is_some_and(|(b, a)| b.means_the_same(a));
+        if !is_same {
+            let source = |it: &T| it.source().to_owned();
+            self.add(member, before.map(source), after.map(source));
+        }
+    }
+
     pub(super) fn edit(&mut self, member: Option<&'static str>, edit: Edit) {
         self.found.push(Change {
             part: self.part.clone(),
@@ -221,11 +232,7 @@ impl Changes {
             notify_on,
         } = before;
         self.compare("paths", list(paths), list(&after.paths));
-        self.compare(
-            "if",
-            source(condition.as_ref()),
-            source(after.condition.as_ref()),
-        );
+        self.meaning(Some("if"), condition.as_ref(), after.condition.as_ref());
         self.compare("expires_in", time(*expires_in), time(after.expires_in));
         self.compare(
             "notify_on",
@@ -249,10 +256,6 @@ fn by_name<'l, T>(
         pairs.entry(name(entry).clone()).or_default().1 = Some(entry);
     }
     pairs
-}
-
-pub(super) fn source(expression: Option<&Expression>) -> Option<String> {
-    expression.map(|expression| expression.source().to_owned())
 }
 
 pub(super) fn time(duration: Option<TimeDelta>) -> Option<String> {

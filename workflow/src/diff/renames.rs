@@ -1,8 +1,10 @@
-//! Scans that look renamed: one is gone, one is new, and both run the same scripts.
+//! Scans that look renamed: one is gone, one is new, and they are the same apart from their names. One member of the scan
+//! itself may differ, such as its schedule or its timeout; its inputs, `env`, steps and artifacts may not. A scan that
+//! differs in more is another one, even when it runs the same scripts.
 
 use std::collections::BTreeMap;
 
-use super::members;
+use super::{Change, Part, members};
 use crate::definition::{Scan, Workflow};
 use crate::limits::RENAME_CANDIDATES;
 
@@ -23,14 +25,23 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
         let nearest = alike
             .iter()
             .take(RENAME_CANDIDATES)
+            .map(|former| members::scan(former, scan, after))
             .enumerate()
-            .min_by_key(|(_, former)| members::scan(former, scan, after).len())
-            .map(|(at, _)| at);
-        if let Some(at) = nearest {
+            .filter(|(_, changes)| is_nearly_none(changes))
+            .min_by_key(|(_, changes)| changes.len());
+        if let Some((at, _)) = nearest {
             found.insert(scan.name.as_str(), alike.remove(at));
         }
     }
     found
+}
+
+fn is_nearly_none(changes: &[Change]) -> bool {
+    match changes {
+        [] => true,
+        [one] => one.part == Part::Itself,
+        _ => false,
+    }
 }
 
 fn scripts(scan: &Scan) -> Vec<&str> {

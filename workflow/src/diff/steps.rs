@@ -4,15 +4,12 @@
 use std::ops::Range;
 
 use super::align::gaps;
-use super::members::{Changes, flag, source, time};
+use super::members::{Changes, flag, time};
+use super::written::Script;
 use super::{Change, Edit, Part};
 use crate::definition::Step;
 
 pub(super) fn compare(before: &[Step], after: &[Step], found: &mut Vec<Change>) {
-    let scripts = |steps: &[Step]| -> Vec<String> {
-        let sources = steps.iter().map(|step| step.run.source().to_owned());
-        sources.collect()
-    };
     let (mut was, mut is) = (0, 0);
     for gap in gaps(&scripts(before), &scripts(after)) {
         let kept = (was..gap.before.start, is..gap.after.start);
@@ -21,6 +18,10 @@ pub(super) fn compare(before: &[Step], after: &[Step], found: &mut Vec<Change>) 
         pairs((before, gap.before), (after, gap.after), found);
     }
     pairs((before, was..before.len()), (after, is..after.len()), found);
+}
+
+fn scripts(steps: &[Step]) -> Vec<Script<'_>> {
+    steps.iter().map(|step| Script(&step.run)).collect()
 }
 
 /// Compares a stretch of steps one by one; those left over came or went.
@@ -59,16 +60,12 @@ fn members(before: &Step, after: &Step, changes: &mut Changes) {
         allow_failure,
         timeout,
     } = before;
-    if run != &after.run {
+    if !run.means_the_same(&after.run) {
         changes.edit(Some("run"), rewritten(run.source(), after.run.source()));
     }
     let words = |shell: Option<&Vec<String>>| shell.map(shell_words::join);
     changes.compare("shell", words(shell.as_ref()), words(after.shell.as_ref()));
-    changes.compare(
-        "if",
-        source(condition.as_ref()),
-        source(after.condition.as_ref()),
-    );
+    changes.meaning(Some("if"), condition.as_ref(), after.condition.as_ref());
     changes.compare(
         "allow_failure",
         flag(*allow_failure),

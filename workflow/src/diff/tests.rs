@@ -116,6 +116,72 @@ scan `gone` removed",
 }
 
 #[test]
+fn what_is_written_otherwise_and_means_the_same_is_no_difference() {
+    let yaml = |cron: &str, ok: &str, text: &str| {
+        format!(
+            "env: {{W: '{text}'}}
+scans:
+  a:
+    on: {{cron: '{cron}', expr: '{ok} || scans.b.is_available()'}}
+    env: {{S: 'x{text}'}}
+    steps: [{{run: 'echo {text}', if: '{ok}'}}]
+    artifacts: [{{name: x, paths: [x], if: '{ok}'}}]
+  b: {{on: {{dispatch: {{}}}}, steps: [{{run: b}}]}}
+"
+        )
+    };
+    let plain = yaml("0 * * * *", "vars.A == \"\"", "${{ vars.B + vars.C }}");
+    let other = yaml(
+        "0 */1 */1 1-12 0-6",
+        "(vars.A==\"\")",
+        "${{(vars.B+vars.C)}}",
+    );
+    check(&plain, &other, "");
+    check(
+        &plain,
+        &yaml("0 * * * *", "vars.A == \"\"", "${{ vars.C + vars.B }}"),
+        "workflow: env `W` `${{ vars.B + vars.C }}` → `${{ vars.C + vars.B }}`
+scan `a`: env `S` `x${{ vars.B + vars.C }}` → `x${{ vars.C + vars.B }}`; step 1: run 1 line removed, 1 added
+    -echo ${{ vars.B + vars.C }}
+    +echo ${{ vars.C + vars.B }}",
+    );
+}
+
+#[test]
+fn a_scan_with_the_same_scripts_and_other_contents_is_another_one() {
+    let old = "on: {dispatch: {inputs: {x: {}}}}, env: {A: '1'}, steps: [{run: make}]";
+    let yaml = |name: &str, scan: &str| format!("scans: {{{name}: {{{scan}}}}}");
+    for (from, to, is_rename) in [
+        ("", "", true),
+        ("make}]", "make}], timeout: 1h", true),
+        ("dispatch:", "cron: 0 3 * * *, dispatch:", true),
+        (
+            "dispatch:",
+            "cron: 0 3 * * *, timezone: Europe/Berlin, dispatch:",
+            false,
+        ),
+        ("x: {}", "y: {}", false),
+        ("x: {}", "x: {default: a}", false),
+        ("A: '1'", "A: '2'", false),
+        ("make}]", "make, if: ok}]", false),
+        ("make}]", "make}, {run: more}]", false),
+        (
+            "make}]",
+            "make}], artifacts: [{name: x, paths: [x]}]",
+            false,
+        ),
+    ] {
+        let difference = diff(
+            &read(&yaml("old", old)),
+            &read(&yaml("new", &old.replacen(from, to, 1))),
+        );
+        let told = difference.to_string();
+        assert_eq!(told.contains("renamed"), is_rename, "{told}");
+        assert_eq!(told.contains("scan `old` removed"), !is_rename, "{told}");
+    }
+}
+
+#[test]
 fn the_nearest_of_several_scans_with_the_same_scripts_is_the_renamed_one() {
     check(
         "scans:

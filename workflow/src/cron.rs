@@ -76,6 +76,22 @@ pub enum CronProblem {
         /// The text.
         text: String,
     },
+    /// Digits and signs in an order that means nothing.
+    #[error(
+        "`{text}` is no {field}: write `*`, `5`, `1-5`, or one of them with a step as in `*/2`"
+    )]
+    Misplaced {
+        /// The field.
+        field: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A comma with nothing before or behind it.
+    #[error("the list of the {field} has an empty entry")]
+    EmptyEntry {
+        /// The field.
+        field: &'static str,
+    },
     /// A number outside the field.
     #[error("{field} {number} is outside {min}-{max}")]
     OutOfRange {
@@ -124,24 +140,60 @@ impl CronProblem {
                     "@weekly" => "0 0 * * 0",
                     "@monthly" => "0 0 1 * *",
                     "@yearly" | "@annually" => "0 0 1 1 *",
+                    "@reboot" => {
+                        return Some("nothing starts with the daemon; write a schedule, or dispatch the scan".to_owned());
+                    }
                     _ => return Some("write the five fields out".to_owned()),
                 };
                 Some(format!("write `{fields}`"))
             }
-            Self::FieldCount { found: 6 | 7 } => {
-                Some("there is no field for seconds or years".to_owned())
+            Self::FieldCount { found: 6 } => {
+                Some("there is no field for seconds or years; leave it out".to_owned())
+            }
+            Self::FieldCount { found: 7 } => {
+                Some("there are no fields for seconds and years; leave them out".to_owned())
             }
             Self::FieldCount { .. } => Some("every day at 03:30 is `30 3 * * *`".to_owned()),
-            Self::Malformed { text, .. } if text.chars().any(char::is_alphabetic) => {
-                Some("write months and days of the week as numbers; 0 and 7 are Sunday".to_owned())
-            }
-            Self::Malformed { .. }
+            Self::Malformed { field, text } => extension(field, text).map(str::to_owned),
+            Self::Misplaced { .. }
+            | Self::EmptyEntry { .. }
             | Self::OutOfRange { .. }
             | Self::Backwards { .. }
             | Self::Step { .. }
             | Self::NeverFires => None,
         }
     }
+}
+
+/// What to write instead of what other programs know.
+fn extension(field: &str, text: &str) -> Option<&'static str> {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if text == "?" {
+        return Some("write `*`");
+    }
+    if text.contains('#') {
+        return Some(
+            "the nth such day of a month cannot be asked for; let a script look at the date",
+        );
+    }
+    let stem = |letter: char| {
+        let stem = text.strip_suffix([letter, letter.to_ascii_lowercase()]);
+        stem.is_some_and(is_number)
+    };
+    if stem('W') || text.eq_ignore_ascii_case("LW") {
+        return Some(
+            "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
+        );
+    }
+    if stem('L') {
+        return Some(if field == field::WEEKDAY.name {
+            "the last such day of a month cannot be asked for; let a script look at the date"
+        } else {
+            "the last day of a month cannot be asked for; the first of the next is `1`"
+        });
+    }
+    let is_name = text.chars().any(char::is_alphabetic);
+    is_name.then_some("write months and days of the week as numbers; 0 and 7 are Sunday")
 }
 
 impl Cron {

@@ -13,6 +13,8 @@ impl CronProblem {
             Self::FieldCount { .. }
             | Self::Modifier { .. }
             | Self::Malformed { .. }
+            | Self::Misplaced { .. }
+            | Self::EmptyEntry { .. }
             | Self::OutOfRange { .. }
             | Self::Backwards { .. }
             | Self::Step { .. } => Code::InvalidCron,

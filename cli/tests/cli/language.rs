@@ -47,7 +47,9 @@ fn schedules_are_described() {
         &[
             &["cron", "describe", "5 */2 * * *"],
             &["cron", "describe", "30  3 * * 1-5", "--output", "json"],
+            &["cron", "describe", "*/45 * * * *"],
             &["cron", "describe", "@hourly"],
+            &["cron", "describe", "5/5/5 *-5 1,,2 ? *"],
             &["cron", "describe", "99 3 0 MAY *"],
             &["cron", "describe", "0 0 30 2 *"],
             &["cron", "describe", "*", "*", "*", "*", "*"],
@@ -68,6 +70,13 @@ fn times_of_schedules_are_listed() {
             &at(&["0 0 * * *", "--timezone", "Europe/Berln"]),
             &at(&["0 0 * * *", "--count", "0"]),
             &at(&["0 0 * *"]),
+            &[
+                "cron",
+                "next",
+                "0 0 * * *",
+                "--from",
+                "9999-12-30T12:00:00Z",
+            ],
             &["cron", "next", "0 0 * * *", "--from", "2026-03-28"],
         ],
     );

@@ -64,6 +64,12 @@ impl Shape {
         match (step, is_even) {
             (0, _) => Self::One(first),
             (1, true) if (first, last) == (min, max) => Self::All,
+            // Two are no rhythm, unless it goes on over the end.
+            (_, true)
+                if numbers.len() <= LISTED_NUMBERS && !(max + 1 - min).is_multiple_of(step) =>
+            {
+                Self::List(numbers)
+            }
             (_, true) if first == min && last + step > max => Self::Each(step),
             (_, true) if numbers.len() <= LISTED_NUMBERS => Self::List(numbers),
             (1, true) => Self::Range(first, last),

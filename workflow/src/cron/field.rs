@@ -99,9 +99,17 @@ impl Field {
 
     /// `*`, `a`, `a-b`, each with `/n`; `a/n` goes from `a` to the field's end.
     fn part(&self, part: &str) -> Result<(u8, u8, u8), CronProblem> {
-        let malformed = || CronProblem::Malformed {
-            field: self.name,
-            text: part.chars().take(20).collect(),
+        if part.is_empty() {
+            return Err(CronProblem::EmptyEntry { field: self.name });
+        }
+        let malformed = || {
+            let is_known = |c: char| c.is_ascii_digit() || "*-/".contains(c);
+            let (field, text) = (self.name, shown(part));
+            if part.chars().all(is_known) {
+                CronProblem::Misplaced { field, text }
+            } else {
+                CronProblem::Malformed { field, text }
+            }
         };
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, Some(step)),

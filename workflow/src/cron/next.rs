@@ -12,14 +12,19 @@ use crate::limits::CRON_DAYS;
 /// Longest stretch of wall-clock time any zone has skipped at once: a whole day, when a country crossed the date line.
 const LONGEST_GAP_MINUTES: i64 = 25 * 60;
 
+/// RFC 3339 writes years with four digits.
+const LAST_YEAR: i32 = 9_999;
+
 impl Cron {
-    /// The first time after `after`, exclusive. `None` only beyond the calendar's end.
+    /// The first time after `after`, exclusive. `None` only after the year 9999 of the zone or of UTC, which is the last
+    /// that a timestamp can be written in.
     pub fn next_after(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
-        if self.is_periodic {
+        let next = if self.is_periodic {
             self.next_elapsed(after, timezone)
         } else {
             self.next_on_clock(after, timezone)
-        }
+        };
+        next.filter(|next| next.year().max(next.with_timezone(&timezone).year()) <= LAST_YEAR)
     }
 
     /// Walks the days of the wall clock, and the times of each matching day.

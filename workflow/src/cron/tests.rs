@@ -251,6 +251,106 @@ fn every_problem_is_told_with_its_place() {
 }
 
 #[test]
+fn what_other_programs_know_is_refused_with_what_to_write() {
+    let misplaced = "write `*`, `5`, `1-5`, or one of them with a step as in `*/2`";
+    let only = "only digits, `*`, `,`, `-` and `/` are allowed";
+    let count =
+        "a schedule has five fields (minute, hour, day of month, month, day of week), found";
+    for (source, told, hint) in [
+        (
+            "5/5/5 * * * *",
+            format!("`5/5/5` is no minute: {misplaced}"),
+            None,
+        ),
+        (
+            "*-5 * * * *",
+            format!("`*-5` is no minute: {misplaced}"),
+            None,
+        ),
+        ("* 1- * * *", format!("`1-` is no hour: {misplaced}"), None),
+        (
+            "1,,2 * * * *",
+            "the list of the minute has an empty entry".to_owned(),
+            None,
+        ),
+        (
+            "* * 1, * *",
+            "the list of the day of month has an empty entry".to_owned(),
+            None,
+        ),
+        (
+            "0 0 ? * *",
+            format!("`?` is no day of month: {only}"),
+            Some("write `*`"),
+        ),
+        (
+            "0 0 L * *",
+            format!("`L` is no day of month: {only}"),
+            Some("the last day of a month cannot be asked for; the first of the next is `1`"),
+        ),
+        (
+            "0 0 * * 5L",
+            format!("`5L` is no day of week: {only}"),
+            Some("the last such day of a month cannot be asked for; let a script look at the date"),
+        ),
+        (
+            "0 0 15W * *",
+            format!("`15W` is no day of month: {only}"),
+            Some(
+                "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
+            ),
+        ),
+        (
+            "0 0 * * 1#2",
+            format!("`1#2` is no day of week: {only}"),
+            Some("the nth such day of a month cannot be asked for; let a script look at the date"),
+        ),
+        (
+            "0 0 * JUL *",
+            format!("`JUL` is no month: {only}"),
+            Some("write months and days of the week as numbers; 0 and 7 are Sunday"),
+        ),
+        (
+            "0 0 0 * * *",
+            format!("{count} 6"),
+            Some("there is no field for seconds or years; leave it out"),
+        ),
+        (
+            "0 0 0 * * * 2026",
+            format!("{count} 7"),
+            Some("there are no fields for seconds and years; leave them out"),
+        ),
+        (
+            "@reboot",
+            "`@reboot` is not supported".to_owned(),
+            Some("nothing starts with the daemon; write a schedule, or dispatch the scan"),
+        ),
+    ] {
+        let errors = Cron::parse(source).unwrap_err();
+        let [error] = errors.as_slice() else {
+            panic!("`{source}`: {errors:?}")
+        };
+        assert_eq!(error.problem.to_string(), told, "`{source}`");
+        assert_eq!(error.problem.hint().as_deref(), hint, "`{source}`");
+    }
+}
+
+#[test]
+fn no_time_is_after_the_last_year_that_can_be_written() {
+    for source in ["0 12 * * *", "0 */12 * * *"] {
+        let next = |after: &str, zone| cron(source).next_after(at(after), zone);
+        let noon = Some(at("9999-12-31T12:00:00Z"));
+        assert_eq!(next("9999-12-31T00:00:00Z", Tz::UTC), noon, "{source}");
+        assert_eq!(next("9999-12-31T12:00:00Z", Tz::UTC), None, "{source}");
+        assert_eq!(
+            next("9999-12-31T23:30:00Z", chrono_tz::Asia::Tokyo),
+            None,
+            "{source}: there it is the next year"
+        );
+    }
+}
+
+#[test]
 fn no_input_panics() {
     let mut random = Random::new(3);
     for _ in 0..5_000 {

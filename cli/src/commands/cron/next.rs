@@ -37,9 +37,15 @@ impl Next {
                     .to_rfc3339_opts(SecondsFormat::Secs, true)
             })
             .collect();
+        let is_short = times.len() < usize::try_from(self.count).unwrap_or(usize::MAX);
         session.show(&times, |times| {
             times.iter().map(|time| format!("{time}\n")).collect()
         })?;
+        if is_short {
+            session
+                .terminal
+                .say("no more times: the calendar ends with the year 9999");
+        }
         Ok(Exit::Succeeded)
     }
 }

@@ -11,6 +11,11 @@ fn schedules_are_told_in_words() {
         ("0-59 0-23 * * *", "every minute"),
         ("*/5 * * * *", "every 5 minutes"),
         ("*/30 * * * *", "every 30 minutes"),
+        ("*/45 * * * *", "at minutes 0 and 45 past every hour"),
+        ("*/59 * * * *", "at minutes 0 and 59 past every hour"),
+        ("* */13 * * *", "every minute of hours 0 and 13"),
+        ("* */12 * * *", "every minute of every 12th hour"),
+        ("0 0 */30 * *", "at 00:00, on days 1 and 31 of the month"),
         ("*/7 * * * *", "every 7th minute of every hour"),
         ("*/22 * * * *", "every 22nd minute of every hour"),
         (

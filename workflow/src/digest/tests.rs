@@ -270,11 +270,11 @@ fn the_same_meaning_written_otherwise_has_the_same_digest() {
 #[test]
 fn a_default_that_is_written_out_changes_nothing() {
     let short = "scans: {a: {on: {cron: 0 3 * * *, dispatch: {inputs: {i: {}}}}, steps: [{run: a}], \
-                 artifacts: [{name: o, paths: [o]}], retry: {attempts: 1}}}";
+                 artifacts: [{name: o, paths: [o]}], retry: {attempts: 1}, timeout: 1h}}";
     let long = "scans: {a: {on: {cron: '0  3 * * *', timezone: UTC, catch_up: latest, dispatch: {inputs: {i: \
                 {type: string, required: false, default: ''}}}}, steps: [{run: a, allow_failure: false}], artifacts: \
                 [{name: o, paths: [o], notify_on: never}], retry: {attempts: 1, backoff: 10s}, overlap: skip, env: {}, \
-                runs_on: [], pass_env: []}}";
+                runs_on: [], pass_env: [], timeout: 60m}}";
     assert_eq!(digests(&read(short)), digests(&read(long)));
     assert!(diff(&read(short), &read(long)).is_empty());
 }

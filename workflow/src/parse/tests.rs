@@ -111,13 +111,6 @@ fn windows_line_ends_and_byte_order_marks_are_read() {
     assert_eq!(codes(&text), []);
 }
 
-/// The digest of the first scan.
-fn digest(text: &str) -> String {
-    let parsed = parse("file.yaml", text, TemplatePolicy::Warn)
-        .unwrap_or_else(|diagnostics| panic!("{}", crate::render(&diagnostics, text, false)));
-    parsed.workflow.scans().next().unwrap().digest().to_string()
-}
-
 const FULL: &str = r#"
 env: { W: one }
 scans:
@@ -130,57 +123,6 @@ scans:
       - run: "echo one"
         timeout: 1h
 "#;
-
-#[test]
-fn writing_the_same_otherwise_keeps_the_digest() {
-    let same = r#"
-# A comment.
-scans:
-  a:
-    steps:
-      - timeout: 60m
-        run: echo one   # another
-        allow_failure: false
-    env:
-      B: 'two'
-      A: >-
-        one
-    overlap: skip
-    on:
-      timezone: UTC
-      catch_up: latest
-      dispatch:
-        inputs:
-          y: { default: "false", type: bool }
-          x: { type: string, required: false }
-      cron: 0  3 * * *
-env:
-  W: "one"
-name: A title
-"#;
-    assert_eq!(digest(FULL), digest(same));
-}
-
-#[test]
-fn meaning_something_else_changes_the_digest() {
-    for (from, to) in [
-        ("echo one", "echo two"),
-        ("0 3 * * *", "1 3 * * *"),
-        ("A: one", "A: other"),
-        ("A: one", "C: one"),
-        ("W: one", "W: two"),
-        ("x: {}", "x: { default: z }"),
-        ("timeout: 1h", "timeout: 2h"),
-        ("timeout: 1h", "if: ok"),
-        ("  a:\n", "  b:\n"),
-    ] {
-        assert_ne!(
-            digest(FULL),
-            digest(&FULL.replace(from, to)),
-            "{from} -> {to}"
-        );
-    }
-}
 
 #[test]
 fn references_come_from_everywhere_in_a_scan() {

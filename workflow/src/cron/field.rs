@@ -83,10 +83,16 @@ impl Field {
                         .step_by(usize::from(step))
                         .fold(bits, Bits::with);
                 }
-                Err(problem) => errors.push(CronError {
-                    range: start..start + part.len().max(1),
-                    problem,
-                }),
+                Err(problem) => {
+                    // An empty entry has no bytes to show: its comma stands for it, which for the last is the one before.
+                    let range = if part.is_empty() {
+                        let comma = start.min(at + text.len().saturating_sub(1));
+                        comma..comma + 1
+                    } else {
+                        start..start + part.len()
+                    };
+                    errors.push(CronError { range, problem });
+                }
             }
             start += part.len() + 1;
         }

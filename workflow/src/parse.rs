@@ -116,7 +116,7 @@ impl Reader<'_> {
         )?;
         let before = self.report.unread();
         object.check_keys(&keys::WORKFLOW, &mut self.report);
-        // Whether there is no `env` besides the one that is found, misspelled or in another place.
+        // Whether there is nothing besides what is found, misspelled or a second time.
         let is_plain = self.report.unread() == before && !root.is_partial();
         let name = object.get("name").and_then(|entry| self.title(entry));
         let description = object
@@ -161,8 +161,8 @@ impl Reader<'_> {
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
-        // A scan that was left out may be the one that begins.
-        if !entry.value.is_partial() {
+        // A scan that was left out, or stands below another key, may be the one that begins.
+        if is_plain && !entry.value.is_partial() {
             self.starts(entries, &triggers);
         }
         let inputs: Vec<_> = entries

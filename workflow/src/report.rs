@@ -107,6 +107,11 @@ impl<'t> Report<'t> {
         self.unread
     }
 
+    /// Notes a part that is not read for a reason that was told before.
+    pub(crate) const fn leave_unread(&mut self) {
+        self.unread += 1;
+    }
+
     /// All problems, in the order of the file.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.found

@@ -1,70 +1,56 @@
-//! Whether one condition holds wherever another does, as far as `&&`, `||` and equal texts tell. A `no` means only that
+//! Whether one condition holds wherever another does, as far as `&&`, `||` and equal parts tell. A `no` means only that
 //! their forms do not show it.
 
-use std::collections::BTreeSet;
+use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-use cel_interpreter::common::ast::{Expr, IdedExpr, operators};
-
-use super::{Expression, analysis};
+use super::Expression;
+use super::same::is_same;
 
 impl Expression {
     /// Whether this certainly holds where `other` does and no step has failed the job; no condition holds always.
     pub(crate) fn follows_from(&self, other: Option<&Self>) -> bool {
-        let mut facts: BTreeSet<String> = ["ok", "always", "true"].map(str::to_owned).into();
+        let mut facts = Vec::new();
         if let Some(other) = other {
-            other.collect(other.program().expression(), &mut facts);
+            collect(other.program().expression(), &mut facts);
         }
-        self.follows(self.program().expression(), &facts)
-    }
-
-    /// Adds what holds where this does.
-    fn collect(&self, node: &IdedExpr, facts: &mut BTreeSet<String>) {
-        facts.insert(self.form(node));
-        if let Expr::Call(call) = &node.expr
-            && call.func_name == operators::LOGICAL_AND
-        {
-            for operand in &call.args {
-                self.collect(operand, facts);
-            }
-        }
-    }
-
-    fn follows(&self, node: &IdedExpr, facts: &BTreeSet<String>) -> bool {
-        if facts.contains(&self.form(node)) {
-            return true;
-        }
-        let Expr::Call(call) = &node.expr else {
-            return false;
-        };
-        let mut operands = call.args.iter();
-        match call.func_name.as_str() {
-            operators::LOGICAL_AND => operands.all(|operand| self.follows(operand, facts)),
-            operators::LOGICAL_OR => operands.any(|operand| self.follows(operand, facts)),
-            _ => false,
-        }
-    }
-
-    /// The node's source without the spaces that mean nothing.
-    fn form(&self, node: &IdedExpr) -> String {
-        let range = analysis::covered(self.source(), self.program().source_info(), node);
-        squeezed(self.source().get(range).unwrap_or(self.source()))
+        follows(self.program().expression(), &facts)
     }
 }
 
-/// The text without spaces outside of strings.
-fn squeezed(source: &str) -> String {
-    let mut quote = None;
-    source
-        .chars()
-        .filter(|c| {
-            match (quote, c) {
-                (Some(open), c) if open == *c => quote = None,
-                (None, '"' | '\'') => quote = Some(*c),
-                _ => {}
-            }
-            quote.is_some() || !c.is_whitespace()
-        })
-        .collect()
+/// Adds what holds where this does.
+fn collect<'e>(node: &'e IdedExpr, facts: &mut Vec<&'e IdedExpr>) {
+    facts.push(node);
+    if let Expr::Call(call) = &node.expr
+        && call.func_name == operators::LOGICAL_AND
+    {
+        for operand in &call.args {
+            collect(operand, facts);
+        }
+    }
+}
+
+fn follows(node: &IdedExpr, facts: &[&IdedExpr]) -> bool {
+    if is_given(&node.expr) || facts.iter().any(|fact| is_same(fact, node)) {
+        return true;
+    }
+    let Expr::Call(call) = &node.expr else {
+        return false;
+    };
+    let mut operands = call.args.iter();
+    match call.func_name.as_str() {
+        operators::LOGICAL_AND => operands.all(|operand| follows(operand, facts)),
+        operators::LOGICAL_OR => operands.any(|operand| follows(operand, facts)),
+        _ => false,
+    }
+}
+
+/// Whether it holds as long as no step has failed the job.
+fn is_given(expr: &Expr) -> bool {
+    match expr {
+        Expr::Ident(name) => matches!(name.as_str(), "ok" | "always"),
+        Expr::Literal(LiteralValue::Boolean(value)) => *value.inner(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -77,6 +63,7 @@ mod tests {
         for (condition, from, expected) in [
             ("inputs.a == 'x y'", "inputs.a=='x y'", true),
             ("inputs.a == 'x y'", "inputs.a == 'xy'", false),
+            ("inputs.a == 'x'", "(inputs.a) == \"x\"", true),
             ("ok && inputs.a", "inputs.a", true),
             (
                 "inputs.a && inputs.b",
@@ -93,6 +80,7 @@ mod tests {
             assert_eq!(follows, expected, "{condition} from {from}");
         }
         assert!(parse("always").follows_from(None));
+        assert!(parse("true || inputs.a").follows_from(None));
         assert!(!parse("inputs.a").follows_from(None));
     }
 }

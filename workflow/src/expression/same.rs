@@ -11,8 +11,11 @@ use super::compile::children;
 pub(super) fn is_same(one: &IdedExpr, other: &IdedExpr) -> bool {
     let mut pending = vec![(one, other)];
     while let Some((one, other)) = pending.pop() {
+        if !is_same_node(&one.expr, &other.expr) {
+            return false;
+        }
         let (ones, others) = (parts(one), parts(other));
-        if !is_same_node(&one.expr, &other.expr) || ones.len() != others.len() {
+        if ones.len() != others.len() {
             return false;
         }
         pending.extend(ones.into_iter().zip(others));

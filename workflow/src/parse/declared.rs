@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::keys;
 use super::triggers::INPUT_KINDS;
 use crate::dispatch::InputKind;
 use crate::yaml::{Content, Entry, Node};
@@ -32,24 +33,31 @@ pub(super) fn scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
 /// The inputs of a scan; `None` where a mistake hides what they would be.
 pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     let on = member(scan, "on")?;
-    let Content::Map(_) = &on.content else {
-        return None;
-    };
     let Some(dispatch) = member(on, "dispatch") else {
-        return Some(Inputs::new());
+        return is_plain(on, &keys::ON).then(Inputs::new);
     };
-    let Content::Map(_) = &dispatch.content else {
+    let Some(inputs) = member(dispatch, "inputs") else {
+        return is_plain(dispatch, &keys::DISPATCH).then(Inputs::new);
+    };
+    let Content::Map(entries) = &inputs.content else {
         return None;
     };
-    match member(dispatch, "inputs").map(|inputs| &inputs.content) {
-        None => Some(Inputs::new()),
-        Some(Content::Map(entries)) => Some(
-            entries
-                .iter()
-                .map(|entry| (entry.key.to_string(), kind(&entry.value)))
-                .collect(),
-        ),
-        Some(Content::Scalar(_) | Content::List(_) | Content::Invalid) => None,
+    // Which of two values would count is not known.
+    let is_certain = [on, dispatch, inputs].iter().all(|node| !node.is_partial());
+    let kind = |entry: &Entry| is_certain.then(|| kind(&entry.value)).flatten();
+    let inputs = entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), kind(entry)));
+    Some(inputs.collect())
+}
+
+/// Whether a node is an object without misspelled or repeated keys.
+fn is_plain(node: &Node, known: &[&str]) -> bool {
+    match &node.content {
+        Content::Map(entries) => {
+            !node.is_partial() && entries.iter().all(|entry| known.contains(&&*entry.key))
+        }
+        Content::Scalar(_) | Content::List(_) | Content::Invalid => false,
     }
 }
 
@@ -67,9 +75,9 @@ pub(super) fn common(inputs: &[Option<Inputs>]) -> Option<Inputs> {
 }
 
 fn kind(input: &Node) -> Option<InputKind> {
-    let Content::Map(_) = &input.content else {
+    if !is_plain(input, &keys::INPUT) {
         return None;
-    };
+    }
     match member(input, "type") {
         None => Some(InputKind::Text),
         Some(given) => {

@@ -3,7 +3,7 @@
 use super::{Reader, TemplatePolicy};
 use crate::diagnostic::Code;
 use crate::expression::{Expression, Fault, Names, Site, compile};
-use crate::limits::FILE_EXPRESSION_BYTES;
+use crate::limits::{EXPRESSION_BYTES, FILE_EXPRESSION_BYTES};
 use crate::position::Span;
 use crate::template::{Template, compile_template, expression_bytes};
 use crate::yaml::{Content, Entry, Meaning, Node};
@@ -36,7 +36,7 @@ impl Reader<'_> {
         };
         // YAML leaves a line break at the end of a block.
         let trimmed = text.trim_end();
-        if !self.affords(entry.value.span, trimmed.len()) {
+        if !self.affords(entry.value.span, trimmed.len().min(EXPRESSION_BYTES)) {
             return None;
         }
         match compile(trimmed, site, names) {
@@ -88,15 +88,20 @@ impl Reader<'_> {
     fn affords(&mut self, span: Span, bytes: usize) -> bool {
         let before = self.expression_bytes;
         self.expression_bytes = before.saturating_add(bytes);
-        if before <= FILE_EXPRESSION_BYTES && self.expression_bytes > FILE_EXPRESSION_BYTES {
+        if self.expression_bytes <= FILE_EXPRESSION_BYTES {
+            return true;
+        }
+        if before <= FILE_EXPRESSION_BYTES {
             let message = format!(
                 "the expressions of the file have more than {FILE_EXPRESSION_BYTES} bytes together; aliases count each time"
             );
             self.report
                 .error(span, Code::FileTooComplex, message)
                 .hint("split the workflow, or compute in a step what many conditions share");
+        } else {
+            self.report.leave_unread();
         }
-        self.expression_bytes <= FILE_EXPRESSION_BYTES
+        false
     }
 
     fn faults(&mut self, node: &Node, faults: Vec<Fault>) {

@@ -2,7 +2,7 @@
 
 use super::problems;
 use crate::diagnostic::{Code, Severity};
-use crate::limits::DIAGNOSTICS;
+use crate::limits::{DIAGNOSTICS, EXPRESSION_BYTES, FILE_EXPRESSION_BYTES};
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
@@ -268,14 +268,87 @@ fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
         ("    env: 1\n", ""),
         ("", "env: { A: '${{ inputs.unused + }}' }\n"),
         ("", "env: { A: a, A: '${{ inputs.unused }}' }\n"),
-        ("", "evn: { A: '${{ inputs.unused }}' }\n"),
-        ("", "env: {}\nenv: { A: '${{ inputs.unused }}' }\n"),
     ] {
         let text = with_warnings(lines, more);
         let found = warnings_beside_errors(&text);
         assert!(!found.contains(&Code::UnusedInput), "{found:?} in {text}");
         assert!(found.contains(&Code::TaintedScript), "{found:?} in {text}");
         assert!(found.contains(&Code::NeverStarts), "{found:?} in {text}");
+    }
+    // Below a key that is not known there may be scans as well.
+    for more in [
+        "evn: { A: '${{ inputs.unused }}' }\n",
+        "env: {}\nenv: { A: '${{ inputs.unused }}' }\n",
+    ] {
+        let text = with_warnings("", more);
+        let found = warnings_beside_errors(&text);
+        let told = [
+            Code::AwkwardName,
+            Code::ArtifactCondition,
+            Code::TaintedScript,
+        ];
+        assert_eq!(found, told, "{text}");
+    }
+}
+
+/// The first that is too much is told, and what comes after it is not read either.
+#[test]
+fn an_input_is_not_called_unused_where_the_file_has_too_many_expressions() {
+    let long = format!("'{}' == vars.A", "x".repeat(EXPRESSION_BYTES - 20));
+    let steps = format!("      - {{ run: ls, if: \"{long}\" }}\n");
+    let count = FILE_EXPRESSION_BYTES / long.len() + 2;
+    let many = format!("    steps:\n{}", steps.repeat(count.div_ceil(5)));
+    let scans: String = (0..5)
+        .map(|number| format!("  s{number}:\n    on: {{ dispatch: {{}} }}\n{many}"))
+        .collect();
+    let text = format!(
+        "scans:\n{scans}  z:\n    on: {{ dispatch: {{ inputs: {{ x: {{}} }} }} }}\n    env: {{ X: '${{{{ inputs.x }}}}' }}\n{STEPS}"
+    );
+    let found = problems(&text);
+    let codes: Vec<Code> = found.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, [Code::FileTooComplex]);
+}
+
+#[test]
+fn an_expression_that_is_too_long_alone_is_not_blamed_on_the_file() {
+    let long = "x".repeat(FILE_EXPRESSION_BYTES + 1);
+    let text = format!(
+        "scans:\n  a:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - {{ run: ls, if: {long} }}\n      - {{ run: ls, if: bogus }}\n"
+    );
+    let found = problems(&text);
+    let codes: Vec<Code> = found.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, [Code::ExpressionTooLarge, Code::UnknownName]);
+}
+
+/// Which kind it is to have is not known, so nothing is said of what it may be used for.
+#[test]
+fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
+    for inputs in [
+        "x: { typ: bool }",
+        "x: { type: string, type: bool }",
+        "x: { type: string }, x: { type: bool }",
+    ] {
+        let text = format!(
+            "scans:\n  a:\n    on: {{ dispatch: {{ inputs: {{ {inputs} }} }} }}\n    steps:\n      - {{ run: 'echo ${{{{ inputs.x }}}}', if: inputs.x }}\n"
+        );
+        let found = problems(&text);
+        let [only] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        let expected = [Code::UnknownKey, Code::DuplicateKey];
+        assert!(expected.contains(&only.code), "{only:?}");
+    }
+    // Nor is it missing where the key above it is misspelled.
+    for on in [
+        "dispatch: { input: { x: {} } }",
+        "dispach: { inputs: { x: {} } }",
+    ] {
+        let text = format!(
+            "scans:\n  a:\n    on: {{ cron: 0 3 * * *, {on} }}\n    steps:\n      - {{ run: ls, if: inputs.x == '' }}\n"
+        );
+        let found = problems(&text);
+        let codes: Vec<Code> = found.iter().map(|problem| problem.code).collect();
+        assert_eq!(codes, [Code::UnknownKey], "{text}");
     }
 }
 
@@ -314,6 +387,13 @@ fn a_misspelled_trigger_is_not_called_missing() {
             "scans:\n  a:\n    {first}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}"
         );
         assert_eq!(warnings_beside_errors(&text), [], "{text}");
+    }
+    let ring = format!(
+        "scans:\n  a:\n    on: {{ expr: scans.b.is_available() }}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}"
+    );
+    for key in ["scans", "scan"] {
+        let elsewhere = format!("{ring}{key}:\n  a:\n    on: {{ cron: 0 3 * * * }}\n{STEPS}");
+        assert_eq!(warnings_beside_errors(&elsewhere), [], "{elsewhere}");
     }
     let twice = format!(
         "scans:\n  a:\n    on: {{ expr: scans.b.is_available() }}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}  a:\n    on: {{ dispatch: {{}} }}\n{STEPS}"

@@ -1,6 +1,6 @@
 //! Text from repositories, runners and scripts, made safe for a terminal, which would otherwise obey what is in it.
 
-/// The text without control characters.
+/// The text without control characters and those that turn its direction.
 pub fn clean(text: &str) -> String {
     text.chars().map(visible).collect()
 }
@@ -23,7 +23,7 @@ pub(crate) fn coloured(text: &str) -> String {
 }
 
 fn visible(character: char) -> char {
-    if character.is_control() {
+    if workflow::is_obeyed(character) {
         char::REPLACEMENT_CHARACTER
     } else {
         character
@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn a_clean_text_has_no_control_characters() {
         assert_eq!(
-            clean("a\tb\u{1b}[1mç\u{9b}"),
-            "a\u{fffd}b\u{fffd}[1mç\u{fffd}"
+            clean("a\tb\u{1b}[1mç\u{9b}\u{202e}"),
+            "a\u{fffd}b\u{fffd}[1mç\u{fffd}\u{fffd}"
         );
     }
 

@@ -118,9 +118,7 @@ impl ScanHistory {
             },
         }
     }
-}
 
-impl ScanHistory {
     /// The part that an expression of this reach can read.
     fn narrowed(&self, reach: Option<&Reach>) -> Self {
         let jobs = match reach {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::FILE_BYTES;
 
 pub use code::Code;
-pub use render::render;
+pub use render::{is_obeyed, render};
 
 /// One problem of one file. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

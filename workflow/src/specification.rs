@@ -187,12 +187,12 @@ fn an_input_is_required_only_when_it_says_so() {
 #[test]
 fn a_default_fits_the_type_of_its_input() {
     let workflow = valid(&inputs(
-        "a: {}, b: {type: bool}, c: {type: bool, default: 'true'}, d: {default: x}",
+        "a: {}, b: {type: bool}, c: {type: bool, default: 'true'}, d: {default: x}, e: {type: bool, default: true}",
     ));
     let defaults = serde_json::to_value(workflow.scan("a").unwrap().default_inputs()).unwrap();
     assert_eq!(
         defaults,
-        serde_json::json!({ "a": "", "b": false, "c": true, "d": "x" })
+        serde_json::json!({ "a": "", "b": false, "c": true, "d": "x", "e": true })
     );
     check(
         &inputs("a: {type: bool, default: 'yes'}"),

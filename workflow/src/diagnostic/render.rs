@@ -36,8 +36,10 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
         Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint.as_str()))]),
         None => renderer.render(&[group]),
     };
+    // The renderer makes contents harmless, and not names.
+    let file = diagnostic.file.replace(is_obeyed, "\u{fffd}");
     if diagnostic.is_of_file() {
-        return hinted(title.element(Origin::path(diagnostic.file.as_str())));
+        return hinted(title.element(Origin::path(file.as_str())));
     }
     let line = lines.range(text, diagnostic.line);
     let start = lines.offset(text, diagnostic.line, diagnostic.column);
@@ -49,14 +51,22 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
         .line_start(number)
         .annotation(AnnotationKind::Primary.span(start - shown.start..end - shown.start));
     if shown == line {
-        return hinted(title.element(snippet.path(diagnostic.file.as_str())));
+        return hinted(title.element(snippet.path(file.as_str())));
     }
     // The renderer would count the columns of the part.
     let column = usize::try_from(diagnostic.column).unwrap_or(usize::MAX);
-    let origin = Origin::path(diagnostic.file.as_str())
-        .line(number)
-        .char_column(column);
+    let origin = Origin::path(file.as_str()).line(number).char_column(column);
     without_bare_marks(&hinted(title.element(origin).element(snippet)))
+}
+
+/// Whether a terminal would obey a character instead of showing it: control characters, and those that turn the
+/// direction of a text.
+pub fn is_obeyed(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }
 
 /// Leaves out the line by which the renderer says that a part of another file follows, and then names none: it takes an
@@ -136,6 +146,21 @@ error[syntax]: wrong
         assert!(!shown.contains(":::"), "{shown}");
         let coloured = render(&[problem(50_001, 50_005)], &text, true);
         assert_eq!(plain(coloured.trim_end()), shown.trim_end());
+    }
+
+    #[test]
+    fn the_name_of_a_file_gives_a_terminal_no_orders() {
+        for place in [problem(1, 1), problem(2, 3)] {
+            let named = Diagnostic {
+                file: "e\u{1b}[31m\n\u{202e}x.yaml".to_owned(),
+                ..place
+            };
+            let shown = render(&[named], "text", false);
+            assert!(
+                shown.contains("> e\u{fffd}[31m\u{fffd}\u{fffd}x.yaml"),
+                "{shown}"
+            );
+        }
     }
 
     #[test]

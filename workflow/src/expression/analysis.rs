@@ -99,6 +99,7 @@ impl Analysis<'_> {
 
     fn infer(&mut self, node: &IdedExpr) -> Shape {
         self.cost = self.cost.saturating_add(1);
+        let faults_before = self.faults.len();
         let shape = match &node.expr {
             Expr::Unspecified => Shape::of(Kind::Any),
             Expr::Literal(literal) => literal_shape(literal),
@@ -130,8 +131,11 @@ impl Analysis<'_> {
                 Shape::of(Kind::Any)
             }
         };
-        // A name copies nothing; what built the value is told instead.
+        // A name copies nothing; what built the value is told instead. What a mistake stands in has no known size.
         if shape.bytes > VALUE_BYTES && !matches!(node.expr, Expr::Ident(_)) {
+            if self.faults.len() > faults_before {
+                return Shape { bytes: 0, ..shape };
+            }
             let message = format!(
                 "this could build a value of {} bytes; at most {VALUE_BYTES} are allowed",
                 shape.bytes

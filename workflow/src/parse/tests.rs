@@ -125,6 +125,12 @@ scans:
 "#;
 
 #[test]
+fn the_line_end_of_a_block_is_no_part_of_a_value() {
+    let text = "scans:\n  a:\n    on:\n      cron: |\n        0 3 * * *\n      timezone: |\n        Europe/Oslo\n    timeout: |\n      5m\n    steps:\n      - run: ls\n";
+    assert_eq!(codes(text), []);
+}
+
+#[test]
 fn references_come_from_everywhere_in_a_scan() {
     let text = r#"
 env: { W: "${{ vars.W }}" }

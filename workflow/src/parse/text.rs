@@ -149,7 +149,7 @@ impl Reader<'_> {
             return None;
         }
         let text = self.text(node, what)?;
-        match parse_duration(text) {
+        match parse_duration(text.trim_end()) {
             Ok(duration) => {
                 if let Some(max) = max.filter(|max| duration > *max) {
                     let message = format!(

@@ -151,7 +151,7 @@ impl Reader<'_> {
 
     fn timezone(&mut self, entry: &Entry) -> Option<Tz> {
         let text = self.text(&entry.value, "`timezone`")?;
-        match parse_timezone(text) {
+        match parse_timezone(text.trim_end()) {
             Ok(zone) => Some(zone),
             Err(error) => {
                 self.report

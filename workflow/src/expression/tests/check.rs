@@ -147,6 +147,23 @@ fn what_could_take_long_is_refused() {
     assert_eq!(faults(two, Site::Trigger), [], "two levels are affordable");
 }
 
+/// Of what a mistake stands in, nobody knows the size.
+#[test]
+fn a_mistake_is_not_told_as_a_cost_too() {
+    for (source, code) in [
+        ("scans.a.map(j, j.stat) == []", Code::UnknownMember),
+        ("scans.a.map(j, foo) == []", Code::UnknownName),
+        ("inputs.map(i, i) == []", Code::DynamicName),
+        ("vars.filter(x, true) == []", Code::DynamicName),
+    ] {
+        let codes: Vec<Code> = faults(source, Site::Condition)
+            .into_iter()
+            .map(|fault| fault.0)
+            .collect();
+        assert_eq!(codes, [code], "{source}");
+    }
+}
+
 #[test]
 fn references_are_what_is_named() {
     let source = "scans.a.has_diff() && scans['b'][0].id == vars.V && secrets.S != inputs['i'] && scans.a.all(x, x.id != '')";

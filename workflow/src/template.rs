@@ -81,6 +81,14 @@ impl Template {
         self == other || ones.len() == others.len() && ones.iter().zip(others).all(is_same)
     }
 
+    /// What stands between its expressions; the same for all that [mean the same](Self::means_the_same).
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            Piece::Expression(_) => None,
+        })
+    }
+
     /// What its expressions name.
     pub fn references(&self) -> &References {
         &self.0.references

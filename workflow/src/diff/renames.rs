@@ -1,6 +1,7 @@
 //! Scans that look renamed: one is gone, one is new, and they are the same apart from their names. One member of the scan
 //! itself may differ, such as its schedule or its timeout; its inputs, `env`, steps and artifacts may not. A scan that
-//! differs in more is another one, even when it runs the same scripts.
+//! differs in more is another one, even when it runs the same scripts; so is one whose steps, `env` or artifacts name the
+//! scan itself, since they then name another one.
 
 use std::collections::BTreeMap;
 
@@ -10,40 +11,55 @@ use crate::limits::RENAME_CANDIDATES;
 
 /// For new scans the scan that is gone and that they look like.
 pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'w str, &'w Scan> {
-    let mut gone: BTreeMap<Vec<&str>, Vec<&Scan>> = BTreeMap::new();
+    let mut gone = Gone::default();
     let is_gone = |scan: &&Scan| after.scan(scan.name.as_str()).is_none();
     for scan in before.scans().filter(is_gone) {
-        gone.entry(scripts(scan)).or_default().push(scan);
+        gone.entry(texts(scan)).or_default().push(scan);
     }
     let is_new = |scan: &&Scan| before.scan(scan.name.as_str()).is_none();
+    let mut new: Vec<&Scan> = after.scans().filter(is_new).collect();
     let mut found = BTreeMap::new();
-    for scan in after.scans().filter(is_new) {
-        let Some(alike) = gone.get_mut(&scripts(scan)) else {
-            continue;
-        };
-        // The one with the fewest other changes; the first of several.
-        let nearest = alike
-            .iter()
-            .take(RENAME_CANDIDATES)
-            .map(|former| members::scan(former, scan, after))
-            .enumerate()
-            .filter(|(_, changes)| is_nearly_none(changes))
-            .min_by_key(|(_, changes)| changes.len());
-        if let Some((at, _)) = nearest {
-            found.insert(scan.name.as_str(), alike.remove(at));
-        }
+    // Those without another change come first: else one that only looks like a scan could take it from the one that is it.
+    for is_alike in [<[Change]>::is_empty, is_one_member] {
+        new.retain(|scan| {
+            let is_former = |former: &Scan| is_alike(&members::scan(former, scan, after));
+            match take(&mut gone, scan, is_former) {
+                Some(former) => {
+                    found.insert(scan.name.as_str(), former);
+                    false
+                }
+                None => true,
+            }
+        });
     }
     found
 }
 
-fn is_nearly_none(changes: &[Change]) -> bool {
-    match changes {
-        [] => true,
-        [one] => one.part == Part::Itself,
-        _ => false,
-    }
+/// The scans that are gone, by what all that look alike have in common.
+type Gone<'w> = BTreeMap<Vec<&'w str>, Vec<&'w Scan>>;
+
+/// Takes the first of those like the scan that it is said to be.
+fn take<'w>(
+    gone: &mut Gone<'w>,
+    scan: &'w Scan,
+    is_former: impl Fn(&Scan) -> bool,
+) -> Option<&'w Scan> {
+    let alike = gone.get_mut(&texts(scan))?;
+    let at = alike
+        .iter()
+        .take(RENAME_CANDIDATES)
+        .position(|former| is_former(former))?;
+    Some(alike.remove(at))
 }
 
-fn scripts(scan: &Scan) -> Vec<&str> {
-    scan.steps.iter().map(|step| step.run.source()).collect()
+fn is_one_member(changes: &[Change]) -> bool {
+    matches!(changes, [one] if one.part == Part::Itself)
+}
+
+/// What the scripts are apart from their expressions, which can be written in several ways.
+fn texts(scan: &Scan) -> Vec<&str> {
+    scan.steps
+        .iter()
+        .flat_map(|step| step.run.texts())
+        .collect()
 }

@@ -194,6 +194,54 @@ fn the_nearest_of_several_scans_with_the_same_scripts_is_the_renamed_one() {
 }
 
 #[test]
+fn a_scan_that_is_the_same_is_not_taken_for_one_that_is_nearly_so() {
+    let scan = |cron: &str| format!("{{on: {{cron: '{cron}'}}, steps: [{{run: make}}]}}");
+    let (one, two) = (scan("0 1 * * *"), scan("0 2 * * *"));
+    check(
+        &format!("scans: {{a: {one}}}"),
+        &format!("scans: {{x: {two}, y: {one}}}"),
+        "scan `x` added\nscan `y` looks like `a` renamed",
+    );
+    check(
+        &format!("scans: {{a: {one}, b: {two}}}"),
+        &format!("scans: {{x: {two}, y: {one}}}"),
+        "scan `x` looks like `b` renamed\nscan `y` looks like `a` renamed",
+    );
+}
+
+#[test]
+fn a_renamed_scan_may_be_written_otherwise() {
+    let yaml = |name: &str, script: &str| {
+        format!("scans: {{{name}: {{on: {{dispatch: {{}}}}, steps: [{{run: '{script}'}}]}}}}")
+    };
+    let old = yaml("old", "make ${{ vars.A }} all");
+    check(
+        &old,
+        &yaml("new", "make ${{(vars.A)}} all"),
+        "scan `new` looks like `old` renamed",
+    );
+    check(
+        &old,
+        &yaml("new", "make ${{ vars.B }} all"),
+        "scan `new` added\nscan `old` removed",
+    );
+}
+
+#[test]
+fn a_scan_that_names_itself_is_another_one_under_another_name() {
+    let yaml = |name: &str| {
+        format!(
+            "scans: {{{name}: {{on: {{dispatch: {{}}}}, steps: [{{run: make, if: 'size(scans.{name}) > 1'}}]}}}}"
+        )
+    };
+    check(
+        &yaml("old"),
+        &yaml("new"),
+        "scan `new` added\nscan `old` removed",
+    );
+}
+
+#[test]
 fn what_belongs_to_the_workflow_is_told_once() {
     check(
         "name: A\nenv: {X: '1', Y: '2'}\nscans: {a: {on: {dispatch: {}}, steps: [{run: a}]}, b: {on: {dispatch: {}}, steps: [{run: b}]}}",

@@ -3,6 +3,7 @@
 
 mod describe;
 mod field;
+mod foreign;
 mod next;
 #[cfg(test)]
 mod tests;
@@ -154,46 +155,17 @@ impl CronProblem {
                 Some("there are no fields for seconds and years; leave them out".to_owned())
             }
             Self::FieldCount { .. } => Some("every day at 03:30 is `30 3 * * *`".to_owned()),
-            Self::Malformed { field, text } => extension(field, text).map(str::to_owned),
+            Self::Malformed { field, text } => foreign::hint(field, text).map(str::to_owned),
+            Self::EmptyEntry { .. } => {
+                Some("leave the comma out, or write what is missing beside it".to_owned())
+            }
             Self::Misplaced { .. }
-            | Self::EmptyEntry { .. }
             | Self::OutOfRange { .. }
             | Self::Backwards { .. }
             | Self::Step { .. }
             | Self::NeverFires => None,
         }
     }
-}
-
-/// What to write instead of what other programs know.
-fn extension(field: &str, text: &str) -> Option<&'static str> {
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if text == "?" {
-        return Some("write `*`");
-    }
-    if text.contains('#') {
-        return Some(
-            "the nth such day of a month cannot be asked for; let a script look at the date",
-        );
-    }
-    let stem = |letter: char| {
-        let stem = text.strip_suffix([letter, letter.to_ascii_lowercase()]);
-        stem.is_some_and(is_number)
-    };
-    if stem('W') || text.eq_ignore_ascii_case("LW") {
-        return Some(
-            "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
-        );
-    }
-    if stem('L') {
-        return Some(if field == field::WEEKDAY.name {
-            "the last such day of a month cannot be asked for; let a script look at the date"
-        } else {
-            "the last day of a month cannot be asked for; the first of the next is `1`"
-        });
-    }
-    let is_name = text.chars().any(char::is_alphabetic);
-    is_name.then_some("write months and days of the week as numbers; 0 and 7 are Sunday")
 }
 
 impl Cron {

@@ -91,7 +91,11 @@ impl Field {
                     } else {
                         start..start + part.len()
                     };
-                    errors.push(CronError { range, problem });
+                    let error = CronError { range, problem };
+                    // The entry before a last comma and the one behind it are both shown at that comma.
+                    if errors.last() != Some(&error) {
+                        errors.push(error);
+                    }
                 }
             }
             start += part.len() + 1;
@@ -174,7 +178,7 @@ impl Field {
     }
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 

@@ -181,7 +181,8 @@ fn an_empty_entry_is_shown_at_its_comma() {
         ("0 0 1 1 ,1", &[8][..]),
         ("0 0 1 1 1,,2", &[10]),
         ("0 0 1 1 1,", &[9]),
-        ("0 0 1 1 ,", &[8, 8]),
+        ("0 0 1 1 ,", &[8]),
+        ("0 0 1 1 ,,", &[8, 9]),
     ] {
         let errors = Cron::parse(source).unwrap_err();
         let shown = errors.iter().map(|error| {
@@ -288,12 +289,12 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
         (
             "1,,2 * * * *",
             "the list of the minute has an empty entry".to_owned(),
-            None,
+            Some("leave the comma out, or write what is missing beside it"),
         ),
         (
             "* * 1, * *",
             "the list of the day of month has an empty entry".to_owned(),
-            None,
+            Some("leave the comma out, or write what is missing beside it"),
         ),
         (
             "0 0 ? * *",

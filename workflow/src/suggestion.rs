@@ -27,16 +27,19 @@ pub(crate) fn closest<'a>(
     let given = given.to_lowercase();
     known
         .into_iter()
-        .filter(|name| is_as_long(&given, name))
+        .filter(|name| is_comparable(&given, name))
         .map(|name| (strsim::jaro_winkler(&given, &name.to_lowercase()), name))
         .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, name)| name)
 }
 
-/// Whether neither is twice as long as the other: a single letter is like the start of many names, and means none.
-const fn is_as_long(one: &str, other: &str) -> bool {
-    one.len() <= 2 * other.len() && other.len() <= 2 * one.len()
+/// Whether a name can be compared at all: one or two letters are like the start of many longer names and mean none, and
+/// no longer word means a name of one letter.
+fn is_comparable(given: &str, known: &str) -> bool {
+    const VERY_SHORT: usize = 2;
+    let (given, known) = (given.chars().count(), known.chars().count());
+    (given > VERY_SHORT || known <= 2 * given) && (known > 1 || given <= VERY_SHORT)
 }
 
 /// The names in order of the alphabet around `given`: among very many, those worth comparing.
@@ -74,8 +77,19 @@ mod tests {
     fn a_letter_means_none_of_the_names_that_begin_with_it() {
         assert_eq!(closest("a", ["always"]), None);
         assert_eq!(closest("sc", ["scans"]), None);
+        assert_eq!(closest("alpha", ["a"]), None);
         assert_eq!(closest("prob", ["probe"]), Some("probe"));
         assert_eq!(closest("o", ["ok"]), Some("ok"));
+        assert_eq!(closest("ä", ["äöü"]), None);
+        assert_eq!(closest("äö", ["äöüß"]), Some("äöüß"));
+    }
+
+    #[test]
+    fn a_name_may_be_given_in_full_or_shortened() {
+        let known = ["description", "env", "steps", "timeout"];
+        assert_eq!(closest("timeout-minutes", known), Some("timeout"));
+        assert_eq!(closest("environment", known), Some("env"));
+        assert_eq!(closest("desc", known), Some("description"));
     }
 
     #[test]

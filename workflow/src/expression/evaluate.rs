@@ -24,14 +24,14 @@ pub(super) fn node(
     };
     let mut context = CelContext::with_env(Arc::clone(&ENVIRONMENT));
     context.set_variable_resolver(variables);
+    let missing = |name| EvaluationError::Missing {
+        expression: source(),
+        name,
+        meant: None,
+    };
     let value = CelValue::resolve_val(node, &context).map_err(|error| match &error {
-        ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name) => {
-            EvaluationError::Missing {
-                expression: source(),
-                name: missing::full_name(node, name),
-                meant: None,
-            }
-        }
+        ExecutionError::NoSuchKey(key) => missing(missing::full_name(node, key)),
+        ExecutionError::UndeclaredReference(name) => missing(name.to_string()),
         other => failed(describe(other)),
     })?;
     Value::from_cel(value.as_ref()).map_err(|kind| failed(format!("a {kind} is no result")))

@@ -1,9 +1,10 @@
 //! Names that an evaluation did not find, and which of the names that are there were probably meant. An evaluation is
 //! given only the values that its expression names, so the others are looked at when it has failed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use cel_interpreter::common::ast::{Expr, IdedExpr, operators};
+use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::analysis::literal_text;
 use super::compile::children;
@@ -17,34 +18,55 @@ use crate::suggestion::{closest, neighbours};
 const ARTIFACTS: &str = "artifacts";
 
 /// The name as a message shows it: a map does not know what it is, so its missing key has lost where it was looked for.
-pub(super) fn full_name(node: &IdedExpr, name: &str) -> String {
-    if is_artifact(node, name) {
+/// It was an artifact when nothing else in the expression can have looked for it.
+pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
+    let mut maps = Vec::new();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if let Some((map, key)) = lookup(&node.expr)
+            && key.is_none_or(|key| is_or_ends_with(name, &key))
+        {
+            maps.push(map);
+        }
+        pending.extend(children(&node.expr));
+    }
+    let is_of_artifacts =
+        |map: &&IdedExpr| matches!(&map.expr, Expr::Select(select) if select.field == ARTIFACTS);
+    if !maps.is_empty() && maps.iter().all(is_of_artifacts) {
         format!("{ARTIFACTS}.{name}")
     } else {
         name.to_owned()
     }
 }
 
-/// Whether `x.artifacts.name` or `x.artifacts["name"]` is in it.
-fn is_artifact(root: &IdedExpr, name: &str) -> bool {
-    let mut pending = vec![root];
-    while let Some(node) = pending.pop() {
-        let (map, key) = match &node.expr {
-            Expr::Select(select) => (Some(&*select.operand), Some(select.field.as_str())),
-            Expr::Call(call) if call.func_name == operators::INDEX => {
-                (call.args.first(), call.args.get(1).and_then(literal_text))
-            }
-            _ => (None, None),
-        };
-        let is_of_artifacts = map.is_some_and(
-            |map| matches!(&map.expr, Expr::Select(select) if select.field == ARTIFACTS),
-        );
-        if is_of_artifacts && key == Some(name) {
-            return true;
+/// Where a node looks for what must be there, and for which key unless that is computed.
+fn lookup(node: &Expr) -> Option<(&IdedExpr, Option<Cow<'_, str>>)> {
+    match node {
+        // `has` only asks.
+        Expr::Select(select) if !select.test => {
+            let key = Cow::Borrowed(select.field.as_str());
+            Some((&select.operand, Some(key)))
         }
-        pending.extend(children(&node.expr));
+        Expr::Call(call) if call.func_name == operators::INDEX => {
+            let [map, key] = call.args.as_slice() else {
+                return None;
+            };
+            let key = match &key.expr {
+                Expr::Literal(LiteralValue::Int(number)) => {
+                    Some(Cow::Owned(number.inner().to_string()))
+                }
+                _ => literal_text(key).map(Cow::Borrowed),
+            };
+            Some((map, key))
+        }
+        _ => None,
     }
-    false
+}
+
+/// Whether `name` is the key, alone or as a table of the context tells it: `vars.KEY`.
+fn is_or_ends_with(name: &str, key: &str) -> bool {
+    name.strip_suffix(key)
+        .is_some_and(|table| table.is_empty() || table.ends_with('.'))
 }
 
 /// Adds to an error what was probably meant. Secrets are left alone: who may not list them learns no name from a log.

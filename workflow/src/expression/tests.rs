@@ -1,5 +1,6 @@
 mod check;
 mod explain;
+mod missing;
 
 use std::collections::BTreeMap;
 
@@ -162,44 +163,6 @@ fn scans_are_lists_of_jobs_with_answers() {
         ("scans.hosts.map(j, j.id).size()", Ok(Value::Int(3))),
     ] {
         assert_eq!(evaluate(source), expected, "{source}");
-    }
-}
-
-#[test]
-fn a_name_that_is_not_there_is_told_with_the_one_that_was_meant() {
-    for (source, missing) in [
-        (
-            "scans.host[0].id",
-            "`scans.host`; did you mean `scans.hosts`?",
-        ),
-        (
-            "scans['ist'].size()",
-            "`scans.ist`; did you mean `scans.1st`?",
-        ),
-        ("scans.zzz.size()", "`scans.zzz`"),
-        ("vars.TARGTE", "`vars.TARGTE`; did you mean `vars.TARGET`?"),
-        (
-            "inputs.flags",
-            "`inputs.flags`; did you mean `inputs.flag`?",
-        ),
-        (
-            "scans.hosts[0].artifacts['host.zip'].size",
-            "`artifacts.host.zip`; did you mean `artifacts.hosts.zip`?",
-        ),
-        ("scans.hosts[0].artifacts.zzz.size", "`artifacts.zzz`"),
-        ("{'hosts.zip': 1}['host.zip']", "`host.zip`"),
-        ("dyn(scans.hosts[0]).sate", "`sate`"),
-        // Whoever reads a log may not be allowed to list secrets.
-        ("secrets.TOKE", "`secrets.TOKE`"),
-    ] {
-        let told = format!("expression `{source}`: there is no {missing}");
-        assert_eq!(evaluate(source), Err(told));
-        let expression = Expression::parse(source, Site::Script).unwrap();
-        let explained = Sandbox::shared().unwrap().explain(&expression, &context());
-        assert_eq!(
-            explained.unwrap().result.unwrap_err().to_string(),
-            evaluate(source).unwrap_err()
-        );
     }
 }
 

@@ -1,0 +1,78 @@
+//! Names that the values do not have.
+
+use super::{context, evaluate};
+use crate::context::Context;
+use crate::expression::{Expression, Sandbox, Site};
+
+#[test]
+fn a_name_that_is_not_there_is_told_with_the_one_that_was_meant() {
+    for (source, missing) in [
+        (
+            "scans.host[0].id",
+            "`scans.host`; did you mean `scans.hosts`?",
+        ),
+        (
+            "scans['ist'].size()",
+            "`scans.ist`; did you mean `scans.1st`?",
+        ),
+        ("scans.zzz.size()", "`scans.zzz`"),
+        ("vars.TARGTE", "`vars.TARGTE`; did you mean `vars.TARGET`?"),
+        (
+            "inputs.flags",
+            "`inputs.flags`; did you mean `inputs.flag`?",
+        ),
+        (
+            "scans.hosts[0].artifacts['host.zip'].size",
+            "`artifacts.host.zip`; did you mean `artifacts.hosts.zip`?",
+        ),
+        ("scans.hosts[0].artifacts.zzz.size", "`artifacts.zzz`"),
+        ("{'hosts.zip': 1}['host.zip']", "`host.zip`"),
+        (
+            "scans.hosts[0].artifacts[vars.TARGET].size",
+            "`artifacts.example.org`",
+        ),
+        // Which of the two has not got it is not known.
+        ("{'a': 7}['b'] == scans.hosts[0].artifacts['b'].size", "`b`"),
+        (
+            "{'a': 7}[vars.TARGET] == scans.hosts[0].artifacts['example.org'].size",
+            "`example.org`",
+        ),
+        ("{1: 7}[0] == scans.hosts[0].artifacts['0'].size", "`0`"),
+        (
+            "vars.A == scans.hosts[0].artifacts['vars.A'].checksum",
+            "`vars.A`",
+        ),
+        // `has` does not miss what is not there.
+        (
+            "has(vars.zzz) || scans.hosts[0].artifacts.zzz.size > 0",
+            "`artifacts.zzz`",
+        ),
+        ("dyn(scans.hosts[0]).sate", "`sate`"),
+        // Whoever reads a log may not be allowed to list secrets.
+        ("secrets.TOKE", "`secrets.TOKE`"),
+    ] {
+        let told = format!("expression `{source}`: there is no {missing}");
+        assert_eq!(evaluate(source), Err(told));
+        let expression = Expression::parse(source, Site::Script).unwrap();
+        let explained = Sandbox::shared().unwrap().explain(&expression, &context());
+        assert_eq!(
+            explained.unwrap().result.unwrap_err().to_string(),
+            evaluate(source).unwrap_err()
+        );
+    }
+}
+
+#[test]
+fn a_name_without_a_value_is_no_artifact() {
+    let source = "name == scans.hosts[0].artifacts['name'].checksum";
+    let expression = Expression::parse(source, Site::Script).unwrap();
+    let nameless = Context {
+        job: None,
+        ..context()
+    };
+    let result = Sandbox::shared().unwrap().evaluate(&expression, &nameless);
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        format!("expression `{source}`: there is no `name`")
+    );
+}

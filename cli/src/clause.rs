@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use workflow::{Explanation, Operand};
 
+use crate::error::Error;
 use crate::untrusted::clean;
 
 /// Jobs that a line names. All of them are told in JSON.
@@ -41,7 +42,8 @@ impl From<Explanation> for Clause {
             parts,
         } = explanation;
         let (value, error) = match result {
-            Ok(value) => (Some(value.to_json()), None),
+            Ok(value) if value.fits_json() => (Some(value.to_json()), None),
+            Ok(_) => (None, Some(Error::NoJson.to_string())),
             Err(error) => (None, Some(error.to_string())),
         };
         let newest_first = |jobs: std::collections::BTreeSet<String>| jobs.into_iter().rev();

@@ -96,18 +96,17 @@ fn explained(
     context: &Context,
     explanation: Explanation,
 ) -> Result<Exit, Error> {
-    let failure = explanation.result.as_ref().err().cloned();
-    let value = explanation.result.as_ref().ok().map(json).transpose()?;
+    let result = match &explanation.result {
+        Ok(value) => json(value),
+        Err(failure) => Err(failure.clone().into()),
+    };
     let explained = Explained {
-        value,
+        value: result.as_ref().ok().cloned(),
         clause: explanation.into(),
         scans: scans_read(expression, context),
     };
     session.show(&explained, told)?;
-    match failure {
-        Some(failure) => Err(failure.into()),
-        None => Ok(Exit::Succeeded),
-    }
+    result.map(|_| Exit::Succeeded)
 }
 
 /// What was known of each scan that the expression names.

@@ -40,11 +40,11 @@ impl Kind {
     }
 }
 
-/// The workflow files among `paths` and below those that are folders, in order. A file that is named is taken whatever
-/// it is called.
+/// The workflow files among `paths` and below those that are folders, each once and in order. A file that is named is
+/// taken whatever it is called.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> {
-    let mut found = BTreeMap::new();
-    let (folders, named): (Vec<_>, Vec<_>) = paths.iter().partition(|path| path.is_dir());
+    let mut found = Found::new();
+    let (folders, named): (Vec<_>, Vec<_>) = paths.iter().partition(|path| is_folder(path));
     for folder in folders {
         below(folder, &mut found)?;
     }
@@ -56,13 +56,50 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> 
                 hint: "that file is about its repository; name the files of workflows",
             });
         }
-        let kind = match std::fs::metadata(path) {
-            Ok(target) if !is_stdin(path) => Kind::of(target.file_type()),
-            Ok(_) | Err(_) => Kind::File,
-        };
-        found.insert(path.clone(), kind);
+        add_named(path, &mut found);
     }
-    Ok(found)
+    Ok(found.into_values().collect())
+}
+
+/// Whether a path that is given means a folder.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    !is_stdin(path) && path.is_dir()
+}
+
+/// What was found, by the place where it is, with the path that led there first.
+type Found = BTreeMap<PathBuf, (PathBuf, Kind)>;
+
+/// Adds a file that is named, or what is there when a link is.
+fn add_named(path: &Path, found: &mut Found) {
+    if is_stdin(path) {
+        found.insert(path.to_owned(), (path.to_owned(), Kind::File));
+        return;
+    }
+    let link = place(path);
+    let target = path.canonicalize().unwrap_or_else(|_| link.clone());
+    if link != target {
+        // A folder has it as a link, which is refused.
+        found.remove(&link);
+    }
+    let kind = match std::fs::metadata(path) {
+        Ok(there) => Kind::of(there.file_type()),
+        Err(_) => Kind::File,
+    };
+    let (_, known) = found.entry(target).or_insert((path.to_owned(), kind));
+    *known = kind;
+}
+
+/// Where a path is, and not where it leads. What is not there keeps the path that it has.
+fn place(path: &Path) -> PathBuf {
+    let folder = match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return path.to_owned(),
+    };
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        (Err(_), _) | (_, None) => path.to_owned(),
+    }
 }
 
 /// For each file whose name another one has with the other extension, that other one: they would be one workflow.
@@ -79,13 +116,14 @@ pub(crate) fn rivals<'f>(
     rivals
 }
 
-fn below(folder: &Path, found: &mut BTreeMap<PathBuf, Kind>) -> Result<(), Error> {
+fn below(folder: &Path, found: &mut Found) -> Result<(), Error> {
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         let failed = |source| Error::Read {
             path: folder.clone(),
             source,
         };
+        let place = folder.canonicalize().map_err(failed)?;
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
@@ -99,7 +137,7 @@ fn below(folder: &Path, found: &mut BTreeMap<PathBuf, Kind>) -> Result<(), Error
                     Kind::File if name.to_str().is_none() => Kind::Misnamed,
                     kind => kind,
                 };
-                found.insert(path, kind);
+                found.entry(place.join(name)).or_insert((path, kind));
             }
         }
     }
@@ -144,17 +182,12 @@ mod tests {
         std::fs::write(folder.path().join(misnamed), "").unwrap();
         std::fs::create_dir(at(".git")).unwrap();
         std::fs::write(at(".git/branch.yaml"), "").unwrap();
-        let found = find(&[
-            at("notes.txt"),
-            folder.path().to_owned(),
-            at("folder.yaml/er"),
-        ]);
+        let found = find(&[at("notes.txt"), folder.path().to_owned()]);
         let expected = [
             ("a.yml", Kind::File),
             ("b.yaml", Kind::File),
             ("deep/er/c.yaml", Kind::File),
             ("folder.yaml", Kind::Link),
-            ("folder.yaml/er/c.yaml", Kind::File),
             ("link.yaml", Kind::Link),
             ("notes.txt", Kind::File),
             ("socket.yml", Kind::Special),
@@ -168,8 +201,8 @@ mod tests {
     fn what_is_named_is_followed_and_never_taken_for_more_than_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("b.yaml"), "").unwrap();
-        std::os::unix::fs::symlink(at("b.yaml"), at("link.yaml")).unwrap();
+        std::fs::write(at("text"), "").unwrap();
+        std::os::unix::fs::symlink(at("text"), at("link.yaml")).unwrap();
         let _socket = UnixListener::bind(at("socket")).unwrap();
         for (name, kind) in [
             ("link.yaml", Kind::File),
@@ -184,6 +217,31 @@ mod tests {
             find(std::slice::from_ref(&stdin)).unwrap()[&stdin],
             Kind::File
         );
+    }
+
+    #[test]
+    fn each_file_is_found_once_by_the_path_that_led_there_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("deep")).unwrap();
+        for name in ["b.yaml", "deep/c.yaml"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        for (target, link) in [("b.yaml", "link.yaml"), ("deep", "folder")] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        for (paths, expected) in [
+            (["b.yaml", "./b.yaml", "deep/../b.yaml"], &["b.yaml"][..]),
+            (["link.yaml", "b.yaml", "./b.yaml"], &["link.yaml"]),
+            (["folder", "deep", "deep/c.yaml"], &["folder/c.yaml"]),
+            // The folder has the file, and no link is left to refuse.
+            ([".", "link.yaml", "deep"], &["./b.yaml", "./deep/c.yaml"]),
+            (["nothing", "./nothing", "deep/../nothing"], &["nothing"]),
+        ] {
+            let given = paths.map(&at);
+            let expected = expected.iter().map(|path| (at(path), Kind::File));
+            assert_eq!(find(&given).unwrap(), expected.collect(), "{paths:?}");
+        }
     }
 
     #[test]

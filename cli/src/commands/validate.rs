@@ -147,7 +147,7 @@ fn nothing_in(paths: &[PathBuf]) -> Error {
         .map(|path| path.display().to_string())
         .collect();
     let searched = searched.join(", ");
-    let what = if paths.iter().any(|path| path.is_dir()) {
+    let what = if paths.iter().any(|path| workflow_files::is_folder(path)) {
         format!("there are no workflow files in {searched}")
     } else {
         format!(

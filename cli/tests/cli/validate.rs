@@ -136,6 +136,33 @@ fn a_file_may_come_from_standard_input() {
 }
 
 #[test]
+fn standard_input_is_read_also_where_a_folder_has_its_name() {
+    let folder = repository(&[("../-/a.yaml", BAD), ("b.yaml", GOOD)]);
+    let given = std::fs::File::open(folder.path().join("workflows/b.yaml")).unwrap();
+    let told = command("validate - workflows")
+        .current_dir(folder.path())
+        .stdin(given)
+        .output();
+    let told = finished(told.unwrap());
+    assert_eq!((told.code, told.talk.as_str()), (0, "2 files valid\n"));
+    let told = validate(folder.path(), "./-");
+    assert!(told.data.contains("./-/a.yaml:3"), "{}", told.data);
+}
+
+#[test]
+fn a_file_counts_once_however_it_is_named() {
+    let folder = repository(&[("a.yaml", GOOD)]);
+    std::os::unix::fs::symlink("workflows/a.yaml", folder.path().join("link.yaml")).unwrap();
+    let path = folder.path().join("workflows/a.yaml");
+    let arguments = format!(
+        "workflows/a.yaml ./workflows/a.yaml link.yaml workflows {}",
+        path.display()
+    );
+    let told = validate(folder.path(), &arguments);
+    assert_eq!((told.code, told.talk.as_str()), (0, "1 file valid\n"));
+}
+
+#[test]
 fn the_file_about_a_repository_is_no_workflow() {
     let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
     let told = validate(folder.path(), ".");

@@ -116,16 +116,17 @@ impl Clause {
     /// The jobs that were read, as the end of a line.
     fn read(&self) -> String {
         let jobs: Vec<&str> = self.jobs.values().flatten().map(String::as_str).collect();
-        if jobs.is_empty() {
-            return String::new();
-        }
-        let named = jobs.iter().take(NAMED).copied().collect::<Vec<_>>();
+        let named = jobs.get(..NAMED).unwrap_or(&jobs);
         let more = (jobs.len() - named.len()) as u64 + self.more_jobs;
-        let more = match more {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!(", read {}{more}", named.join(", "))
+        let named = named.join(", ");
+        match (named.is_empty(), more) {
+            (true, 0) => String::new(),
+            // A record has room for so many ids, and earlier parts have taken it.
+            (true, 1) => ", read 1 job".to_owned(),
+            (true, jobs) => format!(", read {jobs} jobs"),
+            (false, 0) => format!(", read {named}"),
+            (false, more) => format!(", read {named} and {more} more"),
+        }
     }
 }
 
@@ -134,4 +135,36 @@ pub(crate) fn known(scan: &str, size: u64, available: bool, diff: bool) -> Strin
     clean(&format!(
         "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(jobs: usize, more_jobs: u64) -> String {
+        let jobs = (1..=jobs).map(|number| format!("j{number}")).collect();
+        let clause = Clause {
+            text: "scans.a.exists(j, j.state == 'failed')".to_owned(),
+            value: Some(true.into()),
+            error: None,
+            jobs: BTreeMap::from([("a".to_owned(), jobs)]),
+            more_jobs,
+            parts: Vec::new(),
+        };
+        clause.read()
+    }
+
+    #[test]
+    fn a_line_names_the_newest_jobs_and_counts_the_others() {
+        assert_eq!(read(0, 0), "");
+        assert_eq!(read(2, 0), ", read j1, j2");
+        assert_eq!(read(4, 0), ", read j1, j2, j3 and 1 more");
+        assert_eq!(read(4, 95), ", read j1, j2, j3 and 96 more");
+    }
+
+    #[test]
+    fn jobs_that_a_record_had_no_room_to_name_are_counted() {
+        assert_eq!(read(0, 1), ", read 1 job");
+        assert_eq!(read(0, 100), ", read 100 jobs");
+    }
 }

@@ -1,10 +1,10 @@
-//! What the parts of an expression said, and what they read.
+//! What the parts of an expression said, what they read, and what was known of the scans they name.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use workflow::{Explanation, Operand};
+use workflow::{Explanation, Operand, ScanHistory};
 
 use crate::error::Error;
 use crate::untrusted::clean;
@@ -130,11 +130,62 @@ impl Clause {
     }
 }
 
-/// What was known of a scan, on a line.
-pub(crate) fn known(scan: &str, size: u64, available: bool, diff: bool) -> String {
-    clean(&format!(
-        "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}"
-    ))
+/// What was known of a scan.
+#[derive(Debug, Serialize)]
+pub(crate) struct Known {
+    size: u64,
+    available: bool,
+    diff: bool,
+    /// The ids of its two newest successes, newest first.
+    successes: Vec<String>,
+}
+
+impl From<ScanHistory> for Known {
+    fn from(history: ScanHistory) -> Self {
+        Self {
+            size: history.size,
+            available: history.available,
+            diff: history.has_diff(None),
+            successes: history.newest_success_ids,
+        }
+    }
+}
+
+impl From<&wire::ScanRead> for Known {
+    fn from(read: &wire::ScanRead) -> Self {
+        let wire::ScanRead {
+            size,
+            available,
+            diff,
+            successes,
+        } = read;
+        Self {
+            size: *size,
+            available: *available,
+            diff: *diff,
+            successes: successes.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Known {
+    /// It on a line.
+    pub(crate) fn line(&self, scan: &str) -> String {
+        let Self {
+            size,
+            available,
+            diff,
+            successes,
+        } = self;
+        let successes = if successes.is_empty() {
+            "none".to_owned()
+        } else {
+            successes.join(", ")
+        };
+        clean(&format!(
+            "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}; newest successes {successes}"
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -166,5 +217,21 @@ mod tests {
     fn jobs_that_a_record_had_no_room_to_name_are_counted() {
         assert_eq!(read(0, 1), ", read 1 job");
         assert_eq!(read(0, 100), ", read 100 jobs");
+    }
+
+    #[test]
+    fn a_scan_is_told_with_its_newest_successes() {
+        let line = |successes: &[&str]| {
+            let known = Known {
+                size: 3,
+                available: true,
+                diff: false,
+                successes: successes.iter().map(ToString::to_string).collect(),
+            };
+            known.line("hosts")
+        };
+        let head = "of hosts: size() 3, is_available() true, has_diff() false; newest successes";
+        assert_eq!(line(&["j5", "j4"]), format!("{head} j5, j4"));
+        assert_eq!(line(&[]), format!("{head} none"));
     }
 }

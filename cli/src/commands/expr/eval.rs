@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use workflow::{Context, Explanation, Expression, Sandbox, Site, excerpts};
 
-use crate::clause::{self, Clause};
+use crate::clause::{Clause, Known};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::format::Format;
@@ -38,15 +38,7 @@ struct Explained {
     /// The whole, with its parts.
     clause: Clause,
     /// What was known of the scans it names.
-    scans: BTreeMap<String, Read>,
-}
-
-/// What was known of a scan.
-#[derive(Debug, Serialize)]
-struct Read {
-    size: u64,
-    available: bool,
-    diff: bool,
+    scans: BTreeMap<String, Known>,
 }
 
 impl Eval {
@@ -110,26 +102,19 @@ fn explained(
 }
 
 /// What was known of each scan that the expression names.
-fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Read> {
+fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Known> {
     context
         .narrowed(expression.references())
         .scans
         .into_iter()
-        .map(|(name, history)| {
-            let read = Read {
-                size: history.size,
-                available: history.available,
-                diff: history.has_diff(None),
-            };
-            (name, read)
-        })
+        .map(|(name, history)| (name, history.into()))
         .collect()
 }
 
 fn told(explained: &Explained) -> String {
     let mut text = explained.clause.tree(0);
-    for (name, read) in &explained.scans {
-        text.push_str(&clause::known(name, read.size, read.available, read.diff));
+    for (name, known) in &explained.scans {
+        text.push_str(&known.line(name));
         text.push('\n');
     }
     text

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
 
-use crate::clause::{self, Clause};
+use crate::clause::{Clause, Known};
 use crate::clock::moment;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -118,7 +118,7 @@ fn evaluation(evaluation: &Evaluation) -> String {
     let mut text = Clause::from(&evaluation.clause).tree(1);
     for (name, read) in &evaluation.scans {
         text.push_str("    ");
-        text.push_str(&clause::known(name, read.size, read.available, read.diff));
+        text.push_str(&Known::from(read).line(name));
         text.push('\n');
     }
     text

@@ -8,9 +8,10 @@ pub const FILE_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of YAML: the format needs seven levels, and each costs stack while it is walked.
 pub const YAML_DEPTH: usize = 64;
 
-/// Keys and values of one file: nine thousand small scans, which is more than one record of the state can hold. A megabyte
-/// can hold three times as many, and reading those takes a second without optimisation.
-pub const YAML_NODES: usize = 100_000;
+/// Keys and values of one file: those of a file that is full of the smallest ordinary scans, twenty-two thousand of eleven
+/// each, so that only a file's size bounds their number. Reading it takes a second and 50 MiB without optimisation; a list
+/// of single letters could have twice as many.
+pub const YAML_NODES: usize = 250_000;
 
 /// Nodes that aliases may add in one file, so that a few lines cannot expand to gigabytes.
 pub const ALIAS_NODES: usize = 20_000;

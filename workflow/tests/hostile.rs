@@ -158,11 +158,17 @@ fn bombs() -> Vec<Hostile> {
 /// Files of which each part is harmless, as long as they may be.
 fn long_files() -> Vec<Hostile> {
     let cheap = |_| format!("    on: {{ cron: 0 3 * * * }}\n{STEPS}");
-    let shortest = |count: usize| {
-        let scan = |number| format!("  s{number}: {{on: {{cron: 0 3 * * *}}, steps: [run: ls]}}\n");
-        std::iter::once("scans:\n".to_owned())
-            .chain((0..count).map(scan))
-            .collect::<String>()
+    // As many scans as fit into a file, written as short as can be.
+    let shortest = |trigger: &str| {
+        let mut text = "scans:\n".to_owned();
+        for number in 0.. {
+            let scan = format!("  s{number}: {{on: {{{trigger}}}, steps: [run: ls]}}\n");
+            if text.len() + scan.len() > limits::FILE_BYTES {
+                break;
+            }
+            text += &scan;
+        }
+        text
     };
     let waits_for =
         |scan: usize| format!("    on: {{ expr: 'scans.s{scan}.is_available()' }}\n{STEPS}");
@@ -206,10 +212,12 @@ fn long_files() -> Vec<Hostile> {
         of("30,000 unknown keys", LONG, Code::UnknownKey, || {
             (0..30_000).map(|n| format!("k{n}: \n")).collect()
         }),
-        of("18,000 scans", LONG, Code::FileTooComplex, move || {
-            shortest(18_000)
+        of("1 MiB of schedules", LONG, None, move || {
+            shortest("cron: 0 3 * * *")
         }),
-        of("9,000 scans", LONG, None, move || shortest(9_000)),
+        of("1 MiB of scans to dispatch", LONG, None, move || {
+            shortest("dispatch: {}")
+        }),
         of("3,000 scans in a chain", LONG, None, move || {
             scans(3_000, |number| match number {
                 0 => cheap(0),

@@ -1,6 +1,7 @@
 //! The static check: one walk over the syntax tree that finds the type, the taint, the cost and the names of an
 //! expression. The tree's size is bounded before; the walk recurses.
 
+mod brackets;
 mod call;
 mod history;
 mod hyphen;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::expression::string_end;
+
 const OPEN: &str = "${{";
 
 /// A part of a template, in bytes of its source.
@@ -48,7 +50,7 @@ fn closing(source: &str, from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' | b'\'' => at = string_end(bytes, at, is_raw(bytes, from, at))?,
+            b'"' | b'\'' => at = string_end(bytes, from, at)?,
             b'{' => {
                 depth += 1;
                 at += 1;
@@ -62,41 +64,4 @@ fn closing(source: &str, from: usize) -> Option<usize> {
         }
     }
     None
-}
-
-/// Whether the string whose quote is at `quote` has a prefix with `r`, so that backslashes mean themselves.
-fn is_raw(bytes: &[u8], from: usize, quote: usize) -> bool {
-    let before = bytes.get(from..quote).unwrap_or_default();
-    let prefix = before
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
-        .count();
-    let prefix = &before[before.len() - prefix..];
-    matches!(
-        prefix,
-        [b'r' | b'R'] | [b'b' | b'B', b'r' | b'R'] | [b'r' | b'R', b'b' | b'B']
-    )
-}
-
-/// The place behind the string whose quote is at `start`. Triple quotes end with triple quotes.
-fn string_end(bytes: &[u8], start: usize, is_raw: bool) -> Option<usize> {
-    let quote = *bytes.get(start)?;
-    let width = if bytes.get(start..start + 3) == Some(&[quote; 3]) {
-        3
-    } else {
-        1
-    };
-    let mut at = start + width;
-    loop {
-        match *bytes.get(at)? {
-            b'\\' if !is_raw => at += 2,
-            byte if byte == quote
-                && bytes.get(at..at + width)?.iter().all(|byte| *byte == quote) =>
-            {
-                return Some(at + width);
-            }
-            _ => at += 1,
-        }
-    }
 }

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use cel_interpreter::common::ast::{CallExpr, Expr, IdedExpr, SourceInfo};
 
+use super::brackets::balanced;
 use crate::expression::compile::children;
 
-/// The bytes a node and its parts cover. The library knows the place of an operator, not where a call ends.
+/// The bytes a node and its parts cover. The library knows the place of an operator, not where a call ends, and of no
+/// parenthesis that groups.
 pub(in crate::expression) fn covered(
     source: &str,
     positions: &SourceInfo,
@@ -36,37 +38,7 @@ pub(in crate::expression) fn covered(
         });
         pending.extend(children(&node.expr));
     }
-    covered.map_or(0..source.len(), |range| closed(source, range))
-}
-
-/// The range with the brackets behind it that close what is opened in it.
-fn closed(source: &str, range: Range<usize>) -> Range<usize> {
-    let mut open = Vec::new();
-    let mut quote = None;
-    for byte in source.as_bytes().get(range.clone()).unwrap_or_default() {
-        match (quote, byte) {
-            (Some(quoted), byte) if quoted == *byte => quote = None,
-            (Some(_), _) => {}
-            (None, b'"' | b'\'') => quote = Some(*byte),
-            (None, b'(') => open.push(b')'),
-            (None, b'[') => open.push(b']'),
-            (None, b'{') => open.push(b'}'),
-            (None, b')' | b']' | b'}') => drop(open.pop()),
-            (None, _) => {}
-        }
-    }
-    let mut end = range.end;
-    for (at, byte) in source.bytes().enumerate().skip(range.end) {
-        match open.last() {
-            Some(wanted) if *wanted == byte => {
-                open.pop();
-                end = at + 1;
-            }
-            Some(_) if byte.is_ascii_whitespace() => {}
-            Some(_) | None => break,
-        }
-    }
-    range.start..end
+    covered.map_or(0..source.len(), |range| balanced(source, range))
 }
 
 /// The bytes of the name of a function before its parenthesis; `None` for operators and macros.

@@ -85,6 +85,54 @@ fn an_explanation_names_the_jobs_that_each_part_has_read() {
 }
 
 #[test]
+fn a_part_is_told_with_its_own_parentheses_and_no_others() {
+    let leaves = |source: &str| -> Vec<String> {
+        let parts = |line: &str| {
+            let (text, _) = line.rsplit_once(" = ").or(line.rsplit_once(" left "))?;
+            let is_leaf = !["&&", "||", "!", "?:"].contains(&text.trim());
+            is_leaf.then(|| text.trim().to_owned())
+        };
+        told(source).lines().filter_map(parts).collect()
+    };
+    for (source, expected) in [
+        (
+            "(vars.TARGET + name).size() > 0",
+            &["(vars.TARGET + name).size() > 0"][..],
+        ),
+        (
+            "((vars.TARGET + name).size() > 0) && (ok)",
+            &["(vars.TARGET + name).size() > 0", "ok"],
+        ),
+        (
+            "(((vars.TARGET) + name)).size() > (1 + 2) * 3 || (!(ok && (id == '')))",
+            &[
+                "(((vars.TARGET) + name)).size() > (1 + 2) * 3",
+                "!(ok && (id == ''))",
+            ],
+        ),
+        (
+            "!((ok || id == '') && ((name + ')').size() > 3))",
+            &["ok", "id == ''", "(name + ')').size() > 3"],
+        ),
+        (
+            "(id != '(') && (('(' + name).size() > 1 ? (ok) : (id + '').size() > 1)",
+            &[
+                "id != '('",
+                "('(' + name).size() > 1",
+                "ok",
+                "(id + '').size() > 1",
+            ],
+        ),
+        (
+            "(scans.hosts.filter(j, (j.state + ')') != '')).size() > 0",
+            &["(scans.hosts.filter(j, (j.state + ')') != '')).size() > 0"],
+        ),
+    ] {
+        assert_eq!(leaves(source), expected, "{source}");
+    }
+}
+
+#[test]
 fn a_context_written_by_hand_need_not_name_its_successes_twice() {
     let mut context = context();
     let hosts = context.scans.get_mut("hosts").unwrap();

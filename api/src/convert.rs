@@ -289,12 +289,7 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
     } = record;
     let newest = world.revision(record.revision.id);
     let definition = newest.map(|newest| &newest.definition);
-    let stale = world.source(source).and_then(|source| {
-        source
-            .stale_files
-            .iter()
-            .find(|stale| stale.workflow == *id)
-    });
+    let stale = record.stale_file(world);
     let state = match (status, definition) {
         (WorkflowStatus::Retired { .. }, _) => "retired",
         (WorkflowStatus::Active, Some(_)) => "active",

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use http::header::HeaderName;
-use model::decide::Refusal;
+use model::decide::{Refusal, Remedy};
 use model::error_chain;
 use reconciler::{
     DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError, WorkerError,
@@ -13,6 +13,10 @@ use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
 
 use crate::limits::ECHO_CHARS;
+
+/// What to do about a record that cannot be read.
+const RESTORE: &str =
+    "the daemon's log names the file; restore it from a backup and restart the daemon";
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -132,6 +136,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         }
         ErrorCode::AmbiguousName
         | ErrorCode::Retired
+        | ErrorCode::WorkflowUnreadable
         | ErrorCode::IllegalTransition
         | ErrorCode::JobOver
         | ErrorCode::OfferLapsed
@@ -167,6 +172,18 @@ impl From<Refusal> for Failure {
                 .hint("push the file again to bring the workflow back"),
             Refusal::SourceDropped { .. } => Self::new(ErrorCode::Retired, text)
                 .hint("name the source in the daemon's configuration again and restart the daemon"),
+            Refusal::WorkflowUnreadable { remedy, .. } => {
+                Self::new(ErrorCode::WorkflowUnreadable, text).hint(match remedy {
+                    Remedy::ValidFile { source_name } => format!(
+                        "`everscan source show {source_name}` says what is wrong with its file; a valid one makes the next revision"
+                    ),
+                    Remedy::File => format!("push its file again, which makes the next revision; or: {RESTORE}"),
+                    Remedy::Source => format!(
+                        "name its source in the daemon's configuration again, which makes the next revision; or: {RESTORE}"
+                    ),
+                    Remedy::Backup => RESTORE.to_owned(),
+                })
+            }
             Refusal::RevisionChanged { .. } => {
                 Self::new(ErrorCode::Unavailable, text).hint("try again")
             }
@@ -203,9 +220,9 @@ impl From<Refusal> for Failure {
             }
             Refusal::HistoryUnreadable { .. } => Self::new(ErrorCode::Internal, text)
                 .hint("the daemon's log says why; it is tried again with the next request"),
-            Refusal::RevisionUnreadable { .. } => Self::new(ErrorCode::Internal, text).hint(
-                "the daemon's log names the file; restore it from a backup and restart the daemon",
-            ),
+            Refusal::RevisionUnreadable { .. } => {
+                Self::new(ErrorCode::Internal, text).hint(RESTORE)
+            }
             Refusal::TooManyJobs { .. } => Self::new(ErrorCode::TooManyJobs, text)
                 .hint("try again when some have ended, or cancel what is not needed"),
             Refusal::TooManyTokens { .. } => Self::new(ErrorCode::TooManyTokens, text)

@@ -8,7 +8,9 @@ use workflow::{Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
 use crate::job::WorkflowRef;
-use crate::{Order, ProjectId, Reason, RevisionId, SourceName, Timestamp, WorkflowId, World};
+use crate::{
+    Order, ProjectId, Reason, RevisionId, SourceName, StaleFile, Timestamp, WorkflowId, World,
+};
 
 /// A workflow file's place in the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +64,12 @@ impl WorkflowRecord {
             WorkflowStatus::Retired { .. } if is_configured => Some(Reason::Retired),
             WorkflowStatus::Retired { .. } => Some(Reason::SourceDropped),
         }
+    }
+
+    /// Its file, when what its source has of it is invalid.
+    pub fn stale_file<'w>(&self, world: &'w World) -> Option<&'w StaleFile> {
+        let mut stale = world.source(&self.source)?.stale_files.iter();
+        stale.find(|stale| stale.workflow == self.id)
     }
 }
 

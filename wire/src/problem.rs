@@ -84,6 +84,8 @@ pub enum ErrorCode {
     AmbiguousName,
     /// 409: a scan that is not part of the active revision any more.
     Retired,
+    /// 409: a workflow whose newest revision cannot be read; the hint says what ends it.
+    WorkflowUnreadable,
     /// 409: the event is not legal in the job's state.
     IllegalTransition,
     /// 409: the job is over; the worker stops it.

@@ -1,5 +1,6 @@
 //! `/v0/workflows`
 
+use model::decide::readable_workflow;
 use model::{
     ActiveWorkflow, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus, World,
 };
@@ -42,19 +43,7 @@ pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failu
 
 /// The workflow meant by an id, by `source/name`, or by a name that only one source has; to do something with it.
 pub(super) fn find_readable(world: &World, text: &str) -> Result<ActiveWorkflow, Failure> {
-    let record = find(world, text)?;
-    world.workflow(record.id).ok_or_else(|| {
-        let number = record.revision.number;
-        let what = format!("revision {number} of `{}` cannot be read", full_name(record));
-        let hint = match invalid_file(world, text) {
-            Some(source) => format!(
-                "`everscan source show {source}` says what is wrong with its file; a valid one makes the next revision"
-            ),
-            None => "the daemon's log names the file; restore it from a backup and restart the daemon"
-                .to_owned(),
-        };
-        Failure::new(ErrorCode::Internal, what).hint(hint)
-    })
+    Ok(readable_workflow(world, find(world, text)?.id)?)
 }
 
 /// The record of the workflow meant, also of one whose revision could not be read.
@@ -130,7 +119,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use model::{Change, ProjectId, RevisionId, RevisionRef};
+    use model::{Change, ProjectId, RevisionId, RevisionRef, StaleFile, Timestamp};
+    use wire::Problem;
 
     use super::*;
 
@@ -168,11 +158,95 @@ mod tests {
         assert_eq!((shown.revision.sha256, shown.scans), (None, Vec::new()));
     }
 
+    /// What is answered when something is to be done with the workflow.
+    fn refusal(world: &World) -> Problem {
+        let (problem, _) = find_readable(world, "pipeline")
+            .unwrap_err()
+            .problem("its id");
+        assert_eq!(
+            problem.detail,
+            "revision 3 of `main/pipeline` cannot be read"
+        );
+        problem
+    }
+
+    fn hint(world: &World) -> String {
+        refusal(world).hint.unwrap()
+    }
+
+    fn record(world: &World) -> WorkflowRecord {
+        WorkflowRecord::clone(find(world, "pipeline").unwrap())
+    }
+
+    /// Its source, with an invalid file of the workflow or without.
+    fn source(world: &World, is_valid: bool) -> Source {
+        let record = record(world);
+        let stale = StaleFile {
+            file: record.file,
+            workflow: record.id,
+            commit: "d".repeat(40),
+            since: Timestamp::UNIX_EPOCH,
+            diagnostics: Vec::new(),
+        };
+        Source {
+            name: record.source,
+            project: record.project,
+            url: "/srv/main".to_owned(),
+            reference: None,
+            folder: "workflows".to_owned(),
+            interval_seconds: 60,
+            configured: true,
+            tip: None,
+            conditions: Vec::new(),
+            stale_files: Vec::from_iter((!is_valid).then_some(stale)),
+        }
+    }
+
     #[test]
     fn nothing_is_done_with_a_workflow_whose_revision_cannot_be_read() {
-        let failure = find_readable(&world(), "pipeline").unwrap_err();
-        let (problem, _) = failure.problem("its id");
-        let detail = problem.detail;
-        assert_eq!(detail, "revision 3 of `main/pipeline` cannot be read");
+        let problem = refusal(&world());
+        assert_eq!(
+            (problem.status, problem.code),
+            (409, ErrorCode::WorkflowUnreadable)
+        );
+        assert_eq!(
+            problem.hint.unwrap(),
+            "the daemon's log names the file; restore it from a backup and restart the daemon"
+        );
+    }
+
+    #[test]
+    fn the_invalid_file_of_a_workflow_that_cannot_be_read_is_pointed_to() {
+        let mut world = world();
+        let invalid = source(&world, false);
+        world.apply(&Change::Source(Arc::new(invalid)));
+        let shown = hint(&world);
+        assert!(shown.starts_with("`everscan source show main`"), "{shown}");
+    }
+
+    #[test]
+    fn what_brings_a_retired_workflow_that_cannot_be_read_back_is_told() {
+        let mut world = world();
+        let retired = WorkflowRecord {
+            status: WorkflowStatus::Retired {
+                since: Timestamp::UNIX_EPOCH,
+            },
+            ..record(&world)
+        };
+        let source = source(&world, true);
+        let dropped = Source {
+            configured: false,
+            ..source.clone()
+        };
+        world.apply(&Change::Workflow(Arc::new(retired)));
+        world.apply(&Change::Source(Arc::new(source)));
+        let gone = hint(&world);
+        assert!(gone.starts_with("push its file again"), "{gone}");
+        world.apply(&Change::Source(Arc::new(dropped)));
+        let unnamed = hint(&world);
+        assert!(unnamed.starts_with("name its source"), "{unnamed}");
+        for hint in [gone, unnamed] {
+            assert!(hint.ends_with("restart the daemon"), "{hint}");
+        }
     }
 }

@@ -64,7 +64,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::InvalidInputs => Some(ErrorCode::IdempotencyMismatch),
         ErrorCode::IdempotencyMismatch => Some(ErrorCode::AmbiguousName),
         ErrorCode::AmbiguousName => Some(ErrorCode::Retired),
-        ErrorCode::Retired => Some(ErrorCode::IllegalTransition),
+        ErrorCode::Retired => Some(ErrorCode::WorkflowUnreadable),
+        ErrorCode::WorkflowUnreadable => Some(ErrorCode::IllegalTransition),
         ErrorCode::IllegalTransition => Some(ErrorCode::JobOver),
         ErrorCode::JobOver => Some(ErrorCode::OfferLapsed),
         ErrorCode::OfferLapsed => Some(ErrorCode::LogMismatch),
@@ -204,6 +205,11 @@ async fn every_code_is_answered_like_this() {
         .post(dispatch, &json!({"inputs": {"target": "a"}}))
         .await;
     seen.take(409, ErrorCode::Retired, &answer);
+    service.lose_revision("other/pipeline").await;
+    let answer = service
+        .get("/v0/workflows/other%2Fpipeline/scans/build/why")
+        .await;
+    seen.take(409, ErrorCode::WorkflowUnreadable, &answer);
 
     let unreachable: Vec<String> = UNREACHABLE.iter().map(|(code, _)| name(*code)).collect();
     let (known, missing): (Vec<&String>, Vec<&String>) = seen

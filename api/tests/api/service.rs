@@ -10,7 +10,11 @@ use std::time::Duration;
 use chrono::{TimeDelta, TimeZone, Utc};
 use git2::{Repository, RepositoryInitOptions, Signature, Time};
 use http::Method;
-use model::{Clock, Entropy, Scope, Scopes, SealingKey, Timestamp};
+use model::decide::{Command, Decision, Refusal, Urgency};
+use model::{
+    Change, Clock, Entropy, Moment, RevisionId, Scope, Scopes, SealingKey, Timestamp, WorkflowId,
+    WorkflowRecord, World,
+};
 use reconciler::{Handle, Location, Reconciler, RetentionSettings, SourceConfig, Start};
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
@@ -127,6 +131,25 @@ pub(crate) struct Claimed {
     pub(crate) token: String,
 }
 
+/// What a start finds of a workflow when the text of its newest revision is damaged.
+struct LoseRevision(WorkflowId);
+
+impl Command for LoseRevision {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let mut record = WorkflowRecord::clone(world.workflow_record(self.0).unwrap());
+        let number = record.revision.number + 1;
+        record.revision.number = number;
+        record.revision.id = RevisionId::derive(self.0, number);
+        Ok(Decision {
+            changes: vec![Change::Workflow(Arc::new(record))],
+            answer: (),
+        })
+    }
+}
+
 impl Service {
     /// A service that follows one source, `main`.
     pub(crate) async fn start() -> Self {
@@ -205,6 +228,13 @@ impl Service {
         };
         service.admin = service.personal([Scope::Admin], None).await;
         service
+    }
+
+    /// Makes the newest revision of a workflow, named `source/name`, one that is not there.
+    pub(crate) async fn lose_revision(&self, workflow: &str) {
+        let (source, name) = workflow.split_once('/').unwrap();
+        let lose = LoseRevision(WorkflowId::derive(&source.parse().unwrap(), name));
+        self.handle.state().submit(lose).await.unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {

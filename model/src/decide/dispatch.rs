@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use workflow::{InputValue, ScanName};
 
-use super::{Command, Decision, Refusal, Urgency};
+use super::{Command, Decision, Refusal, Urgency, readable_workflow};
 use crate::idempotency::{Idempotency, IdempotencyKey};
 use crate::job::{Inputs, Job, JobState, Trigger};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
@@ -68,18 +68,20 @@ pub fn check_dispatch(
 }
 
 fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
-    let workflow = world.workflow(id).ok_or_else(|| Refusal::NoSuchWorkflow {
-        workflow: id.to_string(),
-    })?;
-    let name = || workflow.record.name.clone();
-    match workflow.record.retirement(world) {
-        None => Ok(workflow),
-        Some(Reason::SourceDropped) => Err(Refusal::SourceDropped {
-            workflow: name(),
-            source_name: workflow.record.source.to_string(),
-        }),
-        Some(_) => Err(Refusal::Retired { workflow: name() }),
-    }
+    let retired = world
+        .workflow_record(id)
+        .and_then(|record| Some((record, record.retirement(world)?)));
+    let Some((record, reason)) = retired else {
+        return readable_workflow(world, id);
+    };
+    let workflow = record.name.clone();
+    Err(match reason {
+        Reason::SourceDropped => Refusal::SourceDropped {
+            workflow,
+            source_name: record.source.to_string(),
+        },
+        _ => Refusal::Retired { workflow },
+    })
 }
 
 fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {

@@ -9,6 +9,7 @@ mod complete;
 mod dispatch;
 mod end;
 mod finish;
+mod readable;
 mod refusal;
 mod removal;
 mod report;
@@ -26,7 +27,8 @@ pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
-pub use refusal::Refusal;
+pub use readable::readable_workflow;
+pub use refusal::{Refusal, Remedy};
 pub use removal::{Chosen, ChosenFate, DeleteJob, DropExpiry, Prune, Pruned, RemoveArtifacts};
 pub use report::ReportSteps;
 pub use runners::{

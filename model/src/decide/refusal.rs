@@ -38,6 +38,16 @@ pub enum Refusal {
         /// The source's name.
         source_name: String,
     },
+    /// The workflow's newest revision could not be loaded, so nothing is known of its scans.
+    #[error("revision {revision} of `{workflow}` cannot be read")]
+    WorkflowUnreadable {
+        /// The workflow, as `source/name`.
+        workflow: String,
+        /// The revision's number.
+        revision: u64,
+        /// What ends it.
+        remedy: Remedy,
+    },
     /// A new revision became active between reading the inputs and deciding.
     #[error("workflow `{workflow}` changed while the dispatch was read")]
     RevisionChanged {
@@ -212,4 +222,20 @@ pub enum Refusal {
         /// What was asked for.
         name: String,
     },
+}
+
+/// What ends that a workflow's newest revision cannot be read. A file restored from a backup always does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// A valid file in place of the invalid one that its source has.
+    ValidFile {
+        /// The source's name.
+        source_name: String,
+    },
+    /// Its file, which is gone from its source.
+    File,
+    /// Its source, which is no longer configured.
+    Source,
+    /// Nothing else: its file is as it was.
+    Backup,
 }

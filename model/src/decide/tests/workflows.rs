@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::decide::{Activate, Cancel, Refusal, Retire};
+use crate::decide::{Activate, Cancel, Refusal, Remedy, Retire, check_dispatch};
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::testing::{House, NIGHTLY, activate};
 use crate::{Actor, Change, RevisionId, WorkflowId, WorkflowStatus, World};
@@ -100,6 +100,14 @@ fn numbers_go_on_and_jobs_stay_while_the_newest_revision_cannot_be_read() {
     }
     house.world = world;
     assert!(house.world.workflow(id).is_none());
+    let unreadable = Refusal::WorkflowUnreadable {
+        workflow: "recon/nightly".to_owned(),
+        revision: 2,
+        remedy: Remedy::Backup,
+    };
+    let given = Default::default();
+    let check = |house: &House| check_dispatch(&house.world, id, "probe", &given).map(drop);
+    assert_eq!(check(&house), Err(unreadable));
     assert!(!house.world.is_orphan(house.world.job(job).unwrap()));
     let runner = house.runner("first", &[]);
     let refusal = house.claim(job, runner);
@@ -107,6 +115,11 @@ fn numbers_go_on_and_jobs_stay_while_the_newest_revision_cannot_be_read() {
         refusal,
         Err(Refusal::RevisionUnreadable { job, revision: 2 })
     );
+    house.run(Retire { workflow: id }).unwrap();
+    let retired = Refusal::Retired {
+        workflow: "nightly".to_owned(),
+    };
+    assert_eq!(check(&house), Err(retired));
 
     house.push("nightly", &changed(2));
     assert_eq!(house.world.workflow(id).unwrap().record.revision.number, 3);

@@ -1,0 +1,32 @@
+//! The workflow that something is done with.
+
+use super::{Refusal, Remedy};
+use crate::{ActiveWorkflow, Reason, WorkflowId, WorkflowRecord, World};
+
+/// The workflow of that id with its newest revision.
+pub fn readable_workflow(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
+    let Some(record) = world.workflow_record(id) else {
+        return Err(Refusal::NoSuchWorkflow {
+            workflow: id.to_string(),
+        });
+    };
+    world
+        .workflow(id)
+        .ok_or_else(|| Refusal::WorkflowUnreadable {
+            workflow: format!("{}/{}", record.source, record.name),
+            revision: record.revision.number,
+            remedy: remedy(world, record),
+        })
+}
+
+/// What makes a revision that can be read of one that cannot.
+fn remedy(world: &World, record: &WorkflowRecord) -> Remedy {
+    match (record.retirement(world), record.stale_file(world)) {
+        (Some(Reason::SourceDropped), _) => Remedy::Source,
+        (None | Some(_), Some(_)) => Remedy::ValidFile {
+            source_name: record.source.to_string(),
+        },
+        (Some(_), None) => Remedy::File,
+        (None, None) => Remedy::Backup,
+    }
+}

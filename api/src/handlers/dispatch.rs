@@ -16,9 +16,9 @@ use crate::request::Request;
 
 /// Starts a job. The answer means that it is durable; a repeat with the same `Idempotency-Key` gets the same job.
 pub(super) async fn dispatch(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let workflow = handle.state().read(|world| {
-        workflows::find_readable(world, request.parameter(0)).map(|found| found.record.id)
-    })?;
+    let workflow = handle
+        .state()
+        .read(|world| workflows::find(world, request.parameter(0)).map(|found| found.id))?;
     let bytes = request.body.bytes().await?;
     let asked: DispatchRequest = if bytes.is_empty() {
         DispatchRequest::default()

@@ -41,6 +41,18 @@ async fn a_repeat_with_the_same_key_gets_the_same_job() {
 }
 
 #[tokio::test]
+async fn a_repeat_gets_the_same_job_also_when_its_revision_can_no_longer_be_read() {
+    let service = Service::start().await;
+    let body = json!({"inputs": {"target": "a"}});
+    let dispatch = async |key: &str| keyed(&service, &service.admin, BUILD, key, &body).await;
+    let first = dispatch("k").await.expect(202)["job"]["id"].clone();
+    service.lose_revision("main/pipeline").await;
+    assert_eq!(dispatch("k").await.expect(202)["job"]["id"], first);
+    let other = dispatch("other").await;
+    other.problem(409, "workflow_unreadable");
+}
+
+#[tokio::test]
 async fn a_key_belongs_to_its_token_and_its_route() {
     let service = Service::start().await;
     let body = json!({"inputs": {"target": "a"}});

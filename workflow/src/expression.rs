@@ -13,6 +13,7 @@ mod functions;
 mod history;
 mod implication;
 mod kind;
+mod literal;
 mod missing;
 mod pattern;
 mod quoted;
@@ -22,6 +23,7 @@ mod references;
 mod same;
 mod sandbox;
 mod site;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod value;

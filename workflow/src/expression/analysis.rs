@@ -4,7 +4,8 @@
 mod brackets;
 mod call;
 mod history;
-mod hyphen;
+pub(super) mod hyphen;
+mod meant;
 mod operator;
 mod place;
 
@@ -184,14 +185,7 @@ impl Analysis<'_> {
                 self.fault(self.range(node), code, message, hint.map(str::to_owned));
             }
             None => {
-                let mut known: Vec<&str> = self.site.roots().collect();
-                known.extend(
-                    self.scope
-                        .iter()
-                        .map(|(name, _)| name.as_str())
-                        .filter(|name| !name.starts_with('@')),
-                );
-                let hint = self.did_you_mean(name, known);
+                let hint = self.meant_by_name(name).or_else(|| self.known_names());
                 self.fault(
                     self.range(node),
                     Code::UnknownName,
@@ -240,7 +234,7 @@ impl Analysis<'_> {
         match operand.kind.member(name) {
             Ok(Some(kind)) => return operand.part(kind),
             Ok(None) => {
-                let hint = self.did_you_mean(name, operand.kind.members().iter().copied());
+                let hint = self.meant_member(&operand.kind, name);
                 self.fault(
                     range,
                     Code::UnknownMember,

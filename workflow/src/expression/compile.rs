@@ -1,15 +1,14 @@
 //! From text to a checked expression. Runs on a sandbox thread.
 
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+use cel_interpreter::Env;
 use cel_interpreter::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
-use cel_interpreter::{Env, ParseErrors};
 
 use super::analysis::{self, Findings};
 use super::error::Fault;
 use super::site::{Names, Site};
-use super::{Expression, Parts, history, pattern};
+use super::{Expression, Parts, history, pattern, syntax};
 use crate::diagnostic::Code;
 use crate::limits::{
     EXPRESSION_BYTES, EXPRESSION_COST, EXPRESSION_DEPTH, EXPRESSION_NODES, SHALLOW_DEPTH,
@@ -64,7 +63,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     }
     let program = ENVIRONMENT
         .compile(source)
-        .map_err(|errors| syntax_faults(source, &errors))?;
+        .map_err(|errors| vec![syntax::fault(source, &errors, names)])?;
     let depth = check_size(source, program.expression())?;
     let Findings {
         references,
@@ -163,89 +162,5 @@ pub(super) fn children(expr: &Expr) -> Vec<&IdedExpr> {
         Expr::Map(map) => entries(&map.entries),
         Expr::Select(select) => vec![&select.operand],
         Expr::Struct(object) => entries(&object.entries),
-    }
-}
-
-/// The library lists every token it would have liked; people need the place and what is wrong there.
-fn syntax_faults(source: &str, errors: &ParseErrors) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = Vec::new();
-    for error in &errors.errors {
-        if error.msg.contains("Recursion limit") {
-            let message = format!("the expression is nested more than {EXPRESSION_DEPTH} deep");
-            return vec![Fault::new(
-                0..source.len(),
-                Code::ExpressionTooLarge,
-                message,
-            )];
-        }
-        let at = offset(source, error.pos);
-        if faults.iter().any(|fault| fault.range.start == at.start) {
-            continue;
-        }
-        let token = source.get(at.clone()).unwrap_or_default();
-        let (message, hint) = misplaced(token, &error.msg);
-        let fault = Fault::new(at, Code::ExpressionSyntax, message);
-        faults.push(match hint {
-            Some(hint) => fault.hint(hint),
-            None => fault,
-        });
-    }
-    if faults.is_empty() {
-        faults.push(Fault::new(
-            0..source.len(),
-            Code::ExpressionSyntax,
-            "this is no expression",
-        ));
-    }
-    faults.sort_by_key(|fault| fault.range.start);
-    // What follows the first error is mostly its echo.
-    faults.truncate(1);
-    faults
-}
-
-/// What is wrong with a token that the parser did not expect.
-fn misplaced(token: &str, message: &str) -> (String, Option<&'static str>) {
-    let hint = match token {
-        "=" => Some("compare with `==`"),
-        "&" | "and" | "AND" => Some("write `&&`"),
-        "|" | "or" | "OR" => Some("write `||`"),
-        "not" | "NOT" => Some("write `!`"),
-        "'" | "\"" => return ("a string is not closed".to_owned(), None),
-        "" => return ("the expression ends too early".to_owned(), None),
-        _ => None,
-    };
-    // What it expected instead is no concern of the message.
-    if message
-        .split(" expecting ")
-        .next()
-        .is_some_and(|found| found.contains("<EOF>"))
-    {
-        return ("the expression ends too early".to_owned(), None);
-    }
-    (format!("`{token}` makes no sense here"), hint)
-}
-
-/// The bytes of the token that starts at a line and column, both from 1.
-fn offset(source: &str, (line, column): (isize, isize)) -> Range<usize> {
-    let line = usize::try_from(line).unwrap_or(1).max(1);
-    let column = usize::try_from(column).unwrap_or(1).max(1);
-    let start: usize = source
-        .split_inclusive('\n')
-        .take(line - 1)
-        .map(str::len)
-        .sum();
-    let rest = source.get(start..).unwrap_or("");
-    match rest.char_indices().nth(column - 1) {
-        Some((at, character)) => {
-            let token = rest.get(at..).unwrap_or("");
-            let is_part = |c: char| c.is_alphanumeric() || c == '_';
-            let length = match token.get(..2) {
-                Some("&&" | "||" | "==" | "!=" | "<=" | ">=") => 2,
-                _ if is_part(character) => token.find(|c| !is_part(c)).unwrap_or(token.len()),
-                _ => character.len_utf8(),
-            };
-            start + at..start + at + length
-        }
-        None => source.len()..source.len(),
     }
 }

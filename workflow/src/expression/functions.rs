@@ -1,6 +1,8 @@
 //! The functions expressions may call, with the types they take and give. What is not in this table is refused when the
 //! file is loaded, also where the library would know it.
 
+use std::collections::BTreeSet;
+
 use super::kind::Kind;
 
 /// A parameter or result.
@@ -139,6 +141,8 @@ pub(super) enum Lookup {
     Known(Kind),
     /// The function exists and takes other values.
     WrongArguments,
+    /// The function exists and takes another number of values, which this tells.
+    WrongCount(String),
     /// A macro called in a way it does not have.
     MalformedMacro,
     /// The name exists as the other of function and method.
@@ -153,13 +157,13 @@ pub(super) fn lookup(name: &str, is_method: bool, arguments: &[&Kind]) -> Lookup
         return Lookup::MalformedMacro;
     }
     let mut has_name = false;
-    let mut has_form = false;
+    let mut counts = BTreeSet::new();
     for signature in SIGNATURES.iter().filter(|signature| signature.name == name) {
         has_name = true;
         if signature.is_method != is_method {
             continue;
         }
-        has_form = true;
+        counts.insert(signature.parameters.len() - usize::from(is_method));
         if signature.parameters.len() == arguments.len()
             && signature
                 .parameters
@@ -170,10 +174,26 @@ pub(super) fn lookup(name: &str, is_method: bool, arguments: &[&Kind]) -> Lookup
             return Lookup::Known(kind_of(signature.result));
         }
     }
-    match (has_name, has_form) {
-        (false, _) => Lookup::Unknown,
-        (true, false) => Lookup::WrongForm,
-        (true, true) => Lookup::WrongArguments,
+    let given = arguments.len().saturating_sub(usize::from(is_method));
+    if !has_name {
+        Lookup::Unknown
+    } else if counts.is_empty() {
+        Lookup::WrongForm
+    } else if counts.contains(&given) {
+        Lookup::WrongArguments
+    } else {
+        let counts: Vec<&str> = counts.into_iter().map(values).collect();
+        Lookup::WrongCount(counts.join(" or "))
+    }
+}
+
+/// A number of values in words. A receiver is none of them.
+const fn values(count: usize) -> &'static str {
+    match count {
+        0 => "no value",
+        1 => "one value",
+        // No function of the table takes more.
+        _ => "two values",
     }
 }
 

@@ -1,6 +1,7 @@
 mod check;
 mod explain;
 mod missing;
+mod mistakes;
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@ use crate::diagnostic::Code;
 use crate::expression::functions::{self, Lookup};
 use crate::expression::kind::{Kind, Shape};
 use crate::expression::pattern;
+use crate::expression::syntax::NEGATION;
 use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
 /// Bytes that a pattern is matched against in one unit of cost.
@@ -64,6 +65,10 @@ impl Analysis<'_> {
                 let message = format!("`{name}` does not take {}", shown());
                 self.fault(self.range(node), Code::ExpressionType, message, None);
             }
+            Lookup::WrongCount(counts) => {
+                let message = format!("`{name}` takes {counts}");
+                self.fault(self.range(node), Code::ExpressionType, message, None);
+            }
             Lookup::MalformedMacro => {
                 let message = format!("`{name}` is not called like this");
                 let hint = match name {
@@ -87,10 +92,9 @@ impl Analysis<'_> {
                 self.fault(self.range(node), Code::UnknownFunction, message, Some(hint));
             }
             Lookup::Unknown => {
-                let hint = if call.target.is_none() && matches!(self.site.root(name), Some(Ok(_))) {
-                    Some(format!("write `{name}` without parentheses"))
-                } else {
-                    self.did_you_mean(name, functions::names())
+                let hint = match call.target {
+                    None => self.meant_by_call(name),
+                    Some(_) => self.did_you_mean(name, functions::names()),
                 };
                 let range = function_range(self.source, self.positions, node, call);
                 self.fault(
@@ -102,6 +106,21 @@ impl Analysis<'_> {
             }
         }
         Shape::of(Kind::Any)
+    }
+
+    /// What to write instead of calling a function that there is none of.
+    fn meant_by_call(&self, name: &str) -> Option<String> {
+        let offers = |name| matches!(self.site.root(name), Some(Ok(_)));
+        if offers(name) {
+            return Some(format!("write `{name}` without parentheses"));
+        }
+        match name {
+            "not" | "NOT" => Some(NEGATION.to_owned()),
+            // What other services ask in the same places.
+            "success" if offers("ok") => Some("write `ok`".to_owned()),
+            "failure" if offers("ok") => Some("write `!ok`".to_owned()),
+            _ => self.did_you_mean(name, functions::names()),
+        }
     }
 
     /// A pattern has to be written out, because it is compiled now.

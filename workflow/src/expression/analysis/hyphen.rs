@@ -6,6 +6,8 @@ use cel_interpreter::common::ast::IdedExpr;
 
 use super::Analysis;
 use crate::diagnostic::Code;
+use crate::expression::error::Fault;
+use crate::expression::site::Names;
 
 /// What has members with names of a person's choice.
 const NAMESPACES: [&str; 4] = ["scans", "vars", "secrets", "inputs"];
@@ -16,39 +18,53 @@ impl Analysis<'_> {
         let Some((operator, _)) = self.positions.offset_for(node.id) else {
             return false;
         };
-        let Some((namespace, range)) = member_around(self.source, operator as usize) else {
+        let Some(fault) = fault(self.source, operator as usize, self.names) else {
             return false;
         };
-        let name = self.source.get(range.clone()).unwrap_or_default();
-        let meant = name.replace('-', "_");
-        let is_declared = match namespace {
-            "scans" => (self.names.scans.as_ref()).is_some_and(|scans| scans.contains_key(&meant)),
-            "inputs" => (self.names.inputs.as_ref()).is_some_and(|all| all.contains_key(&meant)),
-            _ => false,
-        };
-        let hint = if is_declared {
-            format!("did you mean `{namespace}.{meant}`?")
-        } else {
-            "names are letters, digits and `_`".to_owned()
-        };
-        let message = format!("`{namespace}.{name}` is a subtraction, not a name");
-        self.fault(range, Code::HyphenatedName, message, Some(hint));
+        self.fault(fault.range, fault.code, fault.message, fault.hint);
         true
     }
 }
 
-/// The member name around the byte `at` of a `-`, when it is written in one piece behind the dot of a namespace.
-fn member_around(source: &str, at: usize) -> Option<(&'static str, Range<usize>)> {
+/// What is wrong with the name around the byte `operator` of a `-`; `None` when it is a subtraction that is meant.
+pub(in crate::expression) fn fault(source: &str, operator: usize, names: &Names) -> Option<Fault> {
+    let (namespace, range) = name_around(source, operator)?;
+    let is_inside = range.start < operator
+        && (source.get(operator + 1..range.end)?).starts_with(|c: char| c != '-');
+    if !is_inside {
+        return None;
+    }
+    let name = source.get(range.clone()).unwrap_or_default();
+    let meant = name.replace('-', "_");
+    let is_declared = match namespace {
+        "scans" => (names.scans.as_ref()).is_some_and(|scans| scans.contains_key(&meant)),
+        "inputs" => (names.inputs.as_ref()).is_some_and(|all| all.contains_key(&meant)),
+        _ => false,
+    };
+    let hint = if is_declared {
+        format!("did you mean `{namespace}.{meant}`?")
+    } else {
+        "names are letters, digits and `_`".to_owned()
+    };
+    let message = format!("`{namespace}.{name}` is a subtraction, not a name");
+    Some(Fault::new(range, Code::HyphenatedName, message).hint(hint))
+}
+
+/// The member name around the byte `at`, when it is written in one piece behind the dot of a namespace. A `-` counts as
+/// a part of it.
+pub(in crate::expression) fn name_around(
+    source: &str,
+    at: usize,
+) -> Option<(&'static str, Range<usize>)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let (before, behind) = (source.get(..at)?, source.get(at..)?);
     let start = before.trim_end_matches(is_part).len();
     let end = at + behind.find(|c| !is_part(c)).unwrap_or(behind.len());
-    let is_name = start < at && source.get(at + 1..end)?.starts_with(|c| c != '-');
     let owner = source.get(..start)?.strip_suffix('.')?;
     let namespace = NAMESPACES.into_iter().find(|namespace| {
         owner.strip_suffix(namespace).is_some_and(|rest| {
             !rest.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.')
         })
     })?;
-    is_name.then_some((namespace, start..end))
+    (start < end).then_some((namespace, start..end))
 }

@@ -42,8 +42,10 @@ impl Analysis<'_> {
                     ..shape
                 }
             }
-            (operators::EQUALS | operators::NOT_EQUALS, [left, right]) => {
-                let (left, right) = (self.value(left), self.value(right));
+            (operators::EQUALS | operators::NOT_EQUALS, [one, other]) => {
+                let (left, right) = (self.value(one), self.value(other));
+                self.hint_at_quotes(one, &right.kind);
+                self.hint_at_quotes(other, &left.kind);
                 if !left.kind.is_comparable_with(&right.kind) {
                     self.mismatch(node, format!("{} never equals {}", left.kind, right.kind));
                 }

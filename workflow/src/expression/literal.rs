@@ -1,0 +1,89 @@
+//! What is wrong with a string that the CEL parser does not take.
+
+use std::ops::Range;
+
+/// What to write instead of an escape that there is none of.
+pub(super) const ESCAPES: &str =
+    r#"known are `\n`, `\r`, `\t`, `\"`, `\'`, `\\`, `\xFF`, `\uFFFF` and `\177`"#;
+
+/// What keeps a text that starts with a quote from being a string.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// Its end is missing in its line.
+    Open,
+    /// These bytes of it are an escape that means nothing.
+    Escape(Range<usize>),
+}
+
+/// The flaw of the string whose quote is the first character of `text`.
+pub(super) fn flaw(text: &str) -> Option<Flaw> {
+    let mut rest = text.chars();
+    let quote = rest.next()?;
+    let mut escape = None;
+    loop {
+        let at = text.len() - rest.as_str().len();
+        match rest.next() {
+            None | Some('\n' | '\r') => return Some(Flaw::Open),
+            Some('\\') => match escaped(rest.as_str()) {
+                Some(length) => rest = rest.as_str().get(length..).unwrap_or("").chars(),
+                None => {
+                    let behind = rest.next().filter(|c| !c.is_control());
+                    let end = at + 1 + behind.map_or(0, char::len_utf8);
+                    escape = escape.or(Some(Flaw::Escape(at..end)));
+                }
+            },
+            Some(character) if character == quote => return escape,
+            Some(_) => {}
+        }
+    }
+}
+
+/// The bytes of the escape behind a `\`; `None` when it means nothing.
+fn escaped(behind: &str) -> Option<usize> {
+    let hexadecimal = |digits: usize| {
+        let digits = behind.get(1..=digits)?;
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u32::from_str_radix(digits, 16).ok()?;
+        // Half of a surrogate pair is no character.
+        (is_number && char::from_u32(number).is_some()).then_some(1 + digits.len())
+    };
+    match behind.bytes().next()? {
+        b'a' | b'b' | b'f' | b'n' | b'r' | b't' | b'v' => Some(1),
+        b'"' | b'\'' | b'\\' | b'?' | b'`' => Some(1),
+        b'x' | b'X' => hexadecimal(2),
+        b'u' => hexadecimal(4),
+        b'U' => hexadecimal(8),
+        b'0'..=b'3' => {
+            let digits = behind.get(1..3)?;
+            let is_octal = digits.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+            is_octal.then_some(3)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_escape_that_means_nothing_is_found() {
+        let escape = |range| Some(Flaw::Escape(range));
+        for (text, expected) in [
+            (r#""\q""#, escape(1..3)),
+            (r#""\ud800" == '"#, escape(1..3)),
+            (r"'\n\é\q'", escape(3..6)),
+            (r"'\400'", escape(1..3)),
+            (r"'\x4'", escape(1..3)),
+            (r"'\u+041'", escape(1..3)),
+            (r"'\q", Some(Flaw::Open)),
+            ("'a\n'", Some(Flaw::Open)),
+            (r"'a\'", Some(Flaw::Open)),
+            (r"'\", Some(Flaw::Open)),
+            (r#"'\a\n\"\'\\\x41\u00e9\U0001F600\101' \q"#, None),
+            ("", None),
+        ] {
+            assert_eq!(flaw(text), expected, "{text}");
+        }
+    }
+}

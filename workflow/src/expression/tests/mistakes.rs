@@ -1,0 +1,219 @@
+//! The mistakes that people make most, and what they are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::diagnostic::Code;
+use crate::expression::compile::compile;
+use crate::expression::error::Fault;
+use crate::expression::site::{Names, Site};
+
+/// The only fault of an expression within a workflow that has two scans and an input.
+fn fault(source: &str, site: Site) -> Fault {
+    let scans = ["fetch", "my_scan"].map(|name| (name.to_owned(), BTreeSet::new()));
+    let names = Names {
+        scans: Some(Arc::new(BTreeMap::from(scans))),
+        inputs: Some(BTreeMap::from([("my_in".to_owned(), None)])),
+        is_terse: false,
+    };
+    let Err(faults) = compile(source, site, &names) else {
+        panic!("{source} is taken");
+    };
+    assert_eq!(faults.len(), 1, "{source}: {faults:?}");
+    faults.into_iter().next().unwrap()
+}
+
+/// The offending part of an expression, and what is said of it.
+fn told(source: &str) -> (Code, &str, String, String) {
+    let fault = fault(source, Site::Question);
+    let place = source.get(fault.range).unwrap();
+    let hint = fault.hint.unwrap_or_default();
+    (fault.code, place, fault.message, hint)
+}
+
+#[test]
+fn a_choice_without_its_other_side_is_told_where_it_ends() {
+    for (source, place) in [("true ? ok", ""), ("(ok ? ok)", ")")] {
+        let (code, found, message, hint) = told(source);
+        assert_eq!((code, found), (Code::ExpressionSyntax, place), "{source}");
+        assert_eq!(
+            message,
+            "`?` needs `:` and what the expression yields otherwise"
+        );
+        assert_eq!(hint, "write `condition ? a : b`");
+    }
+    let (_, place, _, hint) = told("ok ? ok ? 1 : 2 : 3");
+    assert_eq!(
+        (place, &*hint),
+        ("?", "put a choice within a choice into parentheses")
+    );
+    let fault = fault("true ? ok", Site::Question);
+    assert_eq!(fault.range, 9..9);
+    for source in ["ok ? 1 +", "ok ? 1 :", "{'a': 1, 'b'"] {
+        assert_eq!(told(source).2, "the expression ends too early", "{source}");
+    }
+}
+
+#[test]
+fn an_escape_that_means_nothing_is_told_and_not_the_quotes_around_it() {
+    for (source, place) in [
+        (r#""\q""#, r"\q"),
+        (r#""\ud800""#, r"\u"),
+        (r"name == 'a\d' && ok", r"\d"),
+        (r"'\400'", r"\4"),
+        (r"b'\ud800'", r"\u"),
+    ] {
+        let (code, found, message, hint) = told(source);
+        assert_eq!((code, found), (Code::ExpressionSyntax, place), "{source}");
+        assert_eq!(message, format!("`{place}` means no character here"));
+        assert!(hint.starts_with(r"known are `\n`"), "{hint}");
+    }
+    for source in ["'abc", r"'a\q", "name == \"a\n\""] {
+        assert_eq!(told(source).2, "a string is not closed", "{source}");
+    }
+}
+
+#[test]
+fn numbers_have_a_range() {
+    for (source, place, hint) in [
+        (
+            "99999999999999999999999",
+            "99999999999999999999999",
+            "whole numbers are from -9223372036854775808 to 9223372036854775807",
+        ),
+        (
+            "1 + 1.5e400",
+            "1.5e400",
+            "the largest number is about 1.8e308",
+        ),
+        (
+            "18446744073709551616u",
+            "18446744073709551616u",
+            "numbers with `u` are from 0 to 18446744073709551615",
+        ),
+    ] {
+        let (code, found, message, told) = told(source);
+        assert_eq!((code, found), (Code::ExpressionSyntax, place), "{source}");
+        assert_eq!(message, "the number is out of range");
+        assert_eq!(told, hint);
+    }
+}
+
+#[test]
+fn how_many_values_a_function_takes_is_told() {
+    for (source, message) in [
+        ("size()", "`size` takes one value"),
+        ("name.matches()", "`matches` takes one value"),
+        ("matches(name)", "`matches` takes two values"),
+        (
+            "scans.fetch.has_diff('a', 'b')",
+            "`has_diff` takes no value or one value",
+        ),
+        (
+            "scans.fetch.is_available(1)",
+            "`is_available` takes no value",
+        ),
+        ("size(1)", "`size` does not take a number"),
+    ] {
+        let (code, _, told, _) = told(source);
+        assert_eq!((code, &*told), (Code::ExpressionType, message), "{source}");
+    }
+}
+
+#[test]
+fn a_name_that_a_dot_cannot_reach_is_written_in_brackets() {
+    for (source, name) in [
+        ("scans.1st.has_diff()", "1st"),
+        ("ok && scans.2e4[0].id == ''", "2e4"),
+        ("scans.in.has_diff()", "in"),
+        ("scans.in", "in"),
+        ("scans.true.size() > 0", "true"),
+    ] {
+        let (code, place, message, hint) = told(source);
+        assert_eq!((code, place), (Code::ExpressionSyntax, name), "{source}");
+        assert_eq!(message, format!("`{name}` cannot stand behind a dot"));
+        assert_eq!(hint, format!("write `scans[\"{name}\"]`"));
+    }
+    for source in ["scans.fetch'x'", "scans.fetch 1"] {
+        assert!(told(source).2.ends_with("makes no sense here"), "{source}");
+    }
+}
+
+#[test]
+fn a_hyphen_is_told_also_before_a_word_of_the_language() {
+    for (source, name, hint) in [
+        ("vars.my-var", "my-var", "names are letters, digits and `_`"),
+        (
+            "secrets.my-if == ''",
+            "my-if",
+            "names are letters, digits and `_`",
+        ),
+        ("inputs.my-in", "my-in", "did you mean `inputs.my_in`?"),
+        (
+            "scans.in-a.size()",
+            "in-a",
+            "names are letters, digits and `_`",
+        ),
+        (
+            "scans.my-scan.size() > 1",
+            "my-scan",
+            "did you mean `scans.my_scan`?",
+        ),
+        (
+            "inputs.my-1st",
+            "my-1st",
+            "names are letters, digits and `_`",
+        ),
+    ] {
+        let (code, place, _, told) = told(source);
+        assert_eq!((code, place), (Code::HyphenatedName, name), "{source}");
+        assert_eq!(told, hint, "{source}");
+    }
+}
+
+#[test]
+fn what_other_languages_write_is_told_in_this_one() {
+    for (source, place, hint) in [
+        ("not ok", "not", "write `!`, as in `!ok`"),
+        ("not (ok)", "not", "write `!`, as in `!ok`"),
+        ("name <> ''", "<>", "write `!=`"),
+        ("ok and ok", "and", "write `&&`"),
+        ("success()", "success", "write `ok`"),
+        ("failure() && ok", "failure", "write `!ok`"),
+        ("always()", "always", "write `always` without parentheses"),
+    ] {
+        let (_, found, _, told) = told(source);
+        assert_eq!((found, &*told), (place, hint), "{source}");
+    }
+    assert_eq!(fault("success()", Site::Trigger).hint, None);
+}
+
+#[test]
+fn a_name_that_there_is_none_of_is_told_with_those_that_there_are() {
+    let all = "there are `id`, `name`, `scans`, `project`, `workflow`, `revision`, `vars`, `secrets`, `inputs`, `ok`, `always`";
+    for (source, hint) in [
+        ("project.name", "it has `id`"),
+        ("project.idd", "did you mean `id`?"),
+        (
+            "scans.fetch[0].artifacts['a'].zzz",
+            "it has `checksum`, `size`",
+        ),
+        ("fetch.is_available()", "did you mean `scans.fetch`?"),
+        ("my_in", "did you mean `inputs.my_in`?"),
+        (
+            "scans.fetch[0].state == succeeded",
+            "a string has quotes: `'succeeded'`",
+        ),
+        ("high != vars.LEVEL", "a string has quotes: `'high'`"),
+        ("name == fetch", "did you mean `scans.fetch`?"),
+        ("zzz == 1", all),
+        ("oks", "did you mean `ok`?"),
+    ] {
+        assert_eq!(told(source).3, hint, "{source}");
+    }
+    let inside = told("scans.fetch.exists(job, zzz)").3;
+    assert_eq!(inside, format!("{all}, `job`"));
+    let trigger = fault("my_in", Site::Trigger).hint;
+    let offered = "there are `scans`, `project`, `workflow`, `revision`, `vars`";
+    assert_eq!(trigger.as_deref(), Some(offered));
+}

@@ -361,7 +361,12 @@ impl Builder<'_, '_> {
             .min(text.len());
         let behind = text.get(at..).and_then(|rest| rest.chars().next());
         let length = behind.filter(|c| !c.is_control()).map_or(0, char::len_utf8);
-        let explained = syntax::explain(error);
+        let start = (text.get(..at)).and_then(|before| Some(before.rfind('\n')? + 1));
+        let line = text
+            .get(start.unwrap_or(0)..)
+            .and_then(|rest| rest.lines().next())
+            .unwrap_or_default();
+        let explained = syntax::explain(error, line);
         let reported = self.report.error(
             Span::new(at, at + length),
             explained.code,

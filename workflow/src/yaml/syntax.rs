@@ -5,6 +5,9 @@ use serde_yaml::granit_parser::{ErrorKind, ScanError};
 use crate::diagnostic::Code;
 use crate::limits::YAML_DEPTH;
 
+/// The characters of a key that is on one line with its value; YAML itself says so.
+const KEY_CHARS: usize = 1024;
+
 /// An error in words.
 pub(super) struct Explained {
     pub(super) code: Code,
@@ -12,8 +15,8 @@ pub(super) struct Explained {
     pub(super) hint: Option<&'static str>,
 }
 
-/// Says what an error means.
-pub(super) fn explain(error: &ScanError) -> Explained {
+/// Says what an error means that was found in `line`.
+pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
     let syntax = |message: &str, hint| Explained {
         code: Code::Syntax,
         message: message.to_owned(),
@@ -25,6 +28,16 @@ pub(super) fn explain(error: &ScanError) -> Explained {
             message: format!("nested more than {YAML_DEPTH} deep"),
             hint: None,
         },
+        ErrorKind::MappingValueNotAllowed
+        | ErrorKind::SimpleKeyExpected
+        | ErrorKind::InvalidSimpleKey
+            if has_long_key(line) =>
+        {
+            syntax(
+                &format!("a key has at most {KEY_CHARS} characters, this one has more"),
+                "shorten it",
+            )
+        }
         ErrorKind::MappingValueNotAllowed => syntax(
             "a second `: ` makes no sense in this line",
             "quote a text that contains `: `, or write it as a block after `|`",
@@ -37,6 +50,13 @@ pub(super) fn explain(error: &ScanError) -> Explained {
         | ErrorKind::TabInIndentation
         | ErrorKind::TabAtBlockScalarStart
         | ErrorKind::TabNotAllowed => syntax("a tab cannot indent", "indent with spaces"),
+        ErrorKind::UnexpectedCharacter { character } if !is_text(*character) => syntax(
+            &format!(
+                "the character U+{:04X} cannot stand in a file",
+                u32::from(*character)
+            ),
+            "remove it",
+        ),
         ErrorKind::UnexpectedCharacter { character } => syntax(
             &format!("a text cannot start with `{character}`"),
             "quote it",
@@ -105,5 +125,63 @@ pub(super) fn explain(error: &ScanError) -> Explained {
             message: error.info().trim_end_matches('.').to_owned(),
             hint: None,
         },
+    }
+}
+
+/// Whether the key that a line starts with, if any, is longer than one may be.
+fn has_long_key(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '-']);
+    let colon = line
+        .find(": ")
+        .or_else(|| line.trim_end().strip_suffix(':').map(str::len));
+    colon
+        .and_then(|colon| line.get(..colon))
+        .is_some_and(|key| key.chars().nth(KEY_CHARS).is_some())
+}
+
+/// Whether a file may have the character at all.
+fn is_text(character: char) -> bool {
+    !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::TemplatePolicy;
+
+    /// What is said of a file that is no YAML, with its line and column.
+    fn told(text: &str) -> (u32, u32, String) {
+        let mut found = crate::parse("a.yaml", text, TemplatePolicy::Warn).unwrap_err();
+        assert_eq!(found.len(), 1, "{found:?}");
+        let found = found.remove(0);
+        (found.line, found.column, found.message)
+    }
+
+    #[test]
+    fn a_character_that_no_file_has_is_named() {
+        let named = |name: &str| format!("the character {name} cannot stand in a file");
+        for (text, column, name) in [
+            ("name: a\0b", 8, "U+0000"),
+            ("name: \u{1}b", 7, "U+0001"),
+            ("# a\0b\nname: x", 4, "U+0000"),
+            ("name: \u{7f}", 7, "U+007F"),
+        ] {
+            assert_eq!(told(text), (1, column, named(name)), "{text:?}");
+        }
+        assert_eq!(told("name: @a").2, "a text cannot start with `@`");
+    }
+
+    #[test]
+    fn a_key_that_is_too_long_is_told_as_such() {
+        let long = "é".repeat(1025);
+        let message = "a key has at most 1024 characters, this one has more";
+        for text in [
+            format!("{long}: 1"),
+            format!("scans:\n  \"{long}\": 1\n"),
+            format!("name: a\n{long}:\n  a: 1\n"),
+        ] {
+            assert_eq!(told(&text).2, message);
+        }
+        let second = told(&format!("name: {long}: 1")).2;
+        assert_eq!(second, "a second `: ` makes no sense in this line");
     }
 }

@@ -2,6 +2,7 @@
 //! their `code` is stable, their text is not.
 
 mod code;
+mod encoding;
 mod render;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::FILE_BYTES;
 
 pub use code::Code;
+pub use encoding::{NotUtf8, utf8};
 pub use render::{is_obeyed, render};
 
 /// One problem of one file. Lines and columns count from 1, columns in characters; the end is exclusive.
@@ -63,6 +65,25 @@ impl Diagnostic {
     pub fn symbolic_link(file: &str) -> Self {
         let message = "the file is a symbolic link, and links are not followed".to_owned();
         let hint = "put the file itself there".to_owned();
+        Self::of_file(file, Code::UnreadableFile, message, Some(hint))
+    }
+
+    /// Of a file that is no text, for those who have its bytes.
+    pub fn not_utf8_text(file: &str, place: NotUtf8) -> Self {
+        let hint = "save it as UTF-8".to_owned();
+        Self {
+            line: place.line,
+            column: place.column,
+            end_line: place.line,
+            end_column: place.column.saturating_add(1),
+            ..Self::of_file(file, Code::UnreadableFile, place.to_string(), Some(hint))
+        }
+    }
+
+    /// Of a file whose name is no text; it is not read.
+    pub fn not_utf8_name(file: &str) -> Self {
+        let message = "the name of the file is not UTF-8".to_owned();
+        let hint = "rename it".to_owned();
         Self::of_file(file, Code::UnreadableFile, message, Some(hint))
     }
 

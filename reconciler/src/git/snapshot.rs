@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use git2::{ErrorCode, FileMode, ObjectType, Odb, Oid, Repository};
+use workflow::NotUtf8;
 
 use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 
@@ -43,8 +44,10 @@ pub(crate) enum Unreadable {
     Symlink,
     #[error("the file has {size} bytes, more than the allowed {limit}")]
     TooLarge { size: usize, limit: usize },
-    #[error("the file or its name is not UTF-8")]
-    NotUtf8,
+    #[error("the name of the file is not UTF-8")]
+    Misnamed,
+    #[error(transparent)]
+    NotUtf8(NotUtf8),
     #[error("the content of the file is missing from the repository")]
     Missing,
 }
@@ -184,7 +187,7 @@ impl<'a> Reader<'a> {
             return Ok(Content::Unreadable(Unreadable::Symlink));
         }
         if entry.name().is_err() {
-            return Ok(Content::Unreadable(Unreadable::NotUtf8));
+            return Ok(Content::Unreadable(Unreadable::Misnamed));
         }
         let size = match self.objects.read_header(entry.id()) {
             Ok((size, _)) => size,
@@ -204,9 +207,9 @@ impl<'a> Reader<'a> {
             .objects
             .read(entry.id())
             .map_err(|source| self.damaged(source))?;
-        Ok(match std::str::from_utf8(object.data()) {
+        Ok(match workflow::utf8(object.data()) {
             Ok(text) => Content::Text(Arc::from(text)),
-            Err(_) => Content::Unreadable(Unreadable::NotUtf8),
+            Err(place) => Content::Unreadable(Unreadable::NotUtf8(place)),
         })
     }
 

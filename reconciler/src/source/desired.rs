@@ -120,7 +120,8 @@ fn unreadable(path: &str, why: Unreadable) -> Diagnostic {
     match why {
         Unreadable::Symlink => Diagnostic::symbolic_link(path),
         Unreadable::TooLarge { .. } => Diagnostic::too_large(path),
-        Unreadable::NotUtf8 => Diagnostic::not_utf8(path),
+        Unreadable::Misnamed => Diagnostic::not_utf8_name(path),
+        Unreadable::NotUtf8(place) => Diagnostic::not_utf8_text(path, place),
         Unreadable::Missing => {
             Diagnostic::of_file(path, Code::UnreadableFile, why.to_string(), None)
         }
@@ -138,14 +139,19 @@ fn twice(path: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use workflow::NotUtf8;
+
     use super::*;
+
+    const NOT_UTF8: NotUtf8 = NotUtf8 { line: 3, column: 7 };
 
     /// As `everscan validate` tells them.
     #[test]
     fn what_has_no_text_is_told_by_its_code() {
         for (why, code) in [
             (Unreadable::Symlink, Code::UnreadableFile),
-            (Unreadable::NotUtf8, Code::UnreadableFile),
+            (Unreadable::Misnamed, Code::UnreadableFile),
+            (Unreadable::NotUtf8(NOT_UTF8), Code::UnreadableFile),
             (Unreadable::Missing, Code::UnreadableFile),
             (
                 Unreadable::TooLarge { size: 2, limit: 1 },
@@ -155,6 +161,8 @@ mod tests {
             let found = unreadable("workflows/a.yaml", why);
             assert_eq!((found.code, &*found.file), (code, "workflows/a.yaml"));
         }
+        let found = unreadable("workflows/a.yaml", Unreadable::NotUtf8(NOT_UTF8));
+        assert_eq!((found.line, found.column), (3, 7));
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use workflow::NotUtf8;
+
 use super::{content, paths, read, text};
 use crate::git::testing::{FILE, Fixture, LINK};
 use crate::git::{Content, ReadError, ReadLimits, Unreadable, limits};
@@ -60,7 +62,7 @@ fn what_cannot_be_read_is_still_listed() {
     let source = Fixture::bare();
     let large = vec![b'x'; 2 * 1024 * 1024];
     let commit = source.push(&[
-        ("workflows/binary.yaml", FILE, b"\xff\xfe"),
+        ("workflows/binary.yaml", FILE, b"a\n\xff\xfe"),
         ("workflows/good.yaml", FILE, b"good"),
         ("workflows/large.yaml", FILE, &large),
         ("workflows/link.yaml", LINK, b"/etc/passwd"),
@@ -69,7 +71,10 @@ fn what_cannot_be_read_is_still_listed() {
     mirror.fetch(&source.location(), None).unwrap();
     let snapshot = read(&mirror, &commit);
     for (path, expected) in [
-        ("workflows/binary.yaml", Unreadable::NotUtf8),
+        (
+            "workflows/binary.yaml",
+            Unreadable::NotUtf8(NotUtf8 { line: 2, column: 1 }),
+        ),
         ("workflows/link.yaml", Unreadable::Symlink),
         (
             "workflows/large.yaml",
@@ -130,7 +135,7 @@ fn names_that_are_not_utf8_stay_distinct_and_harmless() {
             "workflows/ok.yaml"
         ]
     );
-    let unreadable = Content::Unreadable(Unreadable::NotUtf8);
+    let unreadable = Content::Unreadable(Unreadable::Misnamed);
     assert_eq!(content(&snapshot, "workflows/\\xff.yaml"), &unreadable);
 }
 

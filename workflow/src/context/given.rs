@@ -1,111 +1,78 @@
 //! A context that a person wrote. The records of jobs and the messages to runners may have keys that are not known yet;
 //! a key that a person has mistyped would be left out without a word, and the answer would be another one.
 
+mod shape;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use chrono::{DateTime, Utc};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::Context;
-use crate::suggestion::did_you_mean;
+use shape::{CONTEXT, Shape};
 
 impl Context {
-    /// Reads a context from JSON, with more care than its form asks for: it has no unknown keys, and none twice.
+    /// Reads a context from JSON, with more care than its form asks for: it has no unknown keys, and none twice. A byte
+    /// order mark before it is nothing, as in workflow files.
     ///
     /// # Errors
     /// What is wrong with the text, with its line and column.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut json = serde_json::Deserializer::from_str(text);
-        CONTEXT.deserialize(&mut json)?;
+        let context = Place {
+            path: Path::Top,
+            shape: &CONTEXT,
+        };
+        context.deserialize(&mut json)?;
         json.end()?;
         serde_json::from_str(text)
     }
 }
 
-/// Which keys stand where.
-enum Shape {
-    /// A value without keys of ours.
-    Value,
-    /// An object with these keys, and what it is called.
-    Object(&'static str, &'static [(&'static str, Shape)]),
-    /// An object whose keys are names of a person's choice.
-    Named(&'static Shape),
-    /// A list.
-    List(&'static Shape),
+/// How a value is reached.
+#[derive(Clone, Copy)]
+enum Path<'p> {
+    Top,
+    Key(&'p Path<'p>, &'p str),
+    Item(&'p Path<'p>, usize),
 }
 
-const CONTEXT: Shape = Shape::Object(
-    "a context",
-    &[
-        (
-            "job",
-            Shape::Object("a job", &[("id", Shape::Value), ("name", Shape::Value)]),
-        ),
-        ("project", Shape::Value),
-        ("workflow", Shape::Value),
-        ("revision", Shape::Value),
-        ("vars", Shape::Named(&Shape::Value)),
-        ("inputs", Shape::Named(&Shape::Value)),
-        ("scans", Shape::Named(&SCAN)),
-        ("ok", Shape::Value),
-    ],
-);
-
-const SCAN: Shape = Shape::Object(
-    "a scan",
-    &[
-        ("size", Shape::Value),
-        ("jobs", Shape::List(&JOB)),
-        ("available", Shape::Value),
-        ("successes", Shape::Value),
-        (
-            "newest_successes",
-            Shape::List(&Shape::Named(&Shape::Value)),
-        ),
-        ("newest_success_ids", Shape::List(&Shape::Value)),
-    ],
-);
-
-const JOB: Shape = Shape::Object(
-    "a job of a scan",
-    &[
-        ("id", Shape::Value),
-        ("state", Shape::Value),
-        ("trigger", Shape::Value),
-        ("revision", Shape::Value),
-        ("created_at", Shape::Value),
-        ("started_at", Shape::Value),
-        ("finished_at", Shape::Value),
-        (
-            "artifacts",
-            Shape::Named(&Shape::Object(
-                "an artifact",
-                &[("checksum", Shape::Value), ("size", Shape::Value)],
-            )),
-        ),
-    ],
-);
-
-impl Shape {
-    /// What stands behind a key.
-    fn member<E: serde::de::Error>(&self, key: &str) -> Result<&Self, E> {
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_word = |key: &str| key.chars().all(|c| c.is_alphanumeric() || c == '_');
         match self {
-            Self::Value | Self::List(_) => Ok(&Self::Value),
-            Self::Named(shape) => Ok(shape),
-            Self::Object(what, members) => {
-                let known = members.iter().find(|(name, _)| *name == key);
-                known.map(|(_, shape)| shape).ok_or_else(|| {
-                    let names = members.iter().map(|(name, _)| *name);
-                    let question = did_you_mean(key, names)
-                        .map_or_else(String::new, |question| format!(" ({question})"));
-                    E::custom(format!("{what} has no `{key}`{question}"))
-                })
-            }
+            Self::Top => Ok(()),
+            Self::Key(Self::Top, key) => f.write_str(key),
+            Self::Key(owner, key) if is_word(key) => write!(f, "{owner}.{key}"),
+            Self::Key(owner, key) => write!(f, "{owner}[{key:?}]"),
+            Self::Item(owner, at) => write!(f, "{owner}[{at}]"),
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &Shape {
+/// A value that is to have a shape. Going over it makes nothing of it.
+struct Place<'p> {
+    path: Path<'p>,
+    shape: &'static Shape,
+}
+
+impl Place<'_> {
+    /// The value is right, or something else was `found`.
+    fn right<E: Error>(&self, is_right: bool, found: &str) -> Result<(), E> {
+        if is_right {
+            return Ok(());
+        }
+        let expected = self.shape.label();
+        Err(E::custom(match self.path {
+            Path::Top => format!("the context is {expected}, found {found}"),
+            path => format!("`{path}` is {expected}, found {found}"),
+        }))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Place<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -113,58 +80,77 @@ impl<'de> DeserializeSeed<'de> for &Shape {
     }
 }
 
-/// Goes over the keys only: whether a value is of the right type is found when the context is made of it.
-impl<'de> Visitor<'de> for &Shape {
+impl<'de> Visitor<'de> for Place<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a context")
+        f.write_str(self.shape.label())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let shape = self.shape.present();
+        let is_right = matches!(shape, Shape::Object(..) | Shape::Named(_));
+        self.right(is_right, "an object")?;
         let mut seen = BTreeSet::new();
         while let Some(key) = map.next_key::<String>()? {
-            let shape = self.member(&key)?;
+            let shape = shape.member(&key).map_err(A::Error::custom)?;
             if seen.contains(&key) {
                 return Err(A::Error::custom(format!("the key `{key}` is there twice")));
             }
-            map.next_value_seed(shape)?;
+            map.next_value_seed(Place {
+                path: Path::Key(&self.path, &key),
+                shape,
+            })?;
             seen.insert(key);
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let element = match self {
-            Shape::List(shape) => *shape,
-            Shape::Value | Shape::Object(..) | Shape::Named(_) => &Shape::Value,
+        let Shape::List(shape) = self.shape.present() else {
+            return self.right(false, "a list");
         };
-        while list.next_element_seed(element)?.is_some() {}
+        let mut at = 0;
+        let item = |at| Place {
+            path: Path::Item(&self.path, at),
+            shape,
+        };
+        while list.next_element_seed(item(at))?.is_some() {
+            at += 1;
+        }
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        let is_right = matches!(self.shape, Shape::Bool | Shape::Input);
+        self.right(is_right, "a boolean")
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        // The others come as unsigned.
+        self.right(false, "a number below 0")
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        self.right(matches!(self.shape, Shape::Count), "a number")
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.right(false, "a number")
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        let is_right = match self.shape.present() {
+            Shape::Text | Shape::Input => true,
+            Shape::Time => text.parse::<DateTime<Utc>>().is_ok(),
+            Shape::Bool | Shape::Count | Shape::Optional(_) => false,
+            Shape::Object(..) | Shape::Named(_) | Shape::List(_) => false,
+        };
+        self.right(is_right, "a string")
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.right(matches!(self.shape, Shape::Optional(_)), "null")
     }
 }
 
@@ -256,7 +242,7 @@ mod tests {
             (r#""A":"#, r#""A":"2","A":"#, "the key `A` is there twice"),
             (
                 r#""fast":"#,
-                r#""fast":1,"fast":"#,
+                r#""fast":true,"fast":"#,
                 "the key `fast` is there twice",
             ),
         ] {
@@ -267,6 +253,79 @@ mod tests {
             assert_eq!(message, expected, "{text}");
             assert!(place.parse::<usize>().unwrap() > 1, "{error}");
         }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_told_with_its_path() {
+        let whole = serde_json::to_string(&whole()).unwrap();
+        for (from, to, expected) in [
+            (
+                r#""fast":true"#,
+                r#""a":"x","n":5"#,
+                "`inputs.n` is a string or a boolean, found a number",
+            ),
+            (
+                r#""A":"1""#,
+                r#""A":1"#,
+                "`vars.A` is a string, found a number",
+            ),
+            (
+                r#""project":"p""#,
+                r#""project":{}"#,
+                "`project` is a string, found an object",
+            ),
+            (
+                r#""ok":true"#,
+                r#""ok":null"#,
+                "`ok` is a boolean, found null",
+            ),
+            (
+                r#""successes":1"#,
+                r#""successes":-1"#,
+                "`scans.a.successes` is a whole number from 0, found a number below 0",
+            ),
+            (
+                r#""state":"succeeded""#,
+                r#""state":true"#,
+                "`scans.a.jobs[0].state` is a string, found a boolean",
+            ),
+            (
+                r#""started_at":"2026-11-20T10:00:00Z""#,
+                r#""started_at":"today""#,
+                "`scans.a.jobs[0].started_at` is a time such as `2026-11-20T10:00:00Z`, found a string",
+            ),
+            (
+                r#"{"out":"c"}"#,
+                r#"{"o.ut":[]}"#,
+                "`scans.a.newest_successes[0][\"o.ut\"]` is a string, found a list",
+            ),
+            (
+                r#"{"id":"j","name":"a"}"#,
+                r#"["j","a"]"#,
+                "`job` is an object, found a list",
+            ),
+        ] {
+            assert!(whole.contains(from), "{from}");
+            let text = whole.replacen(from, to, 1);
+            let error = Context::read(&text).unwrap_err().to_string();
+            let (message, place) = error.split_once(" at line 1 column ").unwrap();
+            assert_eq!(message, expected, "{text}");
+            assert!(place.parse::<usize>().unwrap() > 1, "{error}");
+        }
+        for (text, found) in [("[]", "a list"), ("1", "a number"), ("null", "null")] {
+            let error = Context::read(text).unwrap_err().to_string();
+            let expected = format!("the context is an object, found {found}");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_left_out_may_be_null_and_a_byte_order_mark_is_nothing() {
+        let whole = serde_json::to_string(&whole()).unwrap();
+        let started = r#""started_at":"2026-11-20T10:00:00Z""#;
+        let text = whole.replacen(started, r#""started_at":null"#, 1);
+        let context = Context::read(&format!("\u{feff}{text}")).unwrap();
+        assert_eq!(context.scans["a"].jobs[0].started_at, None);
     }
 
     #[test]

@@ -31,7 +31,12 @@ pub(crate) enum Error {
     #[error("{} is longer than the {limit} bytes that it may have", path.display())]
     FileTooLong { path: PathBuf, limit: u64 },
     #[error("{} is not UTF-8 text", path.display())]
-    NotText { path: PathBuf },
+    NotText {
+        path: PathBuf,
+        /// With a mark for each byte that belongs to no character.
+        shown: String,
+        source: workflow::NotUtf8,
+    },
     #[error("cannot show the answer as {format}")]
     Render {
         format: &'static str,

@@ -48,7 +48,12 @@ fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error>
             limit,
         });
     }
-    String::from_utf8(bytes).map_err(|_| Error::NotText {
-        path: path.to_owned(),
-    })
+    match workflow::utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(source) => Err(Error::NotText {
+            path: path.to_owned(),
+            shown: String::from_utf8_lossy(&bytes).into_owned(),
+            source,
+        }),
+    }
 }

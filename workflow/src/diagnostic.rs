@@ -87,12 +87,6 @@ impl Diagnostic {
         Self::of_file(file, Code::UnreadableFile, message, Some(hint))
     }
 
-    /// Of a file that is no text, or whose name is none.
-    pub fn not_utf8(file: &str) -> Self {
-        let message = "the file or its name is not UTF-8".to_owned();
-        Self::of_file(file, Code::UnreadableFile, message, None)
-    }
-
     /// Whether it is about the file as a whole, so that no place in it is worth showing.
     fn is_of_file(&self) -> bool {
         (self.line, self.column, self.end_line, self.end_column) == (1, 1, 1, 1)

@@ -167,29 +167,32 @@ fn check(path: &Path, kind: Kind, policy: TemplatePolicy, rival: Option<&Path>) 
             Ok(parsed) => (parsed.warnings, text),
             Err(diagnostics) => (diagnostics, text),
         },
-        Err(unread) => (vec![unread], String::new()),
+        Err((unread, shown)) => (vec![unread], shown),
     };
     diagnostics.extend(rival.map(|rival| same_name(&file, rival)));
     Checked { diagnostics, text }
 }
 
-/// The text at `path`, which messages call `file`, or why there is none.
-fn read(path: &Path, file: &str, kind: Kind) -> Result<String, Diagnostic> {
+/// The text at `path`, which messages call `file`, or why there is none, with what can be shown all the same.
+fn read(path: &Path, file: &str, kind: Kind) -> Result<String, (Diagnostic, String)> {
+    let unseen = |diagnostic| (diagnostic, String::new());
     let unreadable = |message| Diagnostic::of_file(file, Code::UnreadableFile, message, None);
     match kind {
-        Kind::Link => Err(Diagnostic::symbolic_link(file)),
-        Kind::Misnamed => Err(Diagnostic::not_utf8(file)),
+        Kind::Link => Err(unseen(Diagnostic::symbolic_link(file))),
+        Kind::Misnamed => Err(unseen(Diagnostic::not_utf8_name(file))),
         Kind::Special => {
             let hint = "name a file, or `-` for standard input".to_owned();
-            Err(Diagnostic {
+            Err(unseen(Diagnostic {
                 hint: Some(hint),
                 ..unreadable("this is a pipe, a socket or a device, and no file".to_owned())
-            })
+            }))
         }
         Kind::File => read_given(path, limits::WORKFLOW_FILE).map_err(|error| match error {
-            Error::FileTooLong { .. } => Diagnostic::too_large(file),
-            Error::NotText { .. } => Diagnostic::not_utf8(file),
-            error => unreadable(error.with_cause()),
+            Error::FileTooLong { .. } => unseen(Diagnostic::too_large(file)),
+            Error::NotText { shown, source, .. } => {
+                (Diagnostic::not_utf8_text(file, source), shown)
+            }
+            error => unseen(unreadable(error.with_cause())),
         }),
     }
 }

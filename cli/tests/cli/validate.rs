@@ -76,11 +76,13 @@ fn files_that_would_be_one_workflow_are_refused() {
 #[test]
 fn files_that_cannot_be_read_do_not_hide_others() {
     let folder = repository(&[("b.yaml", BAD)]);
-    std::fs::write(folder.path().join("workflows/a.yaml"), [0xff]).unwrap();
+    std::fs::write(folder.path().join("workflows/a.yaml"), b"a: 1\nb: caf\xe9").unwrap();
     let told = validate(folder.path(), "workflows no-such.yaml");
     assert_eq!(told.code, 2);
     for part in [
-        "error[unreadable-file]: the file or its name is not UTF-8\n--> workflows/a.yaml\n",
+        "error[unreadable-file]: the file is not UTF-8",
+        "workflows/a.yaml:2:7\n",
+        "save it as UTF-8",
         "error[unreadable-file]: cannot read no-such.yaml: No such file",
         "@hourly",
     ] {

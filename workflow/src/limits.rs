@@ -40,6 +40,10 @@ pub const EXPRESSION_BYTES: usize = 1_024;
 /// A megabyte of them takes two seconds without optimisation.
 pub const FILE_EXPRESSION_BYTES: usize = 400 * 1024;
 
+/// Bytes of scripts that are searched for an artifact's paths: a hundred paths in ten thousand bytes. What is not looked
+/// at is not warned of.
+pub const SEARCHED_BYTES: usize = 1024 * 1024;
+
 /// Deepest nesting of an expression's syntax tree: evaluation recurses over it.
 pub const EXPRESSION_DEPTH: usize = 64;
 

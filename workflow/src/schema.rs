@@ -59,7 +59,7 @@ pub fn json_schema() -> Value {
             "duration": {
                 "description": "Such as 90s, 30m, 1h, 1d, 2w, or a sum such as 1h30m.",
                 "type": "string",
-                "pattern": "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+                "pattern": "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?\\s*$",
                 "minLength": 2,
             },
             "condition": {

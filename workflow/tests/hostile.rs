@@ -250,6 +250,21 @@ fn long_files() -> Vec<Hostile> {
                 })
             },
         ),
+        of("long conditions of many paths", LONG, None, || {
+            let all = |from: Vec<usize>| {
+                let terms: Vec<String> = from.iter().map(|n| format!("1<{n}")).collect();
+                terms.join(" && ")
+            };
+            let paths: Vec<String> = (0..100).map(|n| format!("out/{n}")).collect();
+            let (paths, reversed) = (paths.join(", "), all((10..120).rev().collect()));
+            let artifacts: String = (0..100)
+                .map(|n| format!("      - {{ name: a{n}, paths: [{paths}], if: {reversed} }}\n"))
+                .collect();
+            let made = all((10..120).collect());
+            format!(
+                "scans:\n  a:\n    on: {{ dispatch: {{}} }}\n    artifacts:\n{artifacts}{STEPS}        if: {made}\n"
+            )
+        }),
         of("400 long conditions", LONG, None, move || {
             conditions(many, "vars.A == 'a' || ")
         }),

@@ -4,43 +4,42 @@
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::Expression;
-use super::same::is_same;
+use super::same::{is_same, parts};
 
 impl Expression {
     /// Whether this certainly holds where `other` does and no step has failed the job; no condition holds always.
     pub(crate) fn follows_from(&self, other: Option<&Self>) -> bool {
-        let mut facts = Vec::new();
-        if let Some(other) = other {
-            collect(other.program().expression(), &mut facts);
-        }
+        let facts = other.map_or_else(Vec::new, |other| facts_of(other.program().expression()));
         follows(self.program().expression(), &facts)
     }
 }
 
-/// Adds what holds where this does.
-fn collect<'e>(node: &'e IdedExpr, facts: &mut Vec<&'e IdedExpr>) {
-    facts.push(node);
-    if let Expr::Call(call) = &node.expr
-        && call.func_name == operators::LOGICAL_AND
-    {
-        for operand in &call.args {
-            collect(operand, facts);
-        }
+/// What holds where a condition does.
+fn facts_of(node: &IdedExpr) -> Vec<&IdedExpr> {
+    let mut facts = vec![node];
+    if operator(node) == Some(operators::LOGICAL_AND) {
+        facts.extend(parts(node));
     }
+    facts
 }
 
 fn follows(node: &IdedExpr, facts: &[&IdedExpr]) -> bool {
     if is_given(&node.expr) || facts.iter().any(|fact| is_same(fact, node)) {
         return true;
     }
-    let Expr::Call(call) = &node.expr else {
-        return false;
-    };
-    let mut operands = call.args.iter();
-    match call.func_name.as_str() {
-        operators::LOGICAL_AND => operands.all(|operand| follows(operand, facts)),
-        operators::LOGICAL_OR => operands.any(|operand| follows(operand, facts)),
-        _ => false,
+    // A chain is gone through as one, so that its own chains are not compared with each other.
+    let mut operands = parts(node).into_iter();
+    match operator(node) {
+        Some(operators::LOGICAL_AND) => operands.all(|operand| follows(operand, facts)),
+        Some(operators::LOGICAL_OR) => operands.any(|operand| follows(operand, facts)),
+        Some(_) | None => false,
+    }
+}
+
+fn operator(node: &IdedExpr) -> Option<&str> {
+    match &node.expr {
+        Expr::Call(call) => Some(&call.func_name),
+        _ => None,
     }
 }
 

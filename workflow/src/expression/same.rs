@@ -24,7 +24,7 @@ pub(super) fn is_same(one: &IdedExpr, other: &IdedExpr) -> bool {
 }
 
 /// The parts of a node. `a && (b && c)` and `(a && b) && c` are one chain.
-fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
+pub(super) fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
     let Some(name) = chain(node) else {
         return children(&node.expr);
     };

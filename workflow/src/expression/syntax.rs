@@ -41,7 +41,8 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
     }
     let mut echoes = errors.iter().filter(is_echo);
     let is_choice = echoes.any(|echo| echo.msg.contains("`_?_:_`"));
-    if is_choice && error.msg.contains("':'") {
+    let is_colon = source.get(at.clone()) == Some(":");
+    if is_choice && !is_colon && error.msg.contains("':'") {
         let message = "`?` needs `:` and what the expression yields otherwise";
         let hint = match source.get(at.clone()) {
             Some("?") => "put a choice within a choice into parentheses",

@@ -9,6 +9,7 @@ use super::declared::{member, member_entry};
 use crate::definition::{Artifact, Step};
 use crate::diagnostic::Code;
 use crate::expression::References;
+use crate::limits::SEARCHED_BYTES;
 use crate::names::check_variable_name;
 use crate::yaml::{Content, Entry, Node};
 
@@ -71,12 +72,26 @@ impl Reader<'_> {
 
     /// An artifact whose step was skipped is a missing file, which fails the job.
     pub(super) fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
+        // Comparing conditions costs something, and many paths may come from one step.
         let stored_when = artifact.condition.as_ref();
-        let lacks = artifact.paths.iter().find_map(|path| {
-            let made_when = producer(path, steps)?.condition.as_ref()?;
-            (!made_when.follows_from(stored_when)).then_some((path, made_when))
-        });
-        let Some((path, made_when)) = lacks else {
+        let lacks: Vec<bool> = steps
+            .iter()
+            .map(|step| {
+                let made_when = step.condition.as_ref();
+                made_when.is_some_and(|made_when| !made_when.follows_from(stored_when))
+            })
+            .collect();
+        if !lacks.contains(&true) {
+            return;
+        }
+        let scripts: usize = steps.iter().map(|step| step.run.source().len()).sum();
+        let looked_at = artifact.paths.iter().take(SEARCHED_BYTES / scripts.max(1));
+        let lacking = looked_at.filter_map(|path| Some((path, producer(path, steps)?)));
+        let mut lacking = lacking.filter(|(_, step)| lacks.get(*step) == Some(&true));
+        let Some((path, step)) = lacking.next() else {
+            return;
+        };
+        let Some(made_when) = steps.get(step).and_then(|step| step.condition.as_ref()) else {
             return;
         };
         let Some(at) = member_entry(node, "if").or(member_entry(node, "name")) else {
@@ -96,24 +111,25 @@ impl Reader<'_> {
     }
 }
 
-/// The only step that can make `path`: the scan's only step, or the only one whose script has to do with it when that
-/// script plainly writes to it. A script that does not name the path may still make it, as `make` does; so a step that
-/// merely reads or moves it is never taken for its producer.
-fn producer<'s>(path: &str, steps: &'s [Step]) -> Option<&'s Step> {
+/// The place of the only step that can make `path`: the scan's only step, or the only one whose script has to do with it
+/// when that script plainly writes to it. A script that does not name the path may still make it, as `make` does; so a
+/// step that merely reads or moves it is never taken for its producer.
+fn producer(path: &str, steps: &[Step]) -> Option<usize> {
     let path = path.trim_start_matches("./").trim_end_matches('/');
     // The job's own folder is always there.
     if matches!(path, "" | ".") {
         return None;
     }
-    if let [only] = steps {
-        return Some(only);
+    if steps.len() == 1 {
+        return Some(0);
     }
     let folder = path.split('/').next().unwrap_or(path);
     let mut naming = steps
         .iter()
-        .filter(|step| step.run.source().contains(folder));
+        .enumerate()
+        .filter(|(_, step)| step.run.source().contains(folder));
     match (naming.next(), naming.next()) {
-        (Some(step), None) if writes(step.run.source(), path) => Some(step),
+        (Some((at, step)), None) if writes(step.run.source(), path) => Some(at),
         _ => None,
     }
 }

@@ -359,6 +359,8 @@ impl Builder<'_, '_> {
             .byte_offset()
             .unwrap_or(text.len())
             .min(text.len());
+        let ahead = syntax::forbidden(error).and_then(|character| text.get(at..)?.find(character));
+        let at = at + ahead.unwrap_or(0);
         let behind = text.get(at..).and_then(|rest| rest.chars().next());
         let length = behind.filter(|c| !c.is_control()).map_or(0, char::len_utf8);
         let start = (text.get(..at)).and_then(|before| Some(before.rfind('\n')? + 1));

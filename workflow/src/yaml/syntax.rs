@@ -139,6 +139,14 @@ fn has_long_key(line: &str) -> bool {
         .is_some_and(|key| key.chars().nth(KEY_CHARS).is_some())
 }
 
+/// The character that no file may have, when that is the error. The parser tells where the text begins that has it.
+pub(super) fn forbidden(error: &ScanError) -> Option<char> {
+    match error.kind() {
+        ErrorKind::UnexpectedCharacter { character } if !is_text(*character) => Some(*character),
+        _ => None,
+    }
+}
+
 /// Whether a file may have the character at all.
 fn is_text(character: char) -> bool {
     !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}')
@@ -164,6 +172,7 @@ mod tests {
             ("name: \u{1}b", 7, "U+0001"),
             ("# a\0b\nname: x", 4, "U+0000"),
             ("name: \u{7f}", 7, "U+007F"),
+            ("name: abc def\u{1}g", 14, "U+0001"),
         ] {
             assert_eq!(told(text), (1, column, named(name)), "{text:?}");
         }

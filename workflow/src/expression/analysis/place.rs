@@ -15,6 +15,7 @@ pub(in crate::expression) fn covered(
     node: &IdedExpr,
 ) -> Range<usize> {
     let mut covered: Option<Range<usize>> = None;
+    let mut is_test = false;
     let mut pending = vec![node];
     while let Some(node) = pending.pop() {
         if let Some((start, last)) = positions.offset_for(node.id) {
@@ -36,9 +37,27 @@ pub(in crate::expression) fn covered(
             Some(name) => all.start.min(name.start)..all.end.max(name.end),
             None => all,
         });
+        is_test |= matches!(&node.expr, Expr::Select(select) if select.test);
         pending.extend(children(&node.expr));
     }
-    covered.map_or(0..source.len(), |range| balanced(source, range))
+    let range = covered.map_or(0..source.len(), |range| balanced(source, range));
+    if is_test {
+        with_has(source, range)
+    } else {
+        range
+    }
+}
+
+/// The range with the `has` before it, when its first parenthesis is that of one: the macro leaves no trace of its name.
+fn with_has(source: &str, range: Range<usize>) -> Range<usize> {
+    let is_opened = source
+        .get(range.clone())
+        .is_some_and(|text| text.starts_with('('));
+    let before = source.get(..range.start).unwrap_or("").trim_end();
+    match before.strip_suffix("has") {
+        Some(rest) if is_opened => rest.len()..range.end,
+        _ => range,
+    }
 }
 
 /// The bytes of the name of a function before its parenthesis; `None` for operators and macros.

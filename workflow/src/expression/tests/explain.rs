@@ -133,6 +133,15 @@ fn a_part_is_told_with_its_own_parentheses_and_no_others() {
 }
 
 #[test]
+fn a_test_for_a_name_is_told_as_one() {
+    assert_eq!(told("has(vars.NONE)"), "has(vars.NONE) = false\n");
+    assert_eq!(
+        told("ok && !( has (scans.hosts))"),
+        "&& = false\n  ok = true\n  ! = false\n    has (scans.hosts) = true [hosts]\n"
+    );
+}
+
+#[test]
 fn a_context_written_by_hand_need_not_name_its_successes_twice() {
     let mut context = context();
     let hosts = context.scans.get_mut("hosts").unwrap();

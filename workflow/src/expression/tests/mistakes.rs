@@ -49,6 +49,15 @@ fn a_choice_without_its_other_side_is_told_where_it_ends() {
     );
     let fault = fault("true ? ok", Site::Question);
     assert_eq!(fault.range, 9..9);
+    // The `:` is there, and something before it is not.
+    for source in ["ok ? 1 + : 2", "ok ? : 1", "ok ? 'x' == : ok"] {
+        let (_, place, message, _) = told(source);
+        assert_eq!(
+            (place, &*message),
+            (":", "`:` makes no sense here"),
+            "{source}"
+        );
+    }
     for source in ["ok ? 1 +", "ok ? 1 :", "{'a': 1, 'b'"] {
         assert_eq!(told(source).2, "the expression ends too early", "{source}");
     }

@@ -202,6 +202,16 @@ mod tests {
         }
     }
 
+    /// What is said of a whole context in which a part was replaced, without its place, which must be behind the start.
+    fn told(whole: &str, from: &str, to: &str) -> String {
+        assert!(whole.contains(from), "{from}");
+        let text = whole.replacen(from, to, 1);
+        let error = Context::read(&text).unwrap_err().to_string();
+        let (message, place) = error.split_once(" at line 1 column ").unwrap();
+        assert!(place.parse::<usize>().unwrap() > 1, "{error}");
+        message.to_owned()
+    }
+
     #[test]
     fn what_a_job_keeps_is_read() {
         let text = serde_json::to_string(&whole()).unwrap();
@@ -246,12 +256,7 @@ mod tests {
                 "the key `fast` is there twice",
             ),
         ] {
-            assert!(whole.contains(from), "{from}");
-            let text = whole.replacen(from, to, 1);
-            let error = Context::read(&text).unwrap_err().to_string();
-            let (message, place) = error.split_once(" at line 1 column ").unwrap();
-            assert_eq!(message, expected, "{text}");
-            assert!(place.parse::<usize>().unwrap() > 1, "{error}");
+            assert_eq!(told(&whole, from, to), expected);
         }
     }
 
@@ -305,12 +310,7 @@ mod tests {
                 "`job` is an object, found a list",
             ),
         ] {
-            assert!(whole.contains(from), "{from}");
-            let text = whole.replacen(from, to, 1);
-            let error = Context::read(&text).unwrap_err().to_string();
-            let (message, place) = error.split_once(" at line 1 column ").unwrap();
-            assert_eq!(message, expected, "{text}");
-            assert!(place.parse::<usize>().unwrap() > 1, "{error}");
+            assert_eq!(told(&whole, from, to), expected);
         }
         for (text, found) in [("[]", "a list"), ("1", "a number"), ("null", "null")] {
             let error = Context::read(text).unwrap_err().to_string();

@@ -219,19 +219,28 @@ impl Holds {
         Ok(self.names(is_hold)?.next().is_some())
     }
 
+    /// The files of all holds.
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, DiskError> {
+        let names = self.names(is_hold)?;
+        Ok(names.map(|name| self.layout.journal.join(name)).collect())
+    }
+
     /// Gives the object at `path` a second name for the copies that are made.
     pub(crate) fn keep_object(&self, path: &Path, name: &StagedName) -> Result<(), DiskError> {
-        let held = self
-            .layout
-            .journal
-            .join(format!("{OBJECT}{}", name.as_str()));
-        match self.disk.link(path, &held) {
+        match self.disk.link(path, &self.second_name(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             result => result.inspect(|()| failpoint::reach("object-kept")),
         }
     }
 
-    /// How far the journal must be done again when this folder is a copy made under a hold.
+    /// Where an object has its second name.
+    pub(crate) fn second_name(&self, name: &StagedName) -> PathBuf {
+        let name = name.as_str();
+        self.layout.journal.join(format!("{OBJECT}{name}"))
+    }
+
+    /// How far the journal must be done again when this folder is a copy made under a hold. The copy of one that somebody
+    /// else had tells less, and nothing wrong.
     pub(crate) fn span_of_copy(&self, store: StoreId) -> Result<Option<Span>, DiskError> {
         let copied = self.found(store)?.into_iter().filter(|found| found.is_copy);
         let spans = copied.filter_map(|found| {
@@ -341,8 +350,7 @@ impl Holds {
 
     fn found(&self, store: StoreId) -> Result<Vec<Found>, DiskError> {
         let mut found = Vec::new();
-        for name in self.names(is_hold)? {
-            let path = self.layout.journal.join(name);
+        for path in self.paths()? {
             // Content and identity of one file, since another may take its place at any moment.
             let opened = match self.disk.open_to_read(&path) {
                 // Released in this moment.

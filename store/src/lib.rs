@@ -14,6 +14,7 @@ mod applier;
 mod batch;
 mod checkpoint;
 mod control;
+mod copied;
 mod disk;
 mod engine;
 mod feed;

@@ -132,5 +132,5 @@ pub(crate) const LOOKS: usize = 16;
 /// Longest `/proc/locks` that is read: it has a line of some fifty bytes for each lock of the system.
 pub(crate) const LOCKS_BYTES: usize = 4 * 1024 * 1024;
 
-/// A piece of a large object that a look reads at once.
+/// A piece of a large object that is read at once to check it.
 pub(crate) const OBJECT_PIECE_BYTES: usize = 256 * 1024;

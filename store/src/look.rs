@@ -11,20 +11,22 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-pub use self::content::Object;
 use self::damage::DamageList;
 pub use self::damage::{Damage, Part};
 pub use self::folders::{Entry, Role};
 use self::mark::Mark;
 use crate::batch::{Epoch, Seq};
 use crate::control::{self, StoreId};
+use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError};
 use crate::engine::OpenError;
+use crate::hold::Holds;
 use crate::key::Key;
 use crate::layout::Layout;
 use crate::limits::LOOKS;
 use crate::live::{self, LiveSet};
 use crate::lock::{self, Owner};
+pub use crate::objects::Object;
 use crate::overlay::Overlay;
 use crate::record::Record;
 use crate::scan;
@@ -100,7 +102,10 @@ impl Look {
                 None
             }
         };
-        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
+        let span = Holds::new(disk, &layout.root).span_of_copy(store)?;
+        let complete = span.map(|span| span.after);
+        let least = complete.or(checkpoint.map(|checkpoint| checkpoint.seq));
+        let least = least.unwrap_or(Seq(0));
         let live::Survey { newest, unreadable } = live::survey(disk, &layout.index, store, least)?;
         let mut unmarked = Vec::new();
         for (seq, path) in unreadable {
@@ -111,9 +116,10 @@ impl Look {
                 damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
             }
         }
-        let base = match checkpoint.or(newest.as_ref().map(|index| index.at)) {
-            Some(base) => base,
-            None => {
+        let base = match (span, checkpoint.or(newest.as_ref().map(|index| index.at))) {
+            (Some(span), _) => copied::base(span, checkpoint),
+            (None, Some(base)) => base,
+            (None, None) => {
                 if !damage.has_checkpoint() {
                     let what = "it is missing, and no live index tells the position of the store";
                     damage.add(Part::Checkpoint, &layout.checkpoint, 0, what.to_owned());
@@ -128,25 +134,28 @@ impl Look {
             live.iter_mut().for_each(|index| index.follow(&record));
             commits += 1;
         };
-        let mut scan = scan::survey(disk, &layout.journal, store, base.seq, &mut take)?;
-        damage.add_journal(disk, store, &scan)?;
-        if let Some(last) = indexed.filter(|indexed| *indexed > scan.last)
-            && scan.broken.is_none()
-        {
-            let first = scan.last.next();
-            let what = format!(
-                "it ends with record {}, but record {last} was applied",
-                scan.last
-            );
-            damage.add(Part::Journal { first, last }, &layout.journal, 0, what);
-        }
+        let root = layout.root.clone();
+        let (tree, mut scan) = match span {
+            None => {
+                let scan = scan::survey(disk, &layout.journal, store, base.seq, &mut take)?;
+                damage.add_journal(disk, store, &scan, indexed)?;
+                (Tree::new(disk.clone(), root), scan)
+            }
+            Some(span) => {
+                let tree = Tree::of_copy(disk.clone(), root);
+                let journal = CopiedJournal::read(&tree, layout, store, span)?;
+                damage.add_shortfall(journal.shortfall(indexed));
+                journal.records.into_iter().for_each(take);
+                (tree, journal.scan)
+            }
+        };
         let mark = Mark {
             checkpoint: checkpoint_bytes,
             segments: std::mem::take(&mut scan.segments),
             end: scan.end.clone(),
         };
         Ok(Self {
-            tree: Tree::new(disk.clone(), layout.root.clone()),
+            tree,
             layout: layout.clone(),
             position: Position {
                 checkpoint: base.seq,

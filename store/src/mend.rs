@@ -4,11 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::batch::{Seq, sequence_of};
+use crate::batch::{Epoch, Seq, sequence_of};
 use crate::control::{self, Checkpoint, StoreId};
+use crate::copied::{self, CopiedJournal, Shortfall};
 use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
 use crate::failpoint;
+use crate::hold::{Holds, Span};
 use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
@@ -16,6 +18,7 @@ use crate::lock::Lock;
 use crate::overlay::Overlay;
 use crate::quarantine::numbered;
 use crate::record::Record;
+use crate::replace;
 use crate::scan;
 use crate::tree::Tree;
 
@@ -41,6 +44,15 @@ pub struct Loss {
     pub first: Seq,
     /// The last that is known to have been there.
     pub last: Seq,
+}
+
+/// What can still be read of a journal.
+struct Readable {
+    epoch: Epoch,
+    segments: Vec<PathBuf>,
+    overlay: Overlay,
+    /// None when that is all of it.
+    loss: Option<Loss>,
 }
 
 impl Mending {
@@ -118,9 +130,62 @@ impl Mending {
         Ok(moved.into_iter().collect())
     }
 
-    /// Gives up what a damaged journal holds behind the damage. What is readable in front of it is done again, except
-    /// where a file is newer already; then the segments go aside. Nothing happens to a journal that is whole.
+    /// Gives up what a damaged journal holds behind the damage, or a copy has not got. What is readable in front of it is
+    /// done again, except where a file is newer already; then the segments go aside. Nothing happens to a journal that is
+    /// whole.
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
+        let (disk, layout) = (&self.disk, &self.layout);
+        let tree = Tree::new(disk.clone(), layout.root.clone());
+        let holds = Holds::new(disk, &layout.root);
+        let span = holds.span_of_copy(self.store)?;
+        let readable = match span {
+            None => self.readable()?,
+            Some(span) => self.readable_of_copy(&tree, span)?,
+        };
+        let Readable {
+            epoch,
+            segments,
+            overlay,
+            loss: Some(loss),
+        } = readable
+        else {
+            return Ok(None);
+        };
+        let root = disk.open_to_read(&layout.root)?;
+        if span.is_some() {
+            replace::replace_durably(disk, &layout.restored, b"")?;
+            holds.return_objects()?;
+        }
+        overlay.redo_unless(&tree, |key, seq| {
+            // Only records tell when they were written. Anything else may be large, and is not read for nothing.
+            if !key.is_record() {
+                return Ok(false);
+            }
+            let content = tree.read(key, GET_BYTES)?;
+            let newer = content.and_then(|bytes| sequence_of(key, &bytes));
+            Ok(newer.is_some_and(|newer| newer > seq))
+        })?;
+        root.sync_file_system()?;
+        // No number is given out twice: a file that was written by a lost change keeps its place in the order.
+        let at = Checkpoint {
+            seq: loss.last,
+            epoch,
+        };
+        let mut moved = self.set_index_aside()?;
+        control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
+        // The holds first: with one of them the folder is a copy, and does its journal again.
+        let holds = if span.is_some() {
+            holds.paths()?
+        } else {
+            Vec::new()
+        };
+        for path in holds.iter().chain(&segments) {
+            moved.extend(self.set_aside(&layout.below(path))?);
+        }
+        Ok(Some((loss, moved)))
+    }
+
+    fn readable(&self) -> Result<Readable, OpenError> {
         let (disk, layout) = (&self.disk, &self.layout);
         let checkpoint = control::read_checkpoint(disk, &layout.checkpoint, self.store)?;
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
@@ -135,34 +200,37 @@ impl Mending {
         let scan = scan::survey(disk, &layout.journal, self.store, base.seq, &mut take)?;
         let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
         let applied = indexed.map(|at| at.seq).filter(|seq| *seq > scan.last);
-        if scan.broken.is_none() && applied.is_none() {
-            return Ok(None);
-        }
         let first = scan.last.next();
-        let last = cut_off.max(applied).unwrap_or(first);
-        let root = disk.open_to_read(&layout.root)?;
-        let tree = Tree::new(disk.clone(), layout.root.clone());
-        overlay.redo_unless(&tree, |key, seq| {
-            // Only records tell when they were written. Anything else may be large, and is not read for nothing.
-            if !key.is_record() {
-                return Ok(false);
-            }
-            let content = tree.read(key, GET_BYTES)?;
-            let newer = content.and_then(|bytes| sequence_of(key, &bytes));
-            Ok(newer.is_some_and(|newer| newer > seq))
-        })?;
-        root.sync_file_system()?;
-        // No number is given out twice: a file that was written by a lost change keeps its place in the order.
-        let at = Checkpoint {
-            seq: last,
+        let is_damaged = scan.broken.is_some() || applied.is_some();
+        let loss = is_damaged.then(|| Loss {
+            first,
+            last: cut_off.max(applied).unwrap_or(first),
+        });
+        Ok(Readable {
             epoch: base.epoch.max(scan.epoch),
-        };
-        let mut moved = self.set_index_aside()?;
-        control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
-        for path in &scan.segments {
-            moved.extend(self.set_aside(&layout.below(path))?);
+            segments: scan.segments,
+            overlay,
+            loss,
+        })
+    }
+
+    fn readable_of_copy(&self, tree: &Tree, span: Span) -> Result<Readable, OpenError> {
+        let (disk, layout) = (&self.disk, &self.layout);
+        let marked = control::read_checkpoint(disk, &layout.checkpoint, self.store)?;
+        let journal = CopiedJournal::read(tree, layout, self.store, span)?;
+        let index = live::survey(disk, &layout.index, self.store, span.after)?.newest;
+        let shortfall = journal.shortfall(index.map(|index| index.at.seq));
+        let CopiedJournal { scan, records, .. } = journal;
+        let mut overlay = Overlay::default();
+        for record in &records {
+            overlay.add(record.seq, &record.batch);
         }
-        Ok(Some((Loss { first, last }, moved)))
+        Ok(Readable {
+            epoch: copied::base(span, marked).epoch.max(scan.epoch),
+            segments: scan.segments,
+            overlay,
+            loss: shortfall.map(|Shortfall { first, last, .. }| Loss { first, last }),
+        })
     }
 
     /// A path in the quarantine that nothing has yet.

@@ -10,11 +10,19 @@ use sha2::{Digest, Sha256};
 use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
 use crate::key::Key;
-use crate::limits::{LARGE_WRITE, OPTIMISTIC_READS};
+use crate::limits::{LARGE_WRITE, OBJECT_PIECE_BYTES, OPTIMISTIC_READS};
 use crate::parallel;
 use crate::pending::Pending;
 use crate::staged::{Staged, StagedName};
 use crate::tree::Tree;
+
+/// What a large object holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    pub sha256: [u8; 32],
+    /// In bytes.
+    pub size: u64,
+}
 
 /// The large objects of an open store.
 #[derive(Clone)]
@@ -32,6 +40,22 @@ pub struct ObjectWriter {
     is_finished: bool,
     size: u64,
     hasher: Sha256,
+}
+
+impl Object {
+    /// Reads all of a file.
+    pub(crate) fn read(file: &DiskFile) -> Result<Self, DiskError> {
+        let (mut size, mut hasher) = (0, Sha256::new());
+        loop {
+            let piece = file.read_at(size, OBJECT_PIECE_BYTES)?;
+            size += piece.len() as u64;
+            hasher.update(&piece);
+            if piece.len() < OBJECT_PIECE_BYTES {
+                let sha256 = hasher.finalize().into();
+                return Ok(Self { sha256, size });
+            }
+        }
+    }
 }
 
 impl Objects {

@@ -1,19 +1,18 @@
 //! Opens a store: tells whether it is one, locks it, and makes the tree what was acknowledged. The order keeps two
 //! promises: a store that is refused is left as it was, and the next epoch is durable before anybody hears of it.
 
-mod copy;
-
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::control::{self, Checkpoint, StoreId};
+use crate::copied::{self, CopiedJournal, Shortfall};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
 use crate::file::Options;
-use crate::hold::Holds;
+use crate::hold::{Holds, Span};
 use crate::journal::Journal;
 use crate::key::RESERVED;
 use crate::layout::Layout;
@@ -58,7 +57,7 @@ pub(crate) fn recover(
     let tree = Tree::new(disk.clone(), layout.root.clone());
     let past = match Holds::new(disk, &layout.root).span_of_copy(store)? {
         None => Past::read(disk, layout, store)?,
-        Some(span) => copy::read(disk, layout, store, span)?,
+        Some(span) => Past::of_copy(&tree, layout, store, span)?,
     };
     past.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
@@ -303,6 +302,42 @@ impl Past {
         }
         Ok(Self {
             base,
+            scan,
+            overlay,
+            index,
+        })
+    }
+
+    /// Reads the past of a copy and makes it ready to be done again. All of this may be done again itself.
+    fn of_copy(
+        tree: &Tree,
+        layout: &Layout,
+        store: StoreId,
+        span: Span,
+    ) -> Result<Self, OpenError> {
+        let disk = &tree.disk;
+        let journal = CopiedJournal::read(tree, layout, store, span)?;
+        let mut index = live::newest(disk, &layout.index, store, span.after)?;
+        let indexed = index.as_ref().map(|index| index.at.seq);
+        if let Some(Shortfall { what, .. }) = journal.shortfall(indexed) {
+            return Err(OpenError::Damaged {
+                path: layout.journal.clone(),
+                offset: 0,
+                what,
+            });
+        }
+        let marked = control::read_checkpoint(disk, &layout.checkpoint, store)?;
+        replace::replace_durably(disk, &layout.restored, b"")?;
+        Holds::new(disk, &layout.root).return_objects()?;
+        let CopiedJournal { scan, records, .. } = journal;
+        tracing::info!(from = %span.after, to = %scan.last, "this folder is a copy; its journal is done again");
+        let mut overlay = Overlay::default();
+        for record in &records {
+            overlay.add(record.seq, &record.batch);
+            index.iter_mut().for_each(|index| index.follow(record));
+        }
+        Ok(Self {
+            base: copied::base(span, marked),
             scan,
             overlay,
             index,

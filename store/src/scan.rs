@@ -69,7 +69,7 @@ pub(crate) fn readable(
     store: StoreId,
     checkpoint: Seq,
     take: &mut dyn FnMut(Record),
-) -> Result<Scan, OpenError> {
+) -> Result<Scan, DiskError> {
     let scan = survey(disk, folder, store, checkpoint, take)?;
     if let Some(broken) = &scan.broken {
         tracing::debug!(?broken, last = %scan.last, "the journal is read up to its first gap");

@@ -24,6 +24,8 @@ pub(crate) struct Tree {
     /// Where objects wait for their keys.
     tmp: PathBuf,
     pub(crate) holds: Holds,
+    /// Whether it is a copy that nobody has opened yet.
+    is_copy: bool,
 }
 
 impl Tree {
@@ -35,6 +37,15 @@ impl Tree {
             root,
             tmp,
             holds,
+            is_copy: false,
+        }
+    }
+
+    /// The files of a copy that was made under a hold, to be read before its first opening has changed anything.
+    pub(crate) fn of_copy(disk: Disk, root: PathBuf) -> Self {
+        Self {
+            is_copy: true,
+            ..Self::new(disk, root)
         }
     }
 
@@ -177,16 +188,27 @@ impl Tree {
         limit: u64,
     ) -> Result<Option<Bytes>, DiskError> {
         if let Some(staged) = staged
-            && let Some(bytes) = absent(self.disk.read(&self.staged(staged.name()), limit))?
+            && let Some(bytes) = absent(self.disk.read(&self.waiting(staged.name())?, limit))?
         {
             return Ok(Some(bytes.into()));
         }
         self.read(key, limit)
     }
 
+    /// Where an object waits for its key. What a copy has in `tmp/` may have been copied while it was written, unlike
+    /// what has a second name.
+    fn waiting(&self, name: &StagedName) -> Result<PathBuf, DiskError> {
+        let held = self.holds.second_name(name);
+        if self.is_copy && self.disk.kind(&held)? == Kind::File {
+            Ok(held)
+        } else {
+            Ok(self.staged(name))
+        }
+    }
+
     /// The object of that name, while it has no key.
     pub(crate) fn open_staged(&self, name: &StagedName) -> Result<Option<DiskFile>, DiskError> {
-        absent(self.disk.open_to_read(&self.staged(name)))
+        absent(self.disk.open_to_read(&self.waiting(name)?))
     }
 
     /// The file of a key, or of the object that will get it.

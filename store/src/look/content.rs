@@ -1,23 +1,15 @@
 //! What files hold, as they will be once the journal has been redone.
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use super::Look;
 use crate::disk::DiskError;
 use crate::engine::ReadError;
 use crate::key::Key;
-use crate::limits::{GET_BYTES, OBJECT_PIECE_BYTES};
+use crate::limits::GET_BYTES;
+use crate::objects::Object;
 use crate::overlay::Entry as Pending;
 use crate::staged::Staged;
-
-/// What a large object holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Object {
-    pub sha256: [u8; 32],
-    /// In bytes.
-    pub size: u64,
-}
 
 impl Look {
     /// The content of a file as it will be once the journal has been redone.
@@ -51,20 +43,8 @@ impl Look {
     /// Size and digest of a large object.
     pub fn object(&self, key: &Key) -> Result<Option<Object>, DiskError> {
         let staged = self.overlay.get(key).and_then(Pending::adopted);
-        let Some(file) = self.tree.open_adopted(key, staged)? else {
-            return Ok(None);
-        };
-        let (mut size, mut hasher) = (0, Sha256::new());
-        loop {
-            let piece = file.read_at(size, OBJECT_PIECE_BYTES)?;
-            size += piece.len() as u64;
-            hasher.update(&piece);
-            if piece.len() < OBJECT_PIECE_BYTES {
-                break;
-            }
-        }
-        let sha256 = hasher.finalize().into();
-        Ok(Some(Object { sha256, size }))
+        let file = self.tree.open_adopted(key, staged)?;
+        file.map(|file| Object::read(&file)).transpose()
     }
 
     /// The length of a file as it will be.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::batch::Seq;
 use crate::control::StoreId;
+use crate::copied::Shortfall;
 use crate::disk::{Disk, DiskError};
 use crate::layout::Layout;
 use crate::scan::{self, Scan};
@@ -52,25 +53,38 @@ impl<'a> DamageList<'a> {
         });
     }
 
+    /// What is missing of a journal, given the last record that an index has seen applied.
     pub(super) fn add_journal(
         &mut self,
         disk: &Disk,
         store: StoreId,
         scan: &Scan,
+        indexed: Option<Seq>,
     ) -> Result<(), DiskError> {
-        let Some(broken) = &scan.broken else {
-            return Ok(());
-        };
-        let first = scan.last.next();
-        let last = scan::last_cut_off(disk, scan, store)?.unwrap_or(first);
-        let what = broken.what.clone();
-        self.add(
-            Part::Journal { first, last },
-            &broken.path,
-            broken.offset,
-            what,
-        );
+        let (end, first) = (scan.last, scan.last.next());
+        if let Some(broken) = &scan.broken {
+            let last = scan::last_cut_off(disk, scan, store)?.unwrap_or(first);
+            let what = broken.what.clone();
+            self.add(
+                Part::Journal { first, last },
+                &broken.path,
+                broken.offset,
+                what,
+            );
+        } else if let Some(last) = indexed.filter(|indexed| *indexed > end) {
+            let what = format!("it ends with record {end}, but record {last} was applied");
+            let journal = &self.layout.journal;
+            self.add(Part::Journal { first, last }, journal, 0, what);
+        }
         Ok(())
+    }
+
+    /// What is missing of the journal of a copy.
+    pub(super) fn add_shortfall(&mut self, shortfall: Option<Shortfall>) {
+        if let Some(Shortfall { first, last, what }) = shortfall {
+            let journal = &self.layout.journal;
+            self.add(Part::Journal { first, last }, journal, 0, what);
+        }
     }
 
     /// Whether something is wrong with the checkpoint.

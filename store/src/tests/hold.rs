@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
+use super::look::shown;
 use super::world::{
     Op, World, adopt, append, copy, delete, files, live, put, replace_journal, segments, staged,
     temporary_folder, tiny, waiting_objects,
@@ -15,10 +16,13 @@ use super::world::{
 use crate::append_file::AppendFile;
 use crate::batch::{Epoch, Seq};
 use crate::control;
+use crate::copy::{Copying, back_up};
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::{Hold, Holds, forget_restored};
 use crate::limits::{COPY_EPOCHS, HOLD_JOURNAL_BYTES};
+use crate::look::{Look, Part};
+use crate::mend::Mending;
 use crate::{Engine, Key, OpenError, Watermark};
 
 type Files = BTreeMap<String, String>;
@@ -122,15 +126,20 @@ impl Busy {
             .unwrap();
     }
 
-    /// Opens a copy, which must be the store as it was at some moment since `least`.
+    /// Opens a copy, which must be the store as it was at some moment since `least`. A look tells the same before.
     async fn assert_whole(&self, copied: &Path, least: Seq) {
+        let look = Look::at(copied).unwrap();
+        assert_eq!(look.damage(), []);
+        let shown = shown(&look);
         let opened = World::open(copied).await.unwrap();
+        assert_eq!(look.position().last, opened.last);
         let (last, epoch) = (opened.last, opened.epoch);
         assert!(opened.engine.is_restored());
         assert!(last >= least, "it ends with {last}, and {least} was there");
         opened.engine.close().unwrap();
         assert!(epoch > Epoch(COPY_EPOCHS), "{epoch}");
         let mut found = files(copied);
+        assert_eq!(shown, found, "at {last}");
         let log = found.remove("side.log").unwrap_or_default();
         assert_eq!(found, self.past[&last], "at {last}");
         let lines: usize = found.get("lines").map_or(0, |lines| lines.parse().unwrap());
@@ -253,6 +262,60 @@ async fn an_object_that_was_copied_while_it_was_written_is_not_taken_for_whole()
     let last = hold.last();
     assert!(hold.release().unwrap());
     busy.assert_whole(&copied, last).await;
+}
+
+/// A store that was left before the object of its last commit had its place.
+async fn left_before_a_place(root: &Path) -> Hold {
+    let disk = Disk::with_hook(|action, path: &Path| {
+        if action == Action::Rename && path.ends_with("late.zip") {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    });
+    let mut world = World::open_on(disk, root, tiny()).await.unwrap();
+    world.round(0).await.unwrap();
+    let earlier = Hold::take(root).unwrap();
+    let object = staged(&world.engine.objects(), "whole");
+    world
+        .commit([adopt("late.zip", object), put("late", "named")])
+        .await
+        .unwrap();
+    drop(world);
+    earlier
+}
+
+#[tokio::test]
+async fn the_hold_of_somebody_else_cuts_no_copy() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    let earlier = left_before_a_place(&root).await;
+    let by_another = folder.path().join("by-another");
+    let hold = Hold::take(&root).unwrap();
+    assert!(earlier.last() < hold.last());
+    // With all holds that there are, and what the objects got as a second name a moment later.
+    copy(&root, &by_another);
+    for name in names(&by_another, "journal") {
+        if name.starts_with("held-") {
+            fs::remove_file(by_another.join("journal").join(name)).unwrap();
+        }
+    }
+    let last = hold.last();
+    assert!(hold.release().unwrap());
+    let by_itself = folder.path().join("by-itself");
+    let copying = Copying {
+        leave_out: &|_| false,
+        is_stopped: &|| false,
+    };
+    assert_eq!(back_up(&root, &by_itself, copying).unwrap().sequence, last);
+    for copied in [by_another, by_itself] {
+        let look = Look::at(&copied).unwrap();
+        assert_eq!((look.damage(), look.position().last), (&[][..], last));
+        let opened = World::open(&copied).await.unwrap();
+        assert_eq!(opened.last, last);
+        drop(opened);
+        let found = files(&copied);
+        assert_eq!((&*found["late"], &*found["late.zip"]), ("named", "whole"));
+    }
 }
 
 #[tokio::test]
@@ -404,6 +467,42 @@ async fn a_copy_whose_hold_was_ended_too_early_is_refused() {
         other => panic!("{other:?}"),
     }
     assert_eq!(files(&copied), before);
+    let look = Look::at(&copied).unwrap();
+    let [damage] = look.damage() else {
+        panic!("{:?}", look.damage());
+    };
+    assert!(damage.what.contains("is a copy"), "{}", damage.what);
+    let Part::Journal { first, last } = damage.part else {
+        panic!("{damage:?}");
+    };
+
+    let (loss, moved) = Mending::begin(&copied)
+        .unwrap()
+        .accept_loss()
+        .unwrap()
+        .unwrap();
+    assert_eq!((loss.first, loss.last), (first, last));
+    assert!(moved.iter().any(|moved| moved.from.contains("HOLD.")));
+    let opened = World::open(&copied).await.unwrap();
+    assert!(opened.engine.is_restored() && opened.epoch > Epoch(COPY_EPOCHS));
+    assert_eq!(opened.last, last);
+}
+
+#[tokio::test]
+async fn what_a_whole_copy_has_is_not_given_up() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let copied = busy.folder("copy");
+    copy(&busy.root(), &copied);
+    busy.steps(9).await;
+    replace_journal(&busy.root(), &copied);
+    let last = hold.last();
+    assert!(hold.release().unwrap());
+    let mending = Mending::begin(&copied).unwrap();
+    assert_eq!(mending.accept_loss().unwrap(), None);
+    drop(mending);
+    busy.assert_whole(&copied, last).await;
 }
 
 #[tokio::test]

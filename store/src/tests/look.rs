@@ -21,7 +21,7 @@ fn place() -> (TempDir, PathBuf) {
 }
 
 /// The files of keys as a look shows them, read in pieces.
-fn shown(look: &Look) -> BTreeMap<String, String> {
+pub(super) fn shown(look: &Look) -> BTreeMap<String, String> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![String::new()]);
     while let Some(folder) = folders.pop() {
         for entry in look.entries(&folder).unwrap() {

@@ -1,0 +1,131 @@
+//! A folder that was copied under a hold, beside its writer. Its files are of different moments; the journal is done
+//! again from where they were complete when the hold began. The journal's own copy ends somewhere: behind everything
+//! that the files can show, since the files were copied first.
+
+use std::collections::BTreeSet;
+
+use crate::batch::{Epoch, Seq};
+use crate::control::{Checkpoint, StoreId};
+use crate::disk::{DiskError, Kind};
+use crate::hold::Span;
+use crate::layout::Layout;
+use crate::objects::Object;
+use crate::overlay::Overlay;
+use crate::record::Record;
+use crate::scan::{self, Scan};
+use crate::staged::Staged;
+use crate::tree::Tree;
+
+/// What the journal of a copy says.
+pub(crate) struct CopiedJournal {
+    /// It ends with the last of the records.
+    pub(crate) scan: Scan,
+    /// From the hold on, in order and without a gap.
+    pub(crate) records: Vec<Record>,
+    /// Up to here it must reach.
+    least: Seq,
+}
+
+/// Commits that a copy should have, and has not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shortfall {
+    pub(crate) first: Seq,
+    pub(crate) last: Seq,
+    pub(crate) what: String,
+}
+
+impl CopiedJournal {
+    /// Reads the journal of the copy that `tree` is, and changes nothing.
+    pub(crate) fn read(
+        tree: &Tree,
+        layout: &Layout,
+        store: StoreId,
+        span: Span,
+    ) -> Result<Self, DiskError> {
+        let mut records = Vec::new();
+        let mut take = |record| records.push(record);
+        let mut scan = scan::readable(&tree.disk, &layout.journal, store, span.after, &mut take)?;
+        cut(tree, &mut records, span)?;
+        scan.last = records.last().map_or(span.after, |record| record.seq);
+        Ok(Self {
+            scan,
+            records,
+            least: span.last,
+        })
+    }
+
+    /// What is missing of what the hold promises, or of what was applied up to `indexed`.
+    pub(crate) fn shortfall(&self, indexed: Option<Seq>) -> Option<Shortfall> {
+        let end = self.scan.last;
+        let promised = (self.least, "was there when the copy began");
+        let applied = indexed.map(|indexed| (indexed, "was applied"));
+        let (last, why) = [Some(promised), applied]
+            .into_iter()
+            .flatten()
+            .find(|(last, _)| *last > end)?;
+        Some(Shortfall {
+            first: end.next(),
+            last,
+            what: format!(
+                "this folder is a copy, and its journal ends with record {end}, but record {last} {why}"
+            ),
+        })
+    }
+}
+
+/// Where a copy begins, given what its `CHECKPOINT` says: that one may have come with the journal, later than the files.
+pub(crate) fn base(span: Span, marked: Option<Checkpoint>) -> Checkpoint {
+    Checkpoint {
+        seq: span.after,
+        epoch: marked.map_or_else(Epoch::default, |marked| marked.epoch),
+    }
+}
+
+/// Ends the journal before the first record whose object was not copied. An object gets a second name in `journal/`
+/// before anything of its batch is in a file, so one that is missing was given its key after `journal/` was listed:
+/// later than everything in the files. What the copy has of it in `tmp/` may have been copied while it was being written.
+fn cut(tree: &Tree, records: &mut Vec<Record>, span: Span) -> Result<(), DiskError> {
+    let mut whole = tree.holds.objects()?;
+    loop {
+        let mut overlay = Overlay::default();
+        records
+            .iter()
+            .for_each(|record| overlay.add(record.seq, &record.batch));
+        let mut missing = None;
+        for (key, seq, staged) in overlay.adoptions() {
+            // One of a record from before the hold was whole, or is told of by the redo.
+            if seq <= span.last
+                || tree.disk.kind(&tree.path(key))? == Kind::File
+                || is_whole(tree, staged, &mut whole)?
+            {
+                continue;
+            }
+            missing = Some(missing.map_or(seq, |least: Seq| least.min(seq)));
+        }
+        let Some(missing) = missing else {
+            return Ok(());
+        };
+        records.retain(|record| record.seq < missing);
+    }
+}
+
+/// Whether an object is among those that are known to be `whole`, or waits whole in `tmp/`. There it was when its record
+/// was written, and the hold in question may be a later one than the span tells of.
+fn is_whole(tree: &Tree, staged: &Staged, whole: &mut BTreeSet<String>) -> Result<bool, DiskError> {
+    let name = staged.name().as_str();
+    if whole.contains(name) {
+        return Ok(true);
+    }
+    let Some(file) = tree.open_staged(staged.name())? else {
+        return Ok(false);
+    };
+    let expected = Object {
+        sha256: staged.sha256(),
+        size: staged.size(),
+    };
+    let is_whole = file.len()? == expected.size && Object::read(&file)? == expected;
+    if is_whole {
+        whole.insert(name.to_owned());
+    }
+    Ok(is_whole)
+}

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::World;
+use crate::tree;
 
 /// Jobs with a log, an artifact and, when asked for, inputs too large for their record.
 const BUSY: &str = "\
@@ -264,6 +265,7 @@ fn assert_whole(world: &World, backup: &Taken) -> (usize, usize) {
         acknowledged,
         ended,
     } = backup;
+    assert_eq!(tree::check(world, folder).findings, [], "{name}");
     let state = world.path(&format!("{name}-restored"));
     let (from, to) = (folder.display().to_string(), state.display().to_string());
     let restored = world.output("everscand", &["restore", &from, "--state-dir", &to]);

@@ -148,6 +148,7 @@ impl Copies {
 
 impl Backup {
     fn compare(self, world: &World, past: &Past) -> Vec<Finding> {
+        let mut findings = self.check(world, &self.folder);
         let state = world.path("copies/restored");
         let words = [&self.folder, Path::new("--state-dir"), &state];
         let restored = world
@@ -158,16 +159,10 @@ impl Backup {
             .unwrap();
         if !restored.status.success() {
             let said = String::from_utf8_lossy(&restored.stderr);
-            return vec![Finding::Lost(format!("a backup: {said}"))];
+            findings.push(Finding::Lost(format!("a backup: {said}")));
+            return findings;
         }
-        let checked = tree::check(world, &state);
-        let mut findings = checked.findings;
-        if checked.last_commit < self.sequence {
-            findings.push(Finding::Lost(format!(
-                "a backup ends with commit {}, and promised {}",
-                checked.last_commit, self.sequence
-            )));
-        }
+        findings.extend(self.check(world, &state));
         let (of_backup, _) = tree::look(&state);
         let there = self.jobs.into_iter();
         for (job, state) in there.filter(|(job, _)| past.jobs.contains(job)) {
@@ -175,6 +170,21 @@ impl Backup {
             if !of_backup.jobs.contains(&job) || (state.is_terminal() && !ended) {
                 findings.push(Finding::Lost(format!("job {job} in a backup, {state:?}")));
             }
+        }
+        findings
+    }
+
+    /// Checks it as it lies, or where it was restored.
+    fn check(&self, world: &World, root: &Path) -> Vec<Finding> {
+        let checked = tree::check(world, root);
+        let mut findings = checked.findings;
+        if checked.last_commit < self.sequence {
+            findings.push(Finding::Lost(format!(
+                "{} ends with commit {}, and the backup promised {}",
+                root.display(),
+                checked.last_commit,
+                self.sequence
+            )));
         }
         findings
     }

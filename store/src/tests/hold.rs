@@ -49,9 +49,13 @@ struct Busy {
 
 impl Busy {
     async fn new() -> Self {
+        Self::on(Disk::new()).await
+    }
+
+    async fn on(disk: Disk) -> Self {
         let folder = temporary_folder();
         let root = folder.path().join("state");
-        let world = World::open_on(Disk::new(), &root, restless()).await;
+        let world = World::open_on(disk, &root, restless()).await;
         Self {
             log: AppendFile::open(&root, &Key::new("side.log").unwrap()).unwrap(),
             world: world.unwrap(),
@@ -215,11 +219,32 @@ impl Busy {
     }
 }
 
+/// Objects get their places late on it.
+fn slow() -> Disk {
+    Disk::with_hook(|action, path: &Path| {
+        if action == Action::Rename && path.ends_with("a.zip") {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        Ok(())
+    })
+}
+
 #[tokio::test]
 async fn copies_made_while_it_is_written_are_whole() {
-    let mut busy = Busy::new().await;
+    copies_are_whole(Disk::new(), false).await;
+}
+
+#[tokio::test]
+async fn copies_made_behind_its_commits_and_beside_other_holds_are_whole() {
+    copies_are_whole(slow(), true).await;
+}
+
+async fn copies_are_whole(disk: Disk, beside_others: bool) {
+    let mut busy = Busy::on(disk).await;
     busy.steps(5).await;
     for round in 0..6 {
+        let another = beside_others.then(|| Hold::take(&busy.root()).unwrap());
+        busy.steps(3).await;
         let hold = Hold::take(&busy.root()).unwrap();
         let (root, copied) = (busy.root(), busy.folder(&format!("copy-{round}")));
         let (from, to) = (root.clone(), copied.clone());
@@ -233,6 +258,7 @@ async fn copies_made_while_it_is_written_are_whole() {
         copying.join().unwrap();
         let last = hold.last();
         assert!(hold.release().unwrap());
+        another.map(|another| another.release().unwrap());
         busy.assert_whole(&copied, last).await;
     }
 }

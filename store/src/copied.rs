@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
-use crate::disk::{DiskError, Kind};
-use crate::hold::Span;
+use crate::disk::{Disk, DiskError, Kind};
+use crate::hold::{Holds, Span};
 use crate::layout::Layout;
 use crate::objects::Object;
 use crate::overlay::Overlay;
@@ -24,6 +24,8 @@ pub(crate) struct CopiedJournal {
     pub(crate) records: Vec<Record>,
     /// Up to here it must reach.
     least: Seq,
+    /// The last record that is known of, which may be one that is not readable or has not got its object.
+    known: Seq,
 }
 
 /// Commits that a copy should have, and has not.
@@ -45,32 +47,68 @@ impl CopiedJournal {
         let mut records = Vec::new();
         let mut take = |record| records.push(record);
         let mut scan = scan::readable(&tree.disk, &layout.journal, store, span.after, &mut take)?;
+        let cut_off = scan::last_cut_off(&tree.disk, &scan, store)?;
+        let known = cut_off.map_or(scan.last, |last| last.max(scan.last));
         cut(tree, &mut records, span)?;
         scan.last = records.last().map_or(span.after, |record| record.seq);
         Ok(Self {
             scan,
             records,
             least: span.last,
+            known,
         })
     }
 
-    /// What is missing of what the hold promises, or of what was applied up to `indexed`.
-    pub(crate) fn shortfall(&self, indexed: Option<Seq>) -> Option<Shortfall> {
+    /// What is missing of what the hold promises, or of what was applied up to `indexed`. The mark in `CHECKPOINT` may have
+    /// been copied later than the journal, so it tells only how much is missing, not whether anything is.
+    pub(crate) fn shortfall(
+        &self,
+        indexed: Option<Seq>,
+        marked: Option<Checkpoint>,
+    ) -> Option<Shortfall> {
         let end = self.scan.last;
         let promised = (self.least, "was there when the copy began");
         let applied = indexed.map(|indexed| (indexed, "was applied"));
-        let (last, why) = [Some(promised), applied]
-            .into_iter()
-            .flatten()
-            .find(|(last, _)| *last > end)?;
-        Some(Shortfall {
+        let reasons = [Some(promised), applied].into_iter().flatten();
+        let (last, why) = reasons.max_by_key(|(last, _)| *last)?;
+        (last > end).then(|| Shortfall {
             first: end.next(),
-            last,
+            last: last
+                .max(self.known)
+                .max(marked.map_or(last, |marked| marked.seq)),
             what: format!(
                 "this folder is a copy, and its journal ends with record {end}, but record {last} {why}"
             ),
         })
     }
+}
+
+/// Where the journal must be done again when the folder is a copy. Several holds may have been copied with it, and only
+/// one of them is the one it was made under. Others may have ended while `journal/` was copied: then segments are missing
+/// that they tell of, and reading from there does not come as far. Of those that come farthest the earliest is right or
+/// too early, which does no harm, and what it promises is no more than what the right one does.
+pub(crate) fn span(
+    disk: &Disk,
+    layout: &Layout,
+    store: StoreId,
+) -> Result<Option<Span>, DiskError> {
+    let spans = Holds::new(disk, &layout.root).spans_of_copy(store)?;
+    if let [] | [_] = spans[..] {
+        return Ok(spans.first().copied());
+    }
+    let mut reaching = Vec::new();
+    for span in spans {
+        let scan = scan::readable(disk, &layout.journal, store, span.after, &mut drop)?;
+        reaching.push((scan.last, span));
+    }
+    let end = reaching.iter().map(|(end, _)| *end).max();
+    let right = reaching
+        .into_iter()
+        .filter(|(reached, _)| Some(*reached) == end);
+    Ok(right.map(|(_, span)| span).reduce(|one, other| Span {
+        after: one.after.min(other.after),
+        last: one.last.min(other.last),
+    }))
 }
 
 /// Where a copy begins, given what its `CHECKPOINT` says: that one may have come with the journal, later than the files.

@@ -100,12 +100,13 @@ fn copy_held(
         is_later(path) || is_left_out(root, path, copying)
     })?;
     failpoint::reach("files-copied");
-    // The journal last: it says how files that changed meanwhile belong together.
-    let is_spare = |path: &Path| {
+    // The journal last: it says how files that changed meanwhile belong together. The hold of somebody else may end
+    // meanwhile, and then says what is not so.
+    let is_of_no_use = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with("spare-"))
+        name.is_some_and(|name| name.starts_with("spare-") || hold.is_another(name))
     };
-    copier.folder(&from.journal, &to.journal, &is_spare)?;
+    copier.folder(&from.journal, &to.journal, &is_of_no_use)?;
     failpoint::reach("journal-copied");
     if hold.lasts()? {
         Ok(copier.copied)

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Seq;
 use crate::control::{self, StoreId};
+use crate::copied::{self, CopiedJournal};
 use crate::disk::{Details, Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
@@ -30,6 +31,7 @@ use crate::replace;
 use crate::scan;
 use crate::space::Watermark;
 use crate::staged::StagedName;
+use crate::tree::Tree;
 
 const PREFIX: &str = "HOLD.";
 const OBJECT: &str = "held-";
@@ -126,6 +128,9 @@ impl Hold {
         };
         self.write(&mut file)?;
         failpoint::reach("hold-begun");
+        // A copy that nobody has opened is complete only up to where the hold says under which it was made. Asked before
+        // the mark: its opening writes that one before it ends the hold.
+        let copied = copied::span(&self.disk, &self.layout, store)?;
         let checkpoint = control::read_checkpoint(&self.disk, &self.layout.checkpoint, store)?;
         let Some(checkpoint) = checkpoint else {
             return Err(OpenError::Damaged {
@@ -134,15 +139,20 @@ impl Hold {
                 what: "it is missing; the next start of the daemon makes it again".to_owned(),
             });
         };
-        let scan = scan::readable(
-            &self.disk,
-            &self.layout.journal,
-            store,
-            checkpoint.seq,
-            &mut drop,
-        )?;
+        let complete = match copied {
+            None => checkpoint.seq,
+            Some(span) => span.after.min(checkpoint.seq),
+        };
+        let journal = &self.layout.journal;
+        let scan = match copied {
+            None => scan::readable(&self.disk, journal, store, complete, &mut drop)?,
+            Some(span) => {
+                let tree = Tree::of_copy(self.disk.clone(), self.layout.root.clone());
+                CopiedJournal::read(&tree, &self.layout, store, span)?.scan
+            }
+        };
         self.last = scan.last;
-        file.seq = Some(checkpoint.seq);
+        file.seq = Some(complete);
         file.last = Some(scan.last);
         self.write(&mut file)?;
         failpoint::reach("hold-taken");
@@ -181,6 +191,11 @@ impl Hold {
     /// The last commit that was acknowledged when the hold began, which every copy has.
     pub fn last(&self) -> Seq {
         self.last
+    }
+
+    /// Whether a file in the journal's folder is of the hold of somebody else.
+    pub(crate) fn is_another(&self, name: &str) -> bool {
+        is_hold(name) && name.strip_prefix(PREFIX) != Some(&self.id)
     }
 
     /// Whether it lasted until now: the store ends a hold that is too old, or whose journal grows too large.
@@ -239,9 +254,9 @@ impl Holds {
         self.layout.journal.join(format!("{OBJECT}{name}"))
     }
 
-    /// How far the journal must be done again when this folder is a copy made under a hold. The copy of one that somebody
-    /// else had tells less, and nothing wrong.
-    pub(crate) fn span_of_copy(&self, store: StoreId) -> Result<Option<Span>, DiskError> {
+    /// Where the journal must be done again when this folder is a copy: as each of the holds says that were copied with
+    /// it. None when it is no copy.
+    pub(crate) fn spans_of_copy(&self, store: StoreId) -> Result<Vec<Span>, DiskError> {
         let copied = self.found(store)?.into_iter().filter(|found| found.is_copy);
         let spans = copied.filter_map(|found| {
             let HoldFile { seq, last, .. } = found.file?;
@@ -250,10 +265,7 @@ impl Holds {
                 last: last?,
             })
         });
-        Ok(spans.reduce(|one, other| Span {
-            after: one.after.min(other.after),
-            last: one.last.min(other.last),
-        }))
+        Ok(spans.collect())
     }
 
     /// The names of the objects that have a second name here.

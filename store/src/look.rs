@@ -20,7 +20,6 @@ use crate::control::{self, StoreId};
 use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError};
 use crate::engine::OpenError;
-use crate::hold::Holds;
 use crate::key::Key;
 use crate::layout::Layout;
 use crate::limits::LOOKS;
@@ -102,7 +101,7 @@ impl Look {
                 None
             }
         };
-        let span = Holds::new(disk, &layout.root).span_of_copy(store)?;
+        let span = copied::span(disk, layout, store)?;
         let complete = span.map(|span| span.after);
         let least = complete.or(checkpoint.map(|checkpoint| checkpoint.seq));
         let least = least.unwrap_or(Seq(0));
@@ -144,7 +143,7 @@ impl Look {
             Some(span) => {
                 let tree = Tree::of_copy(disk.clone(), root);
                 let journal = CopiedJournal::read(&tree, layout, store, span)?;
-                damage.add_shortfall(journal.shortfall(indexed));
+                damage.add_shortfall(journal.shortfall(indexed, checkpoint));
                 journal.records.into_iter().for_each(take);
                 (tree, journal.scan)
             }

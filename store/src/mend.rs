@@ -20,6 +20,7 @@ use crate::quarantine::numbered;
 use crate::record::Record;
 use crate::replace;
 use crate::scan;
+use crate::staged::StagedName;
 use crate::tree::Tree;
 
 /// A store that is being mended. Nobody else can open it meanwhile.
@@ -137,7 +138,7 @@ impl Mending {
         let (disk, layout) = (&self.disk, &self.layout);
         let tree = Tree::new(disk.clone(), layout.root.clone());
         let holds = Holds::new(disk, &layout.root);
-        let span = holds.span_of_copy(self.store)?;
+        let span = copied::span(disk, layout, self.store)?;
         let readable = match span {
             None => self.readable()?,
             Some(span) => self.readable_of_copy(&tree, span)?,
@@ -166,23 +167,32 @@ impl Mending {
             Ok(newer.is_some_and(|newer| newer > seq))
         })?;
         root.sync_file_system()?;
-        // No number is given out twice: a file that was written by a lost change keeps its place in the order.
+        // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
+        // so that no index is as new: it may be all that tells of the loss, and goes aside only when this is written.
         let at = Checkpoint {
-            seq: loss.last,
+            seq: loss.last.next(),
             epoch,
         };
-        let mut moved = self.set_index_aside()?;
         control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
-        // The holds first: with one of them the folder is a copy, and does its journal again.
-        let holds = if span.is_some() {
-            holds.paths()?
-        } else {
-            Vec::new()
-        };
-        for path in holds.iter().chain(&segments) {
-            moved.extend(self.set_aside(&layout.below(path))?);
+        // With one of the holds the folder is a copy, and does its journal again.
+        let holds = span.map_or(Ok(Vec::new()), |_| holds.paths())?;
+        let mut moved = Vec::new();
+        for path in holds {
+            moved.extend(self.set_aside(&layout.below(&path))?);
+        }
+        moved.extend(self.set_index_aside()?);
+        for path in segments.into_iter().chain(self.objects_without_a_place()?) {
+            moved.extend(self.set_aside(&layout.below(&path))?);
         }
         Ok(Some((loss, moved)))
+    }
+
+    /// Objects that no readable record gives a place: the next start would remove them.
+    fn objects_without_a_place(&self) -> Result<Vec<PathBuf>, DiskError> {
+        let tmp = &self.layout.tmp;
+        let names = self.disk.list(tmp)?.into_iter().map(|(name, _)| name);
+        let objects = names.filter(|name| StagedName::parse(name).is_some());
+        Ok(objects.map(|name| tmp.join(name)).collect())
     }
 
     fn readable(&self) -> Result<Readable, OpenError> {
@@ -219,7 +229,7 @@ impl Mending {
         let marked = control::read_checkpoint(disk, &layout.checkpoint, self.store)?;
         let journal = CopiedJournal::read(tree, layout, self.store, span)?;
         let index = live::survey(disk, &layout.index, self.store, span.after)?.newest;
-        let shortfall = journal.shortfall(index.map(|index| index.at.seq));
+        let shortfall = journal.shortfall(index.map(|index| index.at.seq), marked);
         let CopiedJournal { scan, records, .. } = journal;
         let mut overlay = Overlay::default();
         for record in &records {

@@ -55,7 +55,7 @@ pub(crate) fn recover(
         .into_iter()
         .try_for_each(|folder| disk.create_folder(folder))?;
     let tree = Tree::new(disk.clone(), layout.root.clone());
-    let past = match Holds::new(disk, &layout.root).span_of_copy(store)? {
+    let past = match copied::span(disk, layout, store)? {
         None => Past::read(disk, layout, store)?,
         Some(span) => Past::of_copy(&tree, layout, store, span)?,
     };
@@ -319,14 +319,14 @@ impl Past {
         let journal = CopiedJournal::read(tree, layout, store, span)?;
         let mut index = live::newest(disk, &layout.index, store, span.after)?;
         let indexed = index.as_ref().map(|index| index.at.seq);
-        if let Some(Shortfall { what, .. }) = journal.shortfall(indexed) {
+        let marked = control::read_checkpoint(disk, &layout.checkpoint, store)?;
+        if let Some(Shortfall { what, .. }) = journal.shortfall(indexed, marked) {
             return Err(OpenError::Damaged {
                 path: layout.journal.clone(),
                 offset: 0,
                 what,
             });
         }
-        let marked = control::read_checkpoint(disk, &layout.checkpoint, store)?;
         replace::replace_durably(disk, &layout.restored, b"")?;
         Holds::new(disk, &layout.root).return_objects()?;
         let CopiedJournal { scan, records, .. } = journal;

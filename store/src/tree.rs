@@ -187,28 +187,30 @@ impl Tree {
         staged: Option<&Staged>,
         limit: u64,
     ) -> Result<Option<Bytes>, DiskError> {
-        if let Some(staged) = staged
-            && let Some(bytes) = absent(self.disk.read(&self.waiting(staged.name())?, limit))?
-        {
-            return Ok(Some(bytes.into()));
+        let waiting = staged.map(|staged| self.waiting(staged.name()));
+        for path in waiting.into_iter().flatten() {
+            if let Some(bytes) = absent(self.disk.read(&path, limit))? {
+                return Ok(Some(bytes.into()));
+            }
         }
         self.read(key, limit)
     }
 
-    /// Where an object waits for its key. What a copy has in `tmp/` may have been copied while it was written, unlike
-    /// what has a second name.
-    fn waiting(&self, name: &StagedName) -> Result<PathBuf, DiskError> {
-        let held = self.holds.second_name(name);
-        if self.is_copy && self.disk.kind(&held)? == Kind::File {
-            Ok(held)
-        } else {
-            Ok(self.staged(name))
-        }
+    /// Where an object may wait for its key, the surest place first: what a copy has in `tmp/` may have been copied while
+    /// it was written, unlike what has a second name.
+    fn waiting(&self, name: &StagedName) -> impl Iterator<Item = PathBuf> + use<> {
+        let held = self.is_copy.then(|| self.holds.second_name(name));
+        held.into_iter().chain([self.staged(name)])
     }
 
     /// The object of that name, while it has no key.
     pub(crate) fn open_staged(&self, name: &StagedName) -> Result<Option<DiskFile>, DiskError> {
-        absent(self.disk.open_to_read(&self.waiting(name)?))
+        for path in self.waiting(name) {
+            if let Some(file) = absent(self.disk.open_to_read(&path))? {
+                return Ok(Some(file));
+            }
+        }
+        Ok(None)
     }
 
     /// The file of a key, or of the object that will get it.

@@ -345,6 +345,62 @@ async fn the_hold_of_somebody_else_cuts_no_copy() {
 }
 
 #[tokio::test]
+async fn a_hold_that_ends_while_the_journal_is_copied_spoils_no_copy() {
+    for keeps_its_first in [false, true] {
+        let mut busy = Busy::new().await;
+        busy.steps(9).await;
+        let another = Hold::take(&busy.root()).unwrap();
+        busy.steps(30).await;
+        let hold = Hold::take(&busy.root()).unwrap();
+        let copied = busy.folder("copy");
+        copy(&busy.root(), &copied);
+        busy.steps(5).await;
+        // The holds were copied by now, and of the segments the first at most.
+        for path in segments(&copied).iter().skip(usize::from(keeps_its_first)) {
+            fs::remove_file(path).unwrap();
+        }
+        assert!(another.release().unwrap());
+        busy.steps(60).await;
+        copy_without_holds(&busy.root(), &copied);
+        let last = hold.last();
+        assert!(hold.release().unwrap());
+        busy.assert_whole(&copied, last).await;
+    }
+}
+
+/// Copies what is left of a journal over what a copy has of it.
+fn copy_without_holds(root: &Path, copied: &Path) {
+    for name in names(root, "journal") {
+        if !name.starts_with("HOLD.") {
+            let (from, to) = (root.join("journal"), copied.join("journal"));
+            fs::copy(from.join(&name), to.join(&name)).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hold_on_a_copy_that_nobody_has_opened_begins_where_that_one_does() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let (copied, again) = (busy.folder("copy"), busy.folder("again"));
+    copy(&busy.root(), &copied);
+    busy.steps(60).await;
+    replace_journal(&busy.root(), &copied);
+    assert!(hold.release().unwrap());
+
+    let hold = Hold::take(&copied).unwrap();
+    copy(&copied, &again);
+    let opened = World::open(&copied).await.unwrap();
+    assert_eq!(opened.last, hold.last());
+    opened.engine.close().unwrap();
+    replace_journal(&copied, &again);
+    let last = hold.last();
+    assert!(hold.release().unwrap());
+    busy.assert_whole(&again, last).await;
+}
+
+#[tokio::test]
 async fn a_hold_outlives_a_restart_and_the_store_is_itself_meanwhile() {
     let mut busy = Busy::new().await;
     busy.steps(9).await;
@@ -501,6 +557,8 @@ async fn a_copy_whose_hold_was_ended_too_early_is_refused() {
     let Part::Journal { first, last } = damage.part else {
         panic!("{damage:?}");
     };
+    // What lies behind the gap tells how far it had come.
+    assert_eq!(last, busy.world.last);
 
     let (loss, moved) = Mending::begin(&copied)
         .unwrap()
@@ -511,7 +569,7 @@ async fn a_copy_whose_hold_was_ended_too_early_is_refused() {
     assert!(moved.iter().any(|moved| moved.from.contains("HOLD.")));
     let opened = World::open(&copied).await.unwrap();
     assert!(opened.engine.is_restored() && opened.epoch > Epoch(COPY_EPOCHS));
-    assert_eq!(opened.last, last);
+    assert_eq!(opened.last, last.next());
 }
 
 #[tokio::test]

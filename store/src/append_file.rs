@@ -39,13 +39,15 @@ impl AppendFile {
         let path = tree.path(key);
         let file = tree.in_folder(&path, || tree.disk.open_or_create(&path))?;
         let length = file.len()?;
+        // What was added under a hold that is still there may not have come into the journal before its writer ended.
+        let is_held = length > 0 && tree.holds.any()?;
         Ok(Self {
             tree,
             key: key.clone(),
             file,
             length,
             is_named: false,
-            missed: None,
+            missed: is_held.then_some(0),
         })
     }
 

@@ -398,6 +398,11 @@ impl Holds {
     }
 }
 
+/// Whether somebody has a hold on the store at `root`.
+pub fn is_held(root: &Path) -> Result<bool, DiskError> {
+    Holds::new(&Disk::new(), root).any()
+}
+
 /// The store at `root` is a copy, made by whatever means: the next opening is told so.
 pub fn mark_restored(root: &Path) -> Result<(), DiskError> {
     replace::replace_durably(&Disk::new(), &Layout::new(root).restored, b"")

@@ -5,9 +5,11 @@
 use model::JobId;
 use model::decide::{Command, Decision, Refusal, Urgency};
 use model::{Moment, World};
+use store::append_file::AppendReader;
 
-use crate::error::{SubmitError, WriteError};
+use crate::error::{OpenError, ReadError, SubmitError, WriteError};
 use crate::files::blocking;
+use crate::layout::Layout;
 use crate::limits::LOG_SYNC;
 use crate::log::LogError;
 use crate::log::job_log::JobLog;
@@ -67,6 +69,32 @@ impl State {
 }
 
 impl super::Logs {
+    /// Opens the logs of jobs that were under way before this start, if there is a hold: what was appended under it may not
+    /// have come into the journal.
+    pub(crate) async fn take_up(&self, jobs: Vec<JobId>) -> Result<(), OpenError> {
+        let logs = self.clone();
+        blocking(move || {
+            let root = &logs.shared.root;
+            if !store::hold::is_held(root).map_err(store::OpenError::Disk)? {
+                return Ok(());
+            }
+            for job in jobs {
+                // Where there is no log, none is made only to be empty.
+                let opened = match AppendReader::open(root, &Layout::log(job)) {
+                    Ok(None) => continue,
+                    Ok(Some(_)) => logs.with(job, |_| Ok(())),
+                    Err(error) => Err(LogError::Read(ReadError::Store(error.into()))),
+                };
+                if let Err(error) = opened {
+                    tracing::error!(%job, %error, "a backup may miss the end of a log");
+                }
+            }
+            logs.shared.dirty.notify_one();
+            Ok(())
+        })
+        .await
+    }
+
     /// The jobs of whose logs a backup may miss a part.
     fn missed(&self) -> Vec<JobId> {
         let open = super::lock(&self.shared.open);

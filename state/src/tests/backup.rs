@@ -106,6 +106,47 @@ async fn a_log_that_grows_while_it_is_copied_is_whole_in_the_copy() {
 }
 
 #[tokio::test]
+async fn a_log_is_whole_in_a_copy_also_when_the_daemon_starts_again_meanwhile() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    let silent = opened.running_job(fleet, "build").await;
+    let lines = |count: usize| vec![line("x"); count];
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(1)).await.unwrap();
+    logs.append(silent, 0, lines(1)).await.unwrap();
+    let held = hold(folder.root()).unwrap();
+    let mut copied = folder.empty_twin();
+    for job in [job, silent] {
+        let log = Layout::log(job);
+        let to = copied.root().join(log.as_str());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(folder.root().join(log.as_str()), to).unwrap();
+    }
+    // Within the second in which it would come into the journal.
+    logs.append(job, 1, lines(2)).await.unwrap();
+    logs.append(silent, 1, lines(2)).await.unwrap();
+    opened.close();
+
+    let opened = folder.open().await;
+    let logs = opened.state.logs();
+    logs.append(job, 3, lines(1)).await.unwrap();
+    let mut done = Vec::new();
+    for (job, lines) in [(job, 4), (silent, 3)] {
+        let ended = opened.state.complete(completion(job, lines)).await.unwrap();
+        done.push((ended, lines));
+    }
+    copy_new(folder.root(), copied.root());
+    assert!(release(folder.root(), held.id()).unwrap());
+
+    let opened = copied.open().await;
+    for (ended, lines) in done {
+        let found = opened.state.job(ended.id).await.unwrap().unwrap();
+        let stored = opened.state.logs().records(ended.id).await.unwrap();
+        assert_eq!((stored, found), (lines, ended));
+    }
+}
+
+#[tokio::test]
 async fn a_log_that_is_emptied_while_it_is_copied_keeps_nobody_waiting() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;

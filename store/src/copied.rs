@@ -84,28 +84,24 @@ impl CopiedJournal {
 }
 
 /// Where the journal must be done again when the folder is a copy. Several holds may have been copied with it, and only
-/// one of them is the one it was made under. Others may have ended while `journal/` was copied: then segments are missing
-/// that they tell of, and reading from there does not come as far. Of those that come farthest the earliest is right or
-/// too early, which does no harm, and what it promises is no more than what the right one does.
+/// one of them is the one it was made under. Of those taken before it some may have ended while `journal/` was copied: then
+/// segments are missing that only they tell of, and such holds are passed over. Of the rest the earliest is the right one
+/// or an earlier one, which does no harm, and the least that one of them promises is no more than what the right one does.
 pub(crate) fn span(
     disk: &Disk,
     layout: &Layout,
     store: StoreId,
 ) -> Result<Option<Span>, DiskError> {
     let spans = Holds::new(disk, &layout.root).spans_of_copy(store)?;
-    if let [] | [_] = spans[..] {
-        return Ok(spans.first().copied());
+    let mut lasting = Vec::new();
+    if spans.len() > 1 {
+        for span in &spans {
+            let scan = scan::readable(disk, &layout.journal, store, span.after, &mut drop)?;
+            lasting.extend(scan.comes_to_the_last.then_some(*span));
+        }
     }
-    let mut reaching = Vec::new();
-    for span in spans {
-        let scan = scan::readable(disk, &layout.journal, store, span.after, &mut drop)?;
-        reaching.push((scan.last, span));
-    }
-    let end = reaching.iter().map(|(end, _)| *end).max();
-    let right = reaching
-        .into_iter()
-        .filter(|(reached, _)| Some(*reached) == end);
-    Ok(right.map(|(_, span)| span).reduce(|one, other| Span {
+    let told = if lasting.is_empty() { spans } else { lasting };
+    Ok(told.into_iter().reduce(|one, other| Span {
         after: one.after.min(other.after),
         last: one.last.min(other.last),
     }))

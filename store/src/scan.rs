@@ -25,6 +25,8 @@ pub(crate) struct Scan {
     pub(crate) segments: Vec<PathBuf>,
     /// Why the records end where they end, when it is not the end of the journal.
     pub(crate) broken: Option<Broken>,
+    /// Whether nothing is wrong before the contents of the last segment.
+    pub(crate) comes_to_the_last: bool,
     /// Where the next record goes.
     pub(crate) end: End,
 }
@@ -118,6 +120,7 @@ pub(crate) fn survey(
             }
         };
         scan.epoch = header.epoch;
+        scan.comes_to_the_last = Some(first) == firsts.last();
         previous = Some(Seq(contents.next.0.saturating_sub(1)));
         scan.end = End::of(&bytes, contents.end);
         if let Some(damage) = contents.damage {

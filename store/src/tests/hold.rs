@@ -368,6 +368,24 @@ async fn a_hold_that_ends_while_the_journal_is_copied_spoils_no_copy() {
     }
 }
 
+#[tokio::test]
+async fn a_hold_that_was_taken_while_the_journal_was_copied_says_nothing_of_the_copy() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let copied = busy.folder("copy");
+    copy(&busy.root(), &copied);
+    // The segments were copied before this one was there, and its own file after it.
+    busy.steps(60).await;
+    let later = Hold::take(&busy.root()).unwrap();
+    assert!(later.last() > hold.last());
+    let name = format!("journal/HOLD.{}", later.id());
+    fs::copy(busy.root().join(&name), copied.join(&name)).unwrap();
+    let last = hold.last();
+    assert!(later.release().unwrap() && hold.release().unwrap());
+    busy.assert_whole(&copied, last).await;
+}
+
 /// Copies what is left of a journal over what a copy has of it.
 fn copy_without_holds(root: &Path, copied: &Path) {
     for name in names(root, "journal") {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, Kind};
-use crate::hold::{Holds, Span};
+use crate::holds::{Holds, Span};
 use crate::layout::Layout;
 use crate::objects::Object;
 use crate::overlay::Overlay;

@@ -18,6 +18,7 @@ mod copied;
 mod disk;
 mod engine;
 mod feed;
+mod holds;
 mod journal;
 mod key;
 mod layout;

@@ -10,7 +10,7 @@ use crate::copied::{self, CopiedJournal, Shortfall};
 use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
 use crate::failpoint;
-use crate::hold::{Holds, Span};
+use crate::holds::{Holds, Span};
 use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;

@@ -12,7 +12,7 @@ use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
 use crate::file::Options;
-use crate::hold::{Holds, Span};
+use crate::holds::{Holds, Span};
 use crate::journal::Journal;
 use crate::key::RESERVED;
 use crate::layout::Layout;

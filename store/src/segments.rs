@@ -9,7 +9,7 @@ use crate::batch::Seq;
 use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
-use crate::hold::Holds;
+use crate::holds::Holds;
 use crate::layout::Layout;
 use crate::replace;
 use crate::space::Watermark;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::failpoint;
-use crate::hold::Holds;
+use crate::holds::Holds;
 use crate::key::{Key, Prefix};
 use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;

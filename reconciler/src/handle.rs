@@ -107,7 +107,7 @@ impl Handle {
         let cancel = Cancel {
             job,
             actor,
-            log_bytes: self.state().logs().bytes(job).await,
+            log_bytes: self.state().log_bytes_at_end(job).await,
         };
         let job = self.state().submit(cancel).await?;
         self.state().logs().close(job.id);
@@ -213,7 +213,7 @@ impl Handle {
 
     /// Ends a job; one that has ended meanwhile is left as it is.
     pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
-        let log_bytes = self.state().logs().bytes(job).await;
+        let log_bytes = self.state().log_bytes_at_end(job).await;
         let end = EndJob {
             job,
             loss,

@@ -137,7 +137,7 @@ async fn look<C: Command>(
 ) -> Looked {
     let mut log_bytes = BTreeMap::new();
     for job in state.read(|world| world.giving_way(&scan)) {
-        log_bytes.insert(job, state.logs().bytes(job).await);
+        log_bytes.insert(job, state.log_bytes_at_end(job).await);
     }
     match state.submit(command(scan.clone(), log_bytes)).await {
         Ok(_) => Looked::Well,

@@ -74,11 +74,16 @@ impl AppendFile {
 
     /// A piece of at most `limit` bytes that must go through the journal too, because a backup is being made. It has,
     /// once [`AppendFile::journalled`] is told. There is none of a file that somebody cut or removed meanwhile: its place
-    /// is gone, and a batch that counts on it would be refused with all else that it holds.
+    /// is gone, and a batch that counts on it would be refused with all else that it holds; and none without a hold any more:
+    /// whoever takes one now finds all of it in the file.
     pub fn next_to_journal(&mut self, limit: usize) -> Result<Option<Append>, DiskError> {
         let Some(at) = self.missed else {
             return Ok(None);
         };
+        if !self.tree.holds.any()? {
+            self.missed = None;
+            return Ok(None);
+        }
         let end = (at + limit as u64).min(self.length);
         let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(limit);
         let bytes = self.file.read_at(at, wanted)?;

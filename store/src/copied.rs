@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, Kind};
+use crate::engine::OpenError;
 use crate::holds::{Holds, Span};
 use crate::layout::Layout;
+use crate::live;
 use crate::objects::Object;
 use crate::overlay::Overlay;
 use crate::record::Record;
@@ -34,6 +36,17 @@ pub(crate) struct Shortfall {
     pub(crate) first: Seq,
     pub(crate) last: Seq,
     pub(crate) what: String,
+}
+
+impl Shortfall {
+    /// Why such a copy is not opened.
+    pub(crate) fn refusal(self, layout: &Layout) -> OpenError {
+        OpenError::Damaged {
+            path: layout.journal.clone(),
+            offset: 0,
+            what: self.what,
+        }
+    }
 }
 
 impl CopiedJournal {
@@ -84,23 +97,32 @@ impl CopiedJournal {
 }
 
 /// Where the journal must be done again when the folder is a copy. Several holds may have been copied with it, and only
-/// one of them is the one it was made under. Of those taken before it some may have ended while `journal/` was copied: then
-/// segments are missing that only they tell of, and such holds are passed over. Of the rest the earliest is the right one
-/// or an earlier one, which does no harm, and the least that one of them promises is no more than what the right one does.
+/// one of them is the one it was made under. Those that cannot be the one are passed over. Of the rest the earliest is the
+/// right one or an earlier one, which does no harm, and the least that one of them promises is no more than what the right
+/// one does.
 pub(crate) fn span(
     disk: &Disk,
     layout: &Layout,
     store: StoreId,
 ) -> Result<Option<Span>, DiskError> {
     let spans = Holds::new(disk, &layout.root).spans_of_copy(store)?;
-    let mut lasting = Vec::new();
-    if spans.len() > 1 {
-        for span in &spans {
-            let scan = scan::readable(disk, &layout.journal, store, span.after, &mut drop)?;
-            lasting.extend(scan.comes_to_the_last.then_some(*span));
-        }
+    if let [] | [_] = spans[..] {
+        return Ok(spans.first().copied());
     }
-    let told = if lasting.is_empty() { spans } else { lasting };
+    let index = live::survey(disk, &layout.index, store, Seq(0))?.newest;
+    let indexed = index.map(|index| index.at.seq);
+    let mut possible = Vec::new();
+    for span in &spans {
+        let scan = scan::readable(disk, &layout.journal, store, span.after, &mut drop)?;
+        let may_be_it = match indexed {
+            // The index was copied under the hold, before the journal: it is as new as the hold, and the journal is newer.
+            // A hold that ended while the journal was copied may not come so far, and one that was taken then is later.
+            Some(indexed) => (span.after..=scan.last).contains(&indexed),
+            None => scan.comes_to_the_last,
+        };
+        possible.extend(may_be_it.then_some(*span));
+    }
+    let told = if possible.is_empty() { spans } else { possible };
     Ok(told.into_iter().reduce(|one, other| Span {
         after: one.after.min(other.after),
         last: one.last.min(other.last),

@@ -22,9 +22,10 @@ use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
-use crate::holds::{self, HoldFile, Holds};
+use crate::holds::{self, HoldFile, Holds, Span};
 use crate::layout::Layout;
 use crate::limits::HOLD_SECONDS;
+use crate::live;
 use crate::replace;
 use crate::scan;
 use crate::tree::Tree;
@@ -79,35 +80,60 @@ impl Hold {
         };
         self.write(&mut file)?;
         failpoint::reach("hold-begun");
-        // A copy that nobody has opened is complete only up to where the hold says under which it was made. Asked before
-        // the mark: its opening writes that one before it ends the hold.
-        let copied = copied::span(&self.disk, &self.layout, store)?;
-        let checkpoint = control::read_checkpoint(&self.disk, &self.layout.checkpoint, store)?;
-        let Some(checkpoint) = checkpoint else {
+        let Span { after, last } = self.held(store)?;
+        self.last = last;
+        file.seq = Some(after);
+        file.last = Some(last);
+        self.write(&mut file)?;
+        failpoint::reach("hold-taken");
+        Ok(())
+    }
+
+    /// What a copy must have that is begun now, and from where on its journal must be done again.
+    fn held(&self, store: StoreId) -> Result<Span, OpenError> {
+        let (disk, layout) = (&self.disk, &self.layout);
+        loop {
+            // A copy that nobody has opened is complete only up to where the hold says under which it was made. Its opening
+            // may come in between, and ends that hold.
+            let copied = copied::span(disk, layout, store)?;
+            let held = match copied {
+                None => self.held_of_store(store)?,
+                Some(span) => self.held_of_copy(store, span)?,
+            };
+            if copied::span(disk, layout, store)? == copied {
+                return Ok(held);
+            }
+        }
+    }
+
+    fn held_of_store(&self, store: StoreId) -> Result<Span, OpenError> {
+        let (disk, layout) = (&self.disk, &self.layout);
+        let Some(checkpoint) = control::read_checkpoint(disk, &layout.checkpoint, store)? else {
             return Err(OpenError::Damaged {
-                path: self.layout.checkpoint.clone(),
+                path: layout.checkpoint.clone(),
                 offset: 0,
                 what: "it is missing; the next start of the daemon makes it again".to_owned(),
             });
         };
-        let complete = match copied {
-            None => checkpoint.seq,
-            Some(span) => span.after.min(checkpoint.seq),
-        };
-        let journal = &self.layout.journal;
-        let scan = match copied {
-            None => scan::readable(&self.disk, journal, store, complete, &mut drop)?,
-            Some(span) => {
-                let tree = Tree::of_copy(self.disk.clone(), self.layout.root.clone());
-                CopiedJournal::read(&tree, &self.layout, store, span)?.scan
-            }
-        };
-        self.last = scan.last;
-        file.seq = Some(complete);
-        file.last = Some(scan.last);
-        self.write(&mut file)?;
-        failpoint::reach("hold-taken");
-        Ok(())
+        let after = checkpoint.seq;
+        let scan = scan::readable(disk, &layout.journal, store, after, &mut drop)?;
+        let last = scan.last;
+        Ok(Span { after, last })
+    }
+
+    /// A copy of a copy that falls short would fall short as well, and not know it.
+    fn held_of_copy(&self, store: StoreId, span: Span) -> Result<Span, OpenError> {
+        let (disk, layout) = (&self.disk, &self.layout);
+        let tree = Tree::of_copy(disk.clone(), layout.root.clone());
+        let journal = CopiedJournal::read(&tree, layout, store, span)?;
+        let index = live::survey(disk, &layout.index, store, span.after)?.newest;
+        if let Some(shortfall) = journal.shortfall(index.map(|index| index.at.seq), None) {
+            return Err(shortfall.refusal(layout));
+        }
+        Ok(Span {
+            after: span.after,
+            last: journal.scan.last,
+        })
     }
 
     /// Replaces the file, durably.

@@ -2,6 +2,7 @@
 //! cut where it breaks. Nothing is ever removed; everything that leaves its place is found in `quarantine/`, at the
 //! same path.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::batch::{Epoch, Seq, sequence_of};
@@ -11,6 +12,7 @@ use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
 use crate::failpoint;
 use crate::holds::{Holds, Span};
+use crate::key::Prefix;
 use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
@@ -20,6 +22,7 @@ use crate::quarantine::numbered;
 use crate::record::Record;
 use crate::replace;
 use crate::scan;
+use crate::segment::SEARCH_AHEAD;
 use crate::staged::StagedName;
 use crate::tree::Tree;
 
@@ -147,12 +150,17 @@ impl Mending {
             epoch,
             segments,
             overlay,
-            loss: Some(loss),
+            loss: Some(mut loss),
         } = readable
         else {
             return Ok(None);
         };
         let root = disk.open_to_read(&layout.root)?;
+        // A tool may have copied no empty folders.
+        layout
+            .folders()
+            .into_iter()
+            .try_for_each(|folder| disk.create_folder(folder))?;
         if span.is_some() {
             replace::replace_durably(disk, &layout.restored, b"")?;
             holds.return_objects()?;
@@ -169,6 +177,7 @@ impl Mending {
         root.sync_file_system()?;
         // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
         // so that no index is as new: it may be all that tells of the loss, and goes aside only when this is written.
+        loss.last = newest_record(&tree, loss.last)?;
         let at = Checkpoint {
             seq: loss.last.next(),
             epoch,
@@ -272,4 +281,26 @@ impl Mending {
             to: self.layout.below(to),
         }
     }
+}
+
+/// The last change that any record says it was written by, if it is later than `known`. A number that no journal can have
+/// come to is none.
+fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
+    let plausible = known.0..known.0.saturating_add(SEARCH_AHEAD);
+    let mut newest = known;
+    tree.walk(&Prefix::root(), None, |key| {
+        if key.is_record() {
+            match tree.read(&key, GET_BYTES) {
+                Ok(content) => {
+                    let sequence = content.and_then(|bytes| sequence_of(&key, &bytes));
+                    let believed = sequence.filter(|sequence| plausible.contains(&sequence.0));
+                    newest = newest.max(believed.unwrap_or(newest));
+                }
+                // The check tells of what cannot be read.
+                Err(error) => tracing::warn!(%key, %error, "a record is passed over"),
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(newest)
 }

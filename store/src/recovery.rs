@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::control::{self, Checkpoint, StoreId};
-use crate::copied::{self, CopiedJournal, Shortfall};
+use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
@@ -320,12 +320,8 @@ impl Past {
         let mut index = live::newest(disk, &layout.index, store, span.after)?;
         let indexed = index.as_ref().map(|index| index.at.seq);
         let marked = control::read_checkpoint(disk, &layout.checkpoint, store)?;
-        if let Some(Shortfall { what, .. }) = journal.shortfall(indexed, marked) {
-            return Err(OpenError::Damaged {
-                path: layout.journal.clone(),
-                offset: 0,
-                what,
-            });
+        if let Some(shortfall) = journal.shortfall(indexed, marked) {
+            return Err(shortfall.refusal(layout));
         }
         replace::replace_durably(disk, &layout.restored, b"")?;
         Holds::new(disk, &layout.root).return_objects()?;

@@ -15,7 +15,7 @@ const SUMMED: usize = 8 + 8 + 16 + 8 + 8 + 8;
 const SUFFIX: &str = ".jnl";
 
 /// Sequence numbers that a search behind damage believes: further ahead than one segment could hold is no record.
-const SEARCH_AHEAD: u64 = 1 << 24;
+pub(crate) const SEARCH_AHEAD: u64 = 1 << 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {

@@ -21,18 +21,31 @@ impl State {
         loop {
             self.logs().shared.dirty.notified().await;
             tokio::time::sleep(LOG_SYNC).await;
-            for job in self.logs().missed() {
-                if let Err(error) = self.journal_log(job).await {
-                    tracing::error!(%job, %error, "a backup may miss the end of a log");
-                }
-            }
             let logs = self.logs().clone();
             match blocking(move || logs.sync()).await {
                 Ok(true) => {}
                 Ok(false) => self.logs().shared.dirty.notify_one(),
                 Err(error) => tracing::error!(%error, "a log cannot be synced"),
             }
+            for job in self.logs().missed() {
+                if let Err(error) = self.journal_log(job).await {
+                    tracing::error!(%job, %error, "a backup may miss the end of a log");
+                }
+                if self.read(|world| world.job(job).is_none()) {
+                    self.logs().close(job);
+                }
+            }
         }
+    }
+
+    /// How long the log of a job is that is about to end otherwise than by its runner, in bytes. A backup that counts them has
+    /// them.
+    pub async fn log_bytes_at_end(&self, job: JobId) -> u64 {
+        if let Err(error) = self.journal_log(job).await {
+            // The job must be able to end.
+            tracing::error!(%job, %error, "a backup may miss the end of a log");
+        }
+        self.logs().bytes(job).await
     }
 
     /// Puts what a backup may miss of a log into the journal.

@@ -147,6 +147,28 @@ async fn a_log_is_whole_in_a_copy_also_when_the_daemon_starts_again_meanwhile() 
 }
 
 #[tokio::test]
+async fn a_job_that_its_runner_does_not_end_has_its_log_in_a_copy() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    let log = Layout::log(job);
+    let logs = opened.state.logs();
+    logs.append(job, 0, vec![line("one")]).await.unwrap();
+    let held = hold(folder.root()).unwrap();
+    let mut copied = folder.empty_twin();
+    let to = copied.root().join(log.as_str());
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    std::fs::copy(folder.root().join(log.as_str()), &to).unwrap();
+    logs.append(job, 1, vec![line("two"), line("three")])
+        .await
+        .unwrap();
+    let bytes = opened.state.log_bytes_at_end(job).await;
+    copy_new(folder.root(), copied.root());
+    assert!(release(folder.root(), held.id()).unwrap());
+    let _opened = copied.open().await;
+    assert_eq!(std::fs::metadata(to).unwrap().len(), bytes);
+}
+
+#[tokio::test]
 async fn a_log_that_is_emptied_while_it_is_copied_keeps_nobody_waiting() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;

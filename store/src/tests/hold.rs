@@ -579,16 +579,40 @@ async fn a_copy_whose_hold_was_ended_too_early_is_refused() {
     // What lies behind the gap tells how far it had come.
     assert_eq!(last, busy.world.last);
 
-    let (loss, moved) = Mending::begin(&copied)
-        .unwrap()
-        .accept_loss()
-        .unwrap()
-        .unwrap();
-    assert_eq!((loss.first, loss.last), (first, last));
+    // A copy of it would fall short as well, and not know it.
+    let hold = Hold::take(&copied).err();
+    assert!(matches!(hold, Some(OpenError::Damaged { .. })), "{hold:?}");
+
+    // A file may be newer than all that the journal tells of, and may say what cannot be. Some tools copy no empty folder.
+    let ahead = Seq(last.0 + 1_000);
+    for sequence in [ahead.0, u64::MAX] {
+        let record = format!(r#"{{"live":false,"sequence":{sequence}}}"#);
+        fs::write(copied.join(format!("{sequence}.json")), record).unwrap();
+    }
+    fs::remove_dir_all(copied.join("tmp")).unwrap();
+    let mending = Mending::begin(&copied).unwrap();
+    let (loss, moved) = mending.accept_loss().unwrap().unwrap();
+    drop(mending);
+    assert_eq!((loss.first, loss.last), (first, ahead));
     assert!(moved.iter().any(|moved| moved.from.contains("HOLD.")));
     let opened = World::open(&copied).await.unwrap();
     assert!(opened.engine.is_restored() && opened.epoch > Epoch(COPY_EPOCHS));
-    assert_eq!(opened.last, last.next());
+    assert_eq!(opened.last, ahead.next());
+}
+
+#[tokio::test]
+async fn without_a_hold_nothing_of_a_growing_file_goes_through_the_journal() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    let open = || AppendFile::open(busy.root(), &Key::new("side.log").unwrap()).unwrap();
+    let (mut held, mut released) = (open(), open());
+    let piece = held.next_to_journal(1_000).unwrap().unwrap();
+    assert_eq!((piece.at, piece.bytes.len() as u64), (0, held.len()));
+    assert!(hold.release().unwrap());
+    assert!(released.is_missed());
+    assert_eq!(released.next_to_journal(1_000).unwrap(), None);
+    assert!(!released.is_missed());
 }
 
 #[tokio::test]

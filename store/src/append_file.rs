@@ -215,6 +215,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key = Key::new("jobs/1/log.jsonl").unwrap();
         let path = folder.path().join(key.as_str());
+        std::fs::create_dir(folder.path().join("journal")).unwrap();
+        std::fs::write(folder.path().join("journal/HOLD.1"), "").unwrap();
         for left in [None, Some(0), Some(2), Some(6)] {
             let mut file = AppendFile::open(folder.path(), &key).unwrap();
             file.append(b"one\n").unwrap();

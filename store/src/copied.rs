@@ -150,9 +150,10 @@ fn cut(tree: &Tree, records: &mut Vec<Record>, span: Span) -> Result<(), DiskErr
         let mut missing = None;
         for (key, seq, staged) in overlay.adoptions() {
             // One of a record from before the hold was whole, or is told of by the redo.
+            // Its key is asked for last: there it goes when somebody opens the copy meanwhile.
             if seq <= span.last
-                || tree.disk.kind(&tree.path(key))? == Kind::File
                 || is_whole(tree, staged, &mut whole)?
+                || tree.disk.kind(&tree.path(key))? == Kind::File
             {
                 continue;
             }

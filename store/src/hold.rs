@@ -24,7 +24,7 @@ use crate::engine::OpenError;
 use crate::failpoint;
 use crate::holds::{self, HoldFile, Holds, Span};
 use crate::layout::Layout;
-use crate::limits::HOLD_SECONDS;
+use crate::limits::{HOLD_SECONDS, LOOKS};
 use crate::live;
 use crate::replace;
 use crate::scan;
@@ -91,18 +91,37 @@ impl Hold {
 
     /// What a copy must have that is begun now, and from where on its journal must be done again.
     fn held(&self, store: StoreId) -> Result<Span, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
+        let mut tries = 1;
         loop {
-            // A copy that nobody has opened is complete only up to where the hold says under which it was made. Its opening
-            // may come in between, and ends that hold.
-            let copied = copied::span(disk, layout, store)?;
-            let held = match copied {
-                None => self.held_of_store(store)?,
-                Some(span) => self.held_of_copy(store, span)?,
-            };
-            if copied::span(disk, layout, store)? == copied {
-                return Ok(held);
+            match self.held_if_settled(store) {
+                Ok(Some(held)) => return Ok(held),
+                Err(OpenError::Disk(error)) if error.is_missing() && tries < LOOKS => tries += 1,
+                Ok(None) if tries < LOOKS => tries += 1,
+                Ok(None) => {
+                    return Err(OpenError::Damaged {
+                        path: self.layout.journal.clone(),
+                        offset: 0,
+                        what: "other holds on this copy come and go".to_owned(),
+                    });
+                }
+                Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// The same; none when the folder is a copy and is opened just now, which ends the hold under which it was made.
+    fn held_if_settled(&self, store: StoreId) -> Result<Option<Span>, OpenError> {
+        let span = || copied::span(&self.disk, &self.layout, store);
+        let copied = span()?;
+        // It is complete only up to where that hold says.
+        let held = match copied {
+            None => self.held_of_store(store),
+            Some(span) => self.held_of_copy(store, span),
+        };
+        if span()? == copied {
+            held.map(Some)
+        } else {
+            Ok(None)
         }
     }
 

@@ -146,11 +146,13 @@ impl Holds {
         kept_bytes: u64,
         watermark: Watermark,
     ) -> Result<Seq, DiskError> {
-        let found = self.found(store)?;
+        let mut found = self.found(store)?;
         if found.is_empty() {
             self.remove_objects()?;
             return Ok(checkpoint);
         }
+        // Of a copy, what is left after a crash must be no more than the hold it was made under tells.
+        found.sort_by_key(|found| found.file.as_ref().and_then(|file| file.seq));
         let space = self.disk.space(&self.layout.root)?;
         let is_too_much = kept_bytes > HOLD_JOURNAL_BYTES || watermark.is_passed_by(space);
         let now = self.disk.seconds_since_1970().unwrap_or_default();
@@ -184,8 +186,10 @@ impl Holds {
             }
         }
         if ended {
-            // Before the segments go: a hold that is found promises them.
+            // Before the segments go: a hold that is found promises them. So does one that was taken meanwhile, which may
+            // count on those that have just ended.
             self.disk.sync_folder(&self.layout.journal)?;
+            return self.let_go(store, checkpoint, kept_bytes, watermark);
         }
         Ok(least)
     }

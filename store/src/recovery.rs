@@ -325,7 +325,11 @@ impl Past {
         }
         replace::replace_durably(disk, &layout.restored, b"")?;
         Holds::new(disk, &layout.root).return_objects()?;
-        let CopiedJournal { scan, records, .. } = journal;
+        let CopiedJournal {
+            mut scan, records, ..
+        } = journal;
+        // Nothing says any more that this is no part of it, once the holds are over.
+        scan.segments = scan::cut_behind(disk, &layout.journal, scan.last)?;
         tracing::info!(from = %span.after, to = %scan.last, "this folder is a copy; its journal is done again");
         let mut overlay = Overlay::default();
         for record in &records {

@@ -193,6 +193,37 @@ pub(crate) fn beginning(disk: &Disk, folder: &Path) -> Result<Checkpoint, DiskEr
     })
 }
 
+/// Takes away what a journal has behind the record `last`, durably. Answers the segments that are left.
+pub(crate) fn cut_behind(disk: &Disk, folder: &Path, last: Seq) -> Result<Vec<PathBuf>, DiskError> {
+    let mut firsts = firsts(disk, folder)?;
+    let path = |first: Seq| folder.join(segment::file_name(first));
+    let later = firsts.split_off(firsts.partition_point(|first| *first <= last));
+    later
+        .into_iter()
+        .try_for_each(|first| disk.remove_file(&path(first)))?;
+    if let Some(path) = firsts.last().map(|first| path(*first)) {
+        let bytes = read_segment(disk, &path)?;
+        match Header::decode(&bytes) {
+            Ok(header) => {
+                let end = segment::end_of(&header, &bytes, last);
+                let behind = bytes.get(end..).unwrap_or_default();
+                if behind.iter().any(|byte| *byte != 0) {
+                    let file = disk.open_to_write(&path)?;
+                    file.set_len(end as u64)?;
+                    file.sync_data()?;
+                }
+            }
+            // Nothing of it was readable.
+            Err(_) => {
+                disk.remove_file(&path)?;
+                firsts.pop();
+            }
+        }
+    }
+    disk.sync_folder(folder)?;
+    Ok(firsts.into_iter().map(path).collect())
+}
+
 /// The highest number among the records that `scan` could not reach, as far as any of them can still be recognised.
 pub(crate) fn last_cut_off(
     disk: &Disk,

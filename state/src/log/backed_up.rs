@@ -28,7 +28,8 @@ impl State {
                 Err(error) => tracing::error!(%error, "a log cannot be synced"),
             }
             for job in self.logs().missed() {
-                if let Err(error) = self.journal_log(job).await {
+                let bytes = self.logs().bytes(job).await;
+                if let Err(error) = self.journal_log(job, bytes).await {
                     tracing::error!(%job, %error, "a backup may miss the end of a log");
                 }
                 if self.read(|world| world.job(job).is_none()) {
@@ -39,25 +40,31 @@ impl State {
     }
 
     /// How long the log of a job is that is about to end otherwise than by its runner, in bytes. A backup that counts them has
-    /// them.
+    /// them. The log may go on growing.
     pub async fn log_bytes_at_end(&self, job: JobId) -> u64 {
-        if let Err(error) = self.journal_log(job).await {
+        let bytes = self.logs().bytes(job).await;
+        if let Err(error) = self.journal_log(job, bytes).await {
             // The job must be able to end.
             tracing::error!(%job, %error, "a backup may miss the end of a log");
         }
-        self.logs().bytes(job).await
+        bytes
     }
 
-    /// Puts what a backup may miss of a log into the journal.
-    pub(super) async fn journal_log(&self, job: JobId) -> Result<(), LogError> {
+    /// Puts what a backup may miss of the first `bytes` of a log into the journal.
+    pub(super) async fn journal_log(&self, job: JobId, bytes: u64) -> Result<(), LogError> {
         loop {
             let logs = self.logs().clone();
             let next = blocking(move || logs.of_open(job, |log| log.next_to_journal())).await?;
-            let Some(piece) = next else {
+            let Some(piece) = next.filter(|piece| piece.at < bytes) else {
                 return Ok(());
             };
-            let append = piece.clone();
-            let carried = self.submit_with(Carry, move |_, batch| batch.appends.push(append));
+            let (append, logs) = (piece.clone(), self.logs().clone());
+            let carried = self.submit_with(Carry, move |_, batch| {
+                // One that is let go of belongs to a job that is being removed.
+                if logs.is_open(job) {
+                    batch.appends.push(append);
+                }
+            });
             match carried.await {
                 Ok(()) => {}
                 Err(SubmitError::DiskLow | SubmitError::DiskFull) => {

@@ -268,7 +268,8 @@ impl Logs {
         }
     }
 
-    /// Lets go of the log of a job that was removed: what of it waits for a sync or a backup has no place to go to.
+    /// Lets go of the log of a job that is about to be removed: what of it waits for a sync or a backup will have no place to
+    /// go to.
     pub fn forget(&self, job: JobId) {
         lock(&self.shared.growth).remove(&job);
         lock(&self.shared.open).remove(&job);
@@ -349,7 +350,7 @@ impl State {
         // Where there is no log, none is made only to be empty.
         if records > 0 || logs.records(job).await? > 0 {
             let now = self.now();
-            self.journal_log(job).await?;
+            self.journal_log(job, u64::MAX).await?;
             let sealed = blocking(move || logs.seal(job, records, now)).await?;
             (complete.log_records, complete.log_bytes) = (sealed.records, sealed.bytes);
             tail = sealed.tail;

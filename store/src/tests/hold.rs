@@ -345,6 +345,57 @@ async fn the_hold_of_somebody_else_cuts_no_copy() {
     }
 }
 
+/// A copy whose journal has a commit behind its end: one whose object was not copied.
+async fn copy_with_a_tail(busy: &mut Busy, copied: &Path) -> Seq {
+    busy.steps(3).await;
+    let hold = Hold::take(&busy.root()).unwrap();
+    copy(&busy.root(), copied);
+    let object = staged(&busy.world.engine.objects(), "late");
+    let name = object.name().as_str().to_owned();
+    busy.commit(vec![adopt("late.zip", object)], |_| ()).await;
+    busy.commit(vec![put("behind", "it")], |_| ()).await;
+    replace_journal(&busy.root(), copied);
+    drop(fs::remove_file(copied.join(format!("journal/held-{name}"))));
+    let last = hold.last();
+    assert!(hold.release().unwrap());
+    last
+}
+
+#[tokio::test]
+async fn what_lies_behind_the_end_of_a_copy_does_not_come_back_after_a_crash() {
+    let mut busy = Busy::new().await;
+    let copied = busy.folder("copy");
+    let last = copy_with_a_tail(&mut busy, &copied).await;
+    let root = copied.clone();
+    let disk = Disk::with_hook(move |action, path: &Path| {
+        let is_held = || {
+            let mut names = names(&root, "journal").into_iter();
+            names.any(|name| name.starts_with("HOLD."))
+        };
+        if action == Action::SyncFolder && path == root.join("journal") && !is_held() {
+            return Err(std::io::ErrorKind::Other.into());
+        }
+        Ok(())
+    });
+    assert!(World::open_on(disk, &copied, tiny()).await.is_err());
+    busy.assert_whole(&copied, last).await;
+}
+
+#[tokio::test]
+async fn a_copy_of_a_copy_has_what_was_committed_since_that_one_was_opened() {
+    let mut busy = Busy::new().await;
+    let (copied, again) = (busy.folder("copy"), busy.folder("again"));
+    copy_with_a_tail(&mut busy, &copied).await;
+    let hold = Hold::take(&copied).unwrap();
+    copy(&copied, &again);
+    let mut opened = World::open(&copied).await.unwrap();
+    let last = opened.commit([put("since", "then")]).await.unwrap();
+    replace_journal(&copied, &again);
+    assert!(hold.release().unwrap());
+    let again = World::open(&again).await.unwrap();
+    assert_eq!(again.last, last);
+}
+
 #[tokio::test]
 async fn a_hold_that_ends_while_the_journal_is_copied_spoils_no_copy() {
     for keeps_its_first in [false, true] {

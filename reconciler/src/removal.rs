@@ -21,8 +21,8 @@ impl Handle {
             let job = handle.finished(id).await?;
             let job = handle.lightened(job, Reason::DeletedByUser, &actor).await?;
             let by = actor.clone();
-            handle.state().logs().forget(id);
             handle.state().submit(DeleteJob { job, actor }).await?;
+            handle.state().logs().forget(id);
             tracing::info!(job = %id, actor = %by, "a job is deleted");
             Ok(())
         };

@@ -151,8 +151,14 @@ impl Holds {
             self.remove_objects()?;
             return Ok(checkpoint);
         }
-        // Of a copy, what is left after a crash must be no more than the hold it was made under tells.
-        found.sort_by_key(|found| found.file.as_ref().and_then(|file| file.seq));
+        // Of a copy, the hold that is left by a crash must tell no more than there is: not one that was taken later than the
+        // copy was made, and not one that ended before.
+        found.sort_by_key(|found| {
+            let file = found.file.as_ref();
+            let last = file.and_then(|file| file.last);
+            let is_kept = last.is_some_and(|last| last <= checkpoint);
+            (is_kept, file.and_then(|file| file.seq))
+        });
         let space = self.disk.space(&self.layout.root)?;
         let is_too_much = kept_bytes > HOLD_JOURNAL_BYTES || watermark.is_passed_by(space);
         let now = self.disk.seconds_since_1970().unwrap_or_default();

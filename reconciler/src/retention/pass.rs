@@ -5,7 +5,7 @@ use model::limits::REMOVAL_OPERATIONS;
 use model::retention::{
     Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Shelf, Stock, choose,
 };
-use model::{Actor, Reason, ScanKey, Timestamp, WorkflowId};
+use model::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
 use state::ReadError;
 
 use super::{Retained, ScanRetained};
@@ -311,8 +311,11 @@ async fn submit(handle: &Handle, prune: Prune, all: &mut Pruned) -> Result<(), R
         ChosenFate::Remove(job) => Some(job.id),
         ChosenFate::Gone | ChosenFate::Stay { .. } => None,
     });
-    going.for_each(|job| handle.state().logs().forget(job));
+    let going: Vec<JobId> = going.collect();
     let pruned = handle.state().submit(prune).await?;
+    for job in going {
+        handle.state().logs().forget(job);
+    }
     add(all, pruned);
     Ok(())
 }

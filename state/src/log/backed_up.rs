@@ -27,8 +27,7 @@ impl State {
                 Ok(false) => self.logs().shared.dirty.notify_one(),
                 Err(error) => tracing::error!(%error, "a log cannot be synced"),
             }
-            for job in self.logs().missed() {
-                let bytes = self.logs().bytes(job).await;
+            for (job, bytes) in self.logs().missed() {
                 if let Err(error) = self.journal_log(job, bytes).await {
                     tracing::error!(%job, %error, "a backup may miss the end of a log");
                 }
@@ -58,13 +57,8 @@ impl State {
             let Some(piece) = next.filter(|piece| piece.at < bytes) else {
                 return Ok(());
             };
-            let (append, logs) = (piece.clone(), self.logs().clone());
-            let carried = self.submit_with(Carry, move |_, batch| {
-                // One that is let go of belongs to a job that is being removed.
-                if logs.is_open(job) {
-                    batch.appends.push(append);
-                }
-            });
+            let append = piece.clone();
+            let carried = self.submit_with(Carry, move |_, batch| batch.appends.push(append));
             match carried.await {
                 Ok(()) => {}
                 Err(SubmitError::DiskLow | SubmitError::DiskFull) => {
@@ -115,20 +109,20 @@ impl super::Logs {
         .await
     }
 
-    /// The jobs of whose logs a backup may miss a part.
-    fn missed(&self) -> Vec<JobId> {
+    /// The jobs of whose logs a backup may miss a part, and how long these are.
+    fn missed(&self) -> Vec<(JobId, u64)> {
         let open = super::lock(&self.shared.open);
-        let slots = open.iter().map(|(job, slot)| (*job, slot.clone()));
-        let slots: Vec<_> = slots.collect();
+        let slots: Vec<_> = open
+            .iter()
+            .map(|(job, slot)| (*job, slot.clone()))
+            .collect();
         drop(open);
-        let is_missed = |(_, slot): &(JobId, super::Slot)| {
-            super::lock(slot).as_ref().is_some_and(JobLog::is_missed)
+        let missed = |(job, slot): (JobId, super::Slot)| {
+            let log = super::lock(&slot);
+            let missed = log.as_ref().filter(|log| log.is_missed())?;
+            Some((job, missed.bytes()))
         };
-        slots
-            .into_iter()
-            .filter(is_missed)
-            .map(|(job, _)| job)
-            .collect()
+        slots.into_iter().filter_map(missed).collect()
     }
 
     /// Looks at a log, when it is open. Blocks.

@@ -268,8 +268,7 @@ impl Logs {
         }
     }
 
-    /// Lets go of the log of a job that is about to be removed: what of it waits for a sync or a backup will have no place to
-    /// go to.
+    /// Lets go of the log of a job that was removed: what of it waits for a sync or a backup has no place to go to.
     pub fn forget(&self, job: JobId) {
         lock(&self.shared.growth).remove(&job);
         lock(&self.shared.open).remove(&job);

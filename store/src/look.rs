@@ -89,18 +89,7 @@ impl Look {
         let mut damage = DamageList::of(layout);
         // Read before everything else, so that a checkpoint in between shows as a change of the mark.
         let checkpoint_bytes = mark::checkpoint_bytes(disk, layout)?;
-        let checkpoint = match control::read_checkpoint(disk, &layout.checkpoint, store) {
-            Ok(checkpoint) => checkpoint,
-            Err(OpenError::Disk(error)) => return Err(error),
-            Err(error) => {
-                let what = match error {
-                    OpenError::Damaged { what, .. } => what,
-                    other => other.to_string(),
-                };
-                damage.add(Part::Checkpoint, &layout.checkpoint, 0, what);
-                None
-            }
-        };
+        let checkpoint = damage.read_checkpoint(disk, store)?;
         let span = copied::span(disk, layout, store)?;
         let complete = span.map(|span| span.after);
         let least = complete.or(checkpoint.map(|checkpoint| checkpoint.seq));

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::batch::Seq;
-use crate::control::StoreId;
+use crate::control::{self, Checkpoint, StoreId};
 use crate::copied::Shortfall;
 use crate::disk::{Disk, DiskError};
+use crate::engine::OpenError;
 use crate::layout::Layout;
 use crate::scan::{self, Scan};
 
@@ -51,6 +52,23 @@ impl<'a> DamageList<'a> {
             offset,
             what,
         });
+    }
+
+    /// What `CHECKPOINT` says, when that can be read.
+    pub(super) fn read_checkpoint(
+        &mut self,
+        disk: &Disk,
+        store: StoreId,
+    ) -> Result<Option<Checkpoint>, DiskError> {
+        let path = &self.layout.checkpoint;
+        let what = match control::read_checkpoint(disk, path, store) {
+            Ok(checkpoint) => return Ok(checkpoint),
+            Err(OpenError::Disk(error)) => return Err(error),
+            Err(OpenError::Damaged { what, .. }) => what,
+            Err(other) => other.to_string(),
+        };
+        self.add(Part::Checkpoint, path, 0, what);
+        Ok(None)
     }
 
     /// What is missing of a journal, given the last record that an index has seen applied.

@@ -149,8 +149,8 @@ fn cut(tree: &Tree, records: &mut Vec<Record>, span: Span) -> Result<(), DiskErr
             .for_each(|record| overlay.add(record.seq, &record.batch));
         let mut missing = None;
         for (key, seq, staged) in overlay.adoptions() {
-            // One of a record from before the hold was whole, or is told of by the redo.
-            // Its key is asked for last: there it goes when somebody opens the copy meanwhile.
+            // One of a record from before the hold was whole, or is told of by the redo. The key is asked for last, since
+            // an object goes there when somebody opens the copy meanwhile.
             if seq <= span.last
                 || is_whole(tree, staged, &mut whole)?
                 || tree.disk.kind(&tree.path(key))? == Kind::File

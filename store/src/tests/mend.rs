@@ -135,8 +135,13 @@ async fn a_journal_is_cut_where_it_breaks_and_no_number_is_given_twice() {
     // What is no record may be larger than what is read at once.
     let large = fs::File::create(root.join("twin")).unwrap();
     large.set_len(1 << 30).unwrap();
+    // The record that would give it a place may be one of the lost.
+    let object = format!("tmp/object-{:032x}", 7);
+    fs::write(root.join(&object), "zip").unwrap();
     let (loss, aside) = mending.accept_loss().unwrap().unwrap();
     let (first, last) = (Seq(3), Seq(4));
+    let kept = aside.iter().find(|moved| moved.from == object).unwrap();
+    assert_eq!(fs::read(root.join(&kept.to)).unwrap(), b"zip");
     assert_eq!(loss, Loss { first, last });
     let name = segment.strip_prefix(&root).unwrap().to_str().unwrap();
     let kept = aside.iter().find(|moved| moved.from == name).unwrap();

@@ -33,8 +33,11 @@ fn command(root: &Path, repair: &Repair) -> Option<String> {
     }
 }
 
+/// Whether the store would make it again, refuse it, or remove it at the next start: back in its place it helps nobody.
 fn is_of_the_store(path: &str) -> bool {
-    path.starts_with("index/") || path.starts_with("journal/")
+    ["index/", "journal/", "tmp/"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
 }
 
 fn folder(path: &str) -> &str {
@@ -64,6 +67,10 @@ mod tests {
             Repair::Moved {
                 from: "index/live-1".to_owned(),
                 to: "quarantine/index/live-1".to_owned(),
+            },
+            Repair::Moved {
+                from: "tmp/object-1".to_owned(),
+                to: "quarantine/tmp/object-1".to_owned(),
             },
         ];
         assert_eq!(

@@ -144,11 +144,11 @@ async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is
     make_one_of_everything(&opened, fleet).await;
     let unfinished = opened.state.begin_upload().await.unwrap();
     let unfinished = unfinished.write(Bytes::from_static(b"half")).await.unwrap();
-    let running: BTreeSet<String> = files(&folder);
+    let running = folder.files();
     drop(unfinished);
     hold.release().unwrap();
     opened.close();
-    let stopped = files(&folder);
+    let stopped = folder.files();
 
     let page = paths_of_page();
     for path in running
@@ -181,15 +181,6 @@ async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is
             "nothing makes {pattern}"
         );
     }
-}
-
-/// Files below the root; those of an open state may come and go.
-fn files(folder: &Folder) -> BTreeSet<String> {
-    folder
-        .walk()
-        .into_keys()
-        .filter(|path| !folder.root().join(path).is_dir())
-        .collect()
 }
 
 #[test]

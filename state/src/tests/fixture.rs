@@ -1,6 +1,6 @@
 //! A state in a temporary folder with one workflow and one runner, a clock that stands and randomness that repeats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -122,9 +122,10 @@ impl Folder {
         for empty in ["index", "journal", "quarantine", "tmp"] {
             std::fs::create_dir_all(folder.root.join(empty)).unwrap();
         }
-        for path in folder.walk().keys().map(String::as_str).chain([""]) {
+        let found = folder.walk().into_iter();
+        let found = found.map(|(path, found)| (path, found.private()));
+        for (path, mode) in found.chain([(String::new(), 0o700)]) {
             let path = folder.root.join(path);
-            let mode = if path.is_dir() { 0o700 } else { 0o600 };
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         }
         folder
@@ -217,8 +218,8 @@ impl Folder {
         }
     }
 
-    /// Every file and folder below the root, with its mode. What goes away meanwhile is left out.
-    pub(crate) fn walk(&self) -> BTreeMap<String, u32> {
+    /// Every file and folder below the root. What goes away meanwhile is left out; what was seen is never asked again.
+    pub(crate) fn walk(&self) -> BTreeMap<String, Found> {
         let mut found = BTreeMap::new();
         let mut waiting = vec![self.root.clone()];
         while let Some(folder) = waiting.pop() {
@@ -228,13 +229,46 @@ impl Folder {
                     continue;
                 };
                 let key = path.strip_prefix(&self.root).unwrap().display().to_string();
-                found.insert(key, metadata.permissions().mode() & 0o777);
+                found.insert(
+                    key,
+                    Found {
+                        is_folder: metadata.is_dir(),
+                        mode: metadata.permissions().mode() & 0o777,
+                    },
+                );
                 if metadata.is_dir() {
                     waiting.push(path);
                 }
             }
         }
         found
+    }
+
+    /// Those of [`Self::walk`] that are no folders.
+    pub(crate) fn files(&self) -> BTreeSet<String> {
+        let found = self.walk().into_iter();
+        found
+            .filter(|(_, found)| !found.is_folder)
+            .map(|(path, _)| path)
+            .collect()
+    }
+}
+
+/// What there is at a path below a [`Folder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) is_folder: bool,
+    pub(crate) mode: u32,
+}
+
+impl Found {
+    /// Of the mode for the owner alone.
+    fn private(self) -> u32 {
+        if self.is_folder { 0o700 } else { 0o600 }
+    }
+
+    pub(crate) fn is_private(self) -> bool {
+        self.mode == self.private()
     }
 }
 

@@ -185,10 +185,8 @@ fn files(folder: &Folder) -> BTreeSet<String> {
         let first = path.split('/').next();
         matches!(first, Some("FORMAT" | "LOCK" | "index" | "journal" | "tmp"))
     };
-    let paths = folder.walk().into_keys();
-    paths
-        .filter(|path| !is_of_store(path) && folder.root().join(path).is_file())
-        .collect()
+    let paths = folder.files().into_iter();
+    paths.filter(|path| !is_of_store(path)).collect()
 }
 
 /// What a program says otherwise than expected. It may know more about a thing than the one that wrote it.

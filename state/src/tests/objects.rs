@@ -44,8 +44,9 @@ async fn received(state: &State, zip: &'static str) -> Received {
 
 /// What waits in `tmp/`, and the objects that have their place.
 fn objects(folder: &Folder) -> (usize, Vec<String>) {
-    let files = folder.walk().into_keys();
-    let (waiting, placed): (Vec<_>, Vec<_>) = files
+    let (waiting, placed): (Vec<_>, Vec<_>) = folder
+        .files()
+        .into_iter()
         .filter(|path| path.contains("object") || path.ends_with(".zip"))
         .partition(|path| path.starts_with("tmp/"));
     (waiting.len(), placed)

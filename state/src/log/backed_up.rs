@@ -58,9 +58,15 @@ impl State {
                 return Ok(());
             };
             let append = piece.clone();
-            let carried = self.submit_with(Carry, move |_, batch| batch.appends.push(append));
+            let carried = self.submit_with(Carry(job), move |carried, batch| {
+                if carried.answer {
+                    batch.appends.push(append);
+                }
+            });
             match carried.await {
-                Ok(()) => {}
+                Ok(true) => {}
+                // What it ended with is in the journal since before it ended.
+                Ok(false) => return Ok(()),
                 Err(SubmitError::DiskLow | SubmitError::DiskFull) => {
                     return Err(WriteError::DiskFull.into());
                 }
@@ -140,14 +146,15 @@ impl super::Logs {
     }
 }
 
-/// Changes nothing and carries what is packed with it.
-struct Carry;
+/// Changes nothing and carries a piece of the log that is packed with it, if the job is not over: the log of one that is
+/// may be deleted with it, in the same commit or before.
+struct Carry(JobId);
 
 impl Command for Carry {
-    type Answer = ();
+    type Answer = bool;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(Decision::unchanged(()))
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<bool>, Refusal> {
+        Ok(Decision::unchanged(world.job(self.0).is_some()))
     }
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use model::decide::Refusal;
-use model::{JobState, Reason};
+use model::decide::{Cancel, DeleteJob, Refusal};
+use model::{Actor, JobState, Reason};
 
 use super::fixture::{Folder, completion, line};
+use super::fsck::findings_at;
 use crate::layout::Layout;
 use crate::{CopyError, back_up, hold, release, restore};
 
@@ -182,6 +183,36 @@ async fn a_log_that_is_emptied_while_it_is_copied_keeps_nobody_waiting() {
     let done = tokio::time::timeout(Duration::from_secs(20), complete).await;
     assert_eq!(done.unwrap().unwrap().state.name(), "succeeded");
     release(folder.root(), held.id()).unwrap();
+}
+
+#[tokio::test]
+async fn the_log_of_a_deleted_job_does_not_come_back_with_its_last_words() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    let held = hold(folder.root()).unwrap();
+    let actor = Actor::Daemon;
+    let cancel = Cancel {
+        job,
+        actor: actor.clone(),
+        log_bytes: opened.state.log_bytes_at_end(job).await,
+    };
+    let cancelled = opened.state.submit(cancel).await.unwrap();
+    // Its runner says more, and before that comes into the journal, on a slow disk, the job is deleted.
+    let logs = opened.state.logs();
+    logs.append(job, 0, vec![line("late")]).await.unwrap();
+    folder.advance(120_000);
+    let delete = DeleteJob {
+        job: cancelled,
+        actor,
+    };
+    opened.state.submit(delete).await.unwrap();
+    assert!(opened.state.log_bytes_at_end(job).await > 0);
+    let log = folder.root().join(Layout::log(job).as_str());
+    release(folder.root(), held.id()).unwrap();
+    opened.close();
+    assert!(!log.exists());
+    let found = findings_at(folder.root(), &folder).unwrap();
+    assert!(found.is_empty(), "{found:?}");
 }
 
 /// Copies what is not there yet, the journal last.

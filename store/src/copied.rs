@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
-use crate::disk::{Disk, DiskError, Kind};
+use crate::disk::{Disk, DiskError, DiskFile};
 use crate::engine::OpenError;
 use crate::holds::{Holds, Span};
+use crate::key::Key;
 use crate::layout::Layout;
 use crate::live;
 use crate::objects::Object;
@@ -149,12 +150,8 @@ fn cut(tree: &Tree, records: &mut Vec<Record>, span: Span) -> Result<(), DiskErr
             .for_each(|record| overlay.add(record.seq, &record.batch));
         let mut missing = None;
         for (key, seq, staged) in overlay.adoptions() {
-            // One of a record from before the hold was whole, or is told of by the redo. The key is asked for last, since
-            // an object goes there when somebody opens the copy meanwhile.
-            if seq <= span.last
-                || is_whole(tree, staged, &mut whole)?
-                || tree.disk.kind(&tree.path(key))? == Kind::File
-            {
+            // One of a record from before the hold was whole, or is told of by the redo.
+            if seq <= span.last || is_there(tree, key, staged, &mut whole)? {
                 continue;
             }
             missing = Some(missing.map_or(seq, |least: Seq| least.min(seq)));
@@ -166,23 +163,36 @@ fn cut(tree: &Tree, records: &mut Vec<Record>, span: Span) -> Result<(), DiskErr
     }
 }
 
-/// Whether an object is among those that are known to be `whole`, or waits whole in `tmp/`. There it was when its record
-/// was written, and the hold in question may be a later one than the span tells of.
-fn is_whole(tree: &Tree, staged: &Staged, whole: &mut BTreeSet<String>) -> Result<bool, DiskError> {
+/// Whether an object is whole: among those that are known to be, or in `tmp/`, or at its key. In `tmp/` it was whole when
+/// its record was written, and the hold in question may be a later one than the span tells of. Only a part there was
+/// copied while the object was written, and then its key has at most an earlier one.
+fn is_there(
+    tree: &Tree,
+    key: &Key,
+    staged: &Staged,
+    whole: &mut BTreeSet<String>,
+) -> Result<bool, DiskError> {
     let name = staged.name().as_str();
     if whole.contains(name) {
         return Ok(true);
     }
-    let Some(file) = tree.open_staged(staged.name())? else {
-        return Ok(false);
-    };
+    if let Some(file) = tree.open_staged(staged.name())? {
+        let is_whole = is_object(&file, staged)?;
+        if is_whole {
+            whole.insert(name.to_owned());
+        }
+        return Ok(is_whole);
+    }
+    // Last, since an object goes there when somebody opens the copy meanwhile.
+    let file = tree.open(key)?;
+    file.map_or(Ok(false), |file| is_object(&file, staged))
+}
+
+/// Whether a file is that object, and not another one or a part of it.
+fn is_object(file: &DiskFile, staged: &Staged) -> Result<bool, DiskError> {
     let expected = Object {
         sha256: staged.sha256(),
         size: staged.size(),
     };
-    let is_whole = file.len()? == expected.size && Object::read(&file)? == expected;
-    if is_whole {
-        whole.insert(name.to_owned());
-    }
-    Ok(is_whole)
+    Ok(file.len()? == expected.size && Object::read(file)? == expected)
 }

@@ -10,6 +10,7 @@
 //! long time; results are in `docs/track-record.md`.
 
 mod checker;
+mod copies;
 mod workload;
 
 use std::path::Path;

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{DataChange, Inode, Model, NameChange, Node, Operation, Tree, Write};
 
+use crate::Seq;
 use crate::disk::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
 
 /// Where engines find randomness.
@@ -40,6 +41,12 @@ pub(crate) enum Event {
     Begun,
     /// The engine answered that the batch is durable.
     Acknowledged,
+    /// Somebody has a hold, in a file of this name, and may begin to copy.
+    Held {
+        /// Promised to every copy.
+        last: Seq,
+        name: String,
+    },
 }
 
 struct SimulatedFile {

@@ -77,7 +77,7 @@ pub(super) async fn explore(
             Some(Event::Disk(operation)) => disk.apply(operation),
             Some(Event::Begun) => begun += 1,
             Some(Event::Acknowledged) => acknowledged += 1,
-            None => {}
+            Some(Event::Held { .. }) | None => {}
         }
     }
     Ok(())
@@ -85,7 +85,11 @@ pub(super) async fn explore(
 
 /// Starts on what a cut left. Everything acknowledged is there, and of the batch in flight all or nothing. Answers
 /// the number of batches that are there.
-fn start(life: &Life, left: &Tree, expected: RangeInclusive<u64>) -> Result<u64, String> {
+pub(super) fn start(
+    life: &Life,
+    left: &Tree,
+    expected: RangeInclusive<u64>,
+) -> Result<u64, String> {
     let disk = simulated(left);
     let recovered = recovered(life, &disk)?;
     let held = recovered.last.0.checked_sub(life.batches);
@@ -99,7 +103,7 @@ fn start(life: &Life, left: &Tree, expected: RangeInclusive<u64>) -> Result<u64,
 }
 
 /// The next batch finds a journal that can take it, and stays, though nothing after its sync reaches the disk.
-async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
+pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
     let options = options(life.spare_segments);
     let opened = World::open_on(on(&disk), Path::new(ROOT), options).await;
@@ -121,7 +125,7 @@ async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
 }
 
 /// Cuts a start at every moment: the next one finds the same.
-fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
+pub(super) fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
     drop(recovered(life, &disk)?);
     let record = disk.record();
@@ -145,11 +149,11 @@ fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn simulated(left: &Tree) -> Simulated {
+pub(super) fn simulated(left: &Tree) -> Simulated {
     Simulated::new(Model::holding(left.clone()))
 }
 
-fn on(disk: &Simulated) -> Disk {
+pub(super) fn on(disk: &Simulated) -> Disk {
     Disk::on(Arc::new(disk.clone()))
 }
 
@@ -176,7 +180,7 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
 }
 
 /// The files of keys, and folders that are empty.
-fn files(tree: &Tree) -> Files {
+pub(super) fn files(tree: &Tree) -> Files {
     fn collect(tree: &Tree, folder: Inode, prefix: &str, found: &mut Files) {
         let entries = tree.folder(folder).unwrap();
         if entries.is_empty() {

@@ -11,6 +11,7 @@ use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::Hold;
+use crate::holds;
 use crate::objects::Objects;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
@@ -47,9 +48,12 @@ pub(super) enum Step {
     Checkpoint,
     /// Somebody begins to copy the folder, or has done so.
     Hold,
+    /// Somebody else does.
+    OtherHold,
     Reopen,
 }
 
+/// Those of which all short lives are made.
 pub(super) const STEPS: [Step; 13] = [
     Step::New,
     Step::Replace,
@@ -82,8 +86,8 @@ pub(super) type Files = BTreeMap<String, String>;
 pub(super) struct Beginning {
     pub(super) disk: Model,
     /// Batches it has seen.
-    batches: u64,
-    files: Files,
+    pub(super) batches: u64,
+    pub(super) files: Files,
 }
 
 /// One life.
@@ -159,17 +163,23 @@ impl Beginning {
         let mut files = vec![self.files.clone()];
         let mut last_step = 0;
         let mut world = open(disk.clone(), spare_segments).await;
-        let mut hold = None;
+        let (mut hold, mut other) = (None, None);
         gate.set(schedule == Schedule::Late);
         for (number, step) in steps.iter().enumerate() {
             last_step = simulated.now();
             let pending = world.engine.reader().pending;
             match step {
                 Step::Checkpoint => pending.wait_for_checkpoint().unwrap(),
-                Step::Hold => match hold.take() {
-                    None => hold = Some(Hold::take_on(disk.clone(), Path::new(ROOT)).unwrap()),
-                    Some(hold) => assert!(hold.release().unwrap(), "it lasted"),
-                },
+                Step::Hold => {
+                    if let Some(hold) = toggle(&mut hold, &disk) {
+                        let name = holds::file_name(hold.id());
+                        let last = hold.last();
+                        simulated.note(Event::Held { last, name });
+                    }
+                }
+                Step::OtherHold => {
+                    toggle(&mut other, &disk);
+                }
                 Step::Reopen => {
                     world.engine.close().unwrap();
                     world = open(disk.clone(), spare_segments).await;
@@ -199,6 +209,17 @@ impl Beginning {
             batches: self.batches,
             files,
             spare_segments,
+        }
+    }
+}
+
+/// Takes a hold, which is answered, or releases the one there is.
+fn toggle<'a>(hold: &'a mut Option<Hold>, disk: &Disk) -> Option<&'a Hold> {
+    match hold.take() {
+        None => Some(hold.insert(Hold::take_on(disk.clone(), Path::new(ROOT)).unwrap())),
+        Some(taken) => {
+            assert!(taken.release().unwrap(), "it lasted");
+            None
         }
     }
 }
@@ -246,7 +267,7 @@ impl Step {
                 line("pair/log.jsonl"),
             ]],
             Self::Fill => one(put("filler", &text.repeat(FILLER_BYTES / text.len()))),
-            Self::Checkpoint | Self::Hold | Self::Reopen => Vec::new(),
+            Self::Checkpoint | Self::Hold | Self::OtherHold | Self::Reopen => Vec::new(),
         }
     }
 

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
-use crate::hold::{Hold, mark_restored};
+use crate::hold::Hold;
 use crate::layout::Layout;
 use crate::limits::COPY_BYTES;
 use crate::replace;
+use crate::restored::mark_restored;
 use crate::{Seq, control};
 
 /// What was copied.

@@ -68,6 +68,8 @@ pub const POINTS_ASIDE: &[&str] = &[
     "damage-copied",
     "damage-kept",
     "file-set-aside",
+    "file-named-aside",
+    "loss-removed",
 ];
 
 /// Passes a place of the lists.

@@ -221,21 +221,3 @@ impl Hold {
 pub fn is_held(root: &Path) -> Result<bool, DiskError> {
     Holds::new(&Disk::new(), root).any()
 }
-
-/// The store at `root` is a copy, made by whatever means: the next opening is told so.
-pub fn mark_restored(root: &Path) -> Result<(), DiskError> {
-    replace::replace_durably(&Disk::new(), &Layout::new(root).restored, b"")
-}
-
-/// What follows from being a copy has been done, durably.
-pub fn forget_restored(root: &Path) -> Result<(), DiskError> {
-    let (disk, layout) = (Disk::new(), Layout::new(root));
-    match disk.remove_file(&layout.restored) {
-        Err(error) if error.is_missing() => Ok(()),
-        result => {
-            result?;
-            failpoint::reach("mark-removed");
-            disk.sync_folder(&layout.journal)
-        }
-    }
-}

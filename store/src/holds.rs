@@ -12,6 +12,7 @@ use crate::failpoint;
 use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, HOLD_JOURNAL_BYTES};
 use crate::replace;
+use crate::restored;
 use crate::space::Watermark;
 use crate::staged::StagedName;
 
@@ -42,6 +43,12 @@ struct Found {
     /// None when it is not understood.
     file: Option<HoldFile>,
     is_copy: bool,
+}
+
+impl Found {
+    fn is_among(&self, ids: &BTreeSet<String>) -> bool {
+        id_of_path(&self.path).is_some_and(|id| ids.contains(id))
+    }
 }
 
 /// Where the journal of a copied folder must be done again.
@@ -96,7 +103,9 @@ impl Holds {
     /// Where the journal must be done again when this folder is a copy: as each of the holds says that were copied with
     /// it. None when it is no copy.
     pub(crate) fn spans_of_copy(&self, store: StoreId) -> Result<Vec<Span>, DiskError> {
-        let copied = self.found(store)?.into_iter().filter(|found| found.is_copy);
+        let over = restored::holds_over(&self.disk, &self.layout)?;
+        let found = self.found(store)?.into_iter();
+        let copied = found.filter(|found| found.is_copy && !found.is_among(&over));
         let spans = copied.filter_map(|found| {
             let HoldFile { seq, last, .. } = found.file?;
             Some(Span {
@@ -261,6 +270,11 @@ pub(crate) fn file_name(id: &str) -> String {
 pub(crate) fn id_of(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX)
         .filter(|_| !replace::is_temporary(name))
+}
+
+/// The same, of its path.
+pub(crate) fn id_of_path(path: &Path) -> Option<&str> {
+    id_of(path.file_name()?.to_str()?)
 }
 
 fn is_hold(name: &str) -> bool {

@@ -49,6 +49,7 @@ pub mod look;
 pub mod memory;
 pub mod mend;
 pub mod objects;
+pub mod restored;
 
 #[cfg(test)]
 mod tests;

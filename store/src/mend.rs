@@ -11,16 +11,16 @@ use crate::copied::{self, CopiedJournal, Shortfall};
 use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
 use crate::failpoint;
-use crate::holds::{Holds, Span};
+use crate::holds::{self, Holds, Span};
 use crate::key::Prefix;
 use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
 use crate::overlay::Overlay;
-use crate::quarantine::numbered;
+use crate::quarantine;
 use crate::record::Record;
-use crate::replace;
+use crate::restored;
 use crate::scan;
 use crate::segment::SEARCH_AHEAD;
 use crate::staged::StagedName;
@@ -62,7 +62,11 @@ struct Readable {
 impl Mending {
     /// Takes the lock of the store at `root`.
     pub fn begin(root: impl AsRef<Path>) -> Result<Self, OpenError> {
-        let (disk, layout) = (Disk::new(), Layout::new(root.as_ref()));
+        Self::begin_on(Disk::new(), root.as_ref())
+    }
+
+    pub(crate) fn begin_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
+        let layout = Layout::new(root);
         let Some(store) = control::read_format(&disk, &layout.format)? else {
             return Err(OpenError::NotAState {
                 root: layout.root.clone(),
@@ -80,15 +84,8 @@ impl Mending {
     /// Moves what stands at `path` aside; none when nothing does. Durable when this returns.
     pub fn set_aside(&self, path: &str) -> Result<Option<Moved>, DiskError> {
         let from = self.layout.root.join(path);
-        if self.disk.details(&from)?.is_none() {
-            return Ok(None);
-        }
-        let to = self.free_place(path)?;
-        self.disk.rename(&from, &to)?;
-        failpoint::reach("file-set-aside");
-        self.sync_around(&to)?;
-        self.sync_around(&from)?;
-        Ok(Some(self.moved(&from, &to)))
+        let to = quarantine::take(&self.disk, &self.layout, &from)?;
+        Ok(to.map(|to| self.moved(&from, &to)))
     }
 
     /// Takes everything from others than the owner, and answers the mode before.
@@ -162,7 +159,7 @@ impl Mending {
             .into_iter()
             .try_for_each(|folder| disk.create_folder(folder))?;
         if span.is_some() {
-            replace::replace_durably(disk, &layout.restored, b"")?;
+            restored::mark(disk, layout)?;
             holds.return_objects()?;
         }
         overlay.redo_unless(&tree, |key, seq| {
@@ -175,23 +172,36 @@ impl Mending {
             Ok(newer.is_some_and(|newer| newer > seq))
         })?;
         root.sync_file_system()?;
+        // Should this end before its end, the store is as it was before, or it can be opened; then these may be removed.
+        let mut leaving = span.map_or(Ok(Vec::new()), |_| holds.paths())?;
+        let over = leaving.iter().filter_map(|path| holds::id_of_path(path));
+        let over = over.map(str::to_owned).collect();
+        leaving.extend(live::paths(disk, &layout.index)?);
+        leaving.extend(segments);
+        leaving.extend(self.objects_without_a_place()?);
+        let kept = leaving.iter().map(|path| {
+            let to = quarantine::name(disk, layout, path)?;
+            Ok(self.moved(path, &to))
+        });
+        let moved = kept.collect::<Result<_, DiskError>>()?;
         // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
-        // so that no index is as new: it may be all that tells of the loss, and goes aside only when this is written.
+        // so that no index is as new: it may be all that tells of the loss.
         loss.last = newest_record(&tree, loss.last)?;
         let at = Checkpoint {
             seq: loss.last.next(),
             epoch,
         };
         control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
-        // With one of the holds the folder is a copy, and does its journal again.
-        let holds = span.map_or(Ok(Vec::new()), |_| holds.paths())?;
-        let mut moved = Vec::new();
-        for path in holds {
-            moved.extend(self.set_aside(&layout.below(&path))?);
+        if span.is_some() {
+            // With one of its holds the folder is a copy, and does its journal again.
+            restored::mark_with_holds_over(disk, layout, over)?;
         }
-        moved.extend(self.set_index_aside()?);
-        for path in segments.into_iter().chain(self.objects_without_a_place()?) {
-            moved.extend(self.set_aside(&layout.below(&path))?);
+        for path in leaving {
+            disk.remove_file(&path)?;
+            failpoint::reach("loss-removed");
+        }
+        for folder in [&layout.journal, &layout.index, &layout.tmp] {
+            disk.sync_folder(folder)?;
         }
         Ok(Some((loss, moved)))
     }
@@ -250,29 +260,6 @@ impl Mending {
             overlay,
             loss: shortfall.map(|Shortfall { first, last, .. }| Loss { first, last }),
         })
-    }
-
-    /// A path in the quarantine that nothing has yet.
-    fn free_place(&self, path: &str) -> Result<PathBuf, DiskError> {
-        let wanted = self.layout.quarantine.join(path);
-        if let Some(folder) = wanted.parent() {
-            self.disk.create_folders(folder)?;
-        }
-        let mut place = wanted.clone();
-        let mut number = 1_u32;
-        while self.disk.details(&place)?.is_some() {
-            number += 1;
-            place = numbered(&wanted, number);
-        }
-        Ok(place)
-    }
-
-    /// Makes a name durable, with the folders of this store that it lies in.
-    fn sync_around(&self, path: &Path) -> Result<(), DiskError> {
-        path.ancestors()
-            .skip(1)
-            .take_while(|folder| folder.starts_with(&self.layout.root))
-            .try_for_each(|folder| self.disk.sync_folder(folder))
     }
 
     fn moved(&self, from: &Path, to: &Path) -> Moved {

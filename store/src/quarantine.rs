@@ -1,5 +1,5 @@
-//! Copies of files that nobody can read, kept below `quarantine/` before something takes their place: a person may
-//! still make something of them. Nothing here removes such a copy.
+//! Files that nobody can read or trust, kept below `quarantine/` under their own paths, with a number behind it when that
+//! is taken: a person may still make something of them. Nothing here removes one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::layout::Layout;
 use crate::limits::{COPY_BYTES, QUARANTINE_COPIES};
 use crate::tree::Tree;
 
-/// Copies the file at `key`, or else `content`, to the same path below `quarantine/`, with a number behind it when that
-/// is taken. Durable when this returns. A copy that is there already is not made twice.
+/// Copies the file at `key`, or else `content`, before something takes its place. Durable when this returns. A copy that
+/// is there already is not made twice.
 pub(crate) fn keep(
     tree: &Tree,
     layout: &Layout,
@@ -21,11 +21,7 @@ pub(crate) fn keep(
 ) -> Result<PathBuf, DiskError> {
     let original = tree.open(key)?;
     let first = layout.quarantine.join(key.as_str());
-    for number in 1..=QUARANTINE_COPIES {
-        let path = match number {
-            1 => first.clone(),
-            number => numbered(&first, number),
-        };
+    for path in places(&first) {
         let disk = &tree.disk;
         match disk.kind(&path)? {
             Kind::Nothing => {
@@ -44,11 +40,71 @@ pub(crate) fn keep(
             Kind::File | Kind::Folder | Kind::BelowFile => {}
         }
     }
-    Err(DiskError::new(
+    Err(no_place(&first))
+}
+
+/// Moves what stands at `from` here, whatever it is; none when nothing does. Durable when this returns.
+pub(crate) fn take(
+    disk: &Disk,
+    layout: &Layout,
+    from: &Path,
+) -> Result<Option<PathBuf>, DiskError> {
+    let is_free = |path: &Path| {
+        let kind = disk.kind(path)?;
+        Ok(matches!(kind, Kind::Nothing | Kind::BelowFile))
+    };
+    if is_free(from)? {
+        return Ok(None);
+    }
+    let first = prepared(disk, layout, from)?;
+    for to in places(&first) {
+        if is_free(&to)? {
+            disk.rename(from, &to)?;
+            failpoint::reach("file-set-aside");
+            sync_folders(disk, layout, &to)?;
+            disk.sync_folder(from.parent().unwrap_or(from))?;
+            return Ok(Some(to));
+        }
+    }
+    Err(no_place(&first))
+}
+
+/// Gives the file at `from` a second name here, so that it stays whoever removes the first. Durable when this returns. One
+/// that it has already is enough.
+pub(crate) fn name(disk: &Disk, layout: &Layout, from: &Path) -> Result<PathBuf, DiskError> {
+    let first = prepared(disk, layout, from)?;
+    for to in places(&first) {
+        match disk.link(from, &to) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if disk.identity(&to)? != disk.identity(from)? {
+                    continue;
+                }
+            }
+            result => result?,
+        }
+        failpoint::reach("file-named-aside");
+        sync_folders(disk, layout, &to)?;
+        return Ok(to);
+    }
+    Err(no_place(&first))
+}
+
+/// Where the file at `from` belongs here. The folder is there, durably: else a file could be lost with it.
+fn prepared(disk: &Disk, layout: &Layout, from: &Path) -> Result<PathBuf, DiskError> {
+    let place = layout.quarantine.join(layout.below(from));
+    if let Some(folder) = place.parent() {
+        disk.create_folders(folder)?;
+        sync_folders(disk, layout, folder)?;
+    }
+    Ok(place)
+}
+
+fn no_place(first: &Path) -> DiskError {
+    DiskError::new(
         Action::CreateFile,
-        &first,
+        first,
         io::ErrorKind::AlreadyExists.into(),
-    ))
+    )
 }
 
 /// Whether a copy of some file inside `folder` is kept.
@@ -60,10 +116,14 @@ pub(crate) fn holds(disk: &Disk, layout: &Layout, folder: &str) -> Result<bool, 
     }
 }
 
-pub(crate) fn numbered(path: &Path, number: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!("-{number}"));
-    name.into()
+/// A path, and the same with a number behind it from the second on.
+fn places(first: &Path) -> impl Iterator<Item = PathBuf> {
+    let numbered = (2..=QUARANTINE_COPIES).map(|number| {
+        let mut name = first.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        name.into()
+    });
+    std::iter::once(first.to_owned()).chain(numbered)
 }
 
 fn copy(from: &DiskFile, to: &DiskFile) -> Result<(), DiskError> {

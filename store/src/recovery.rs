@@ -21,6 +21,7 @@ use crate::live::{self, Index, LiveSet};
 use crate::lock::Lock;
 use crate::overlay::Overlay;
 use crate::replace;
+use crate::restored;
 use crate::scan::{self, Scan};
 use crate::segment;
 use crate::segments::{Segments, Sizes};
@@ -70,7 +71,7 @@ pub(crate) fn recover(
         overlay,
         index,
     } = past;
-    let is_restored = disk.kind(&layout.restored)? == Kind::File;
+    let is_restored = restored::is_marked(disk, layout)?;
     let mut epoch = base.epoch.max(scan.epoch).next();
     if is_restored {
         epoch.0 = epoch.0.saturating_add(COPY_EPOCHS);
@@ -323,7 +324,7 @@ impl Past {
         if let Some(shortfall) = journal.shortfall(indexed, marked) {
             return Err(shortfall.refusal(layout));
         }
-        replace::replace_durably(disk, &layout.restored, b"")?;
+        restored::mark(disk, layout)?;
         Holds::new(disk, &layout.root).return_objects()?;
         let CopiedJournal {
             mut scan, records, ..

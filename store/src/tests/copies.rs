@@ -13,10 +13,11 @@ use crate::OpenError;
 use crate::batch::{Epoch, Seq};
 use crate::copy::{Copying, back_up};
 use crate::disk::{Action, Disk};
-use crate::hold::{Hold, forget_restored};
+use crate::hold::Hold;
 use crate::limits::COPY_EPOCHS;
 use crate::look::{Look, Part};
 use crate::mend::Mending;
+use crate::restored::forget_restored;
 
 #[tokio::test]
 async fn a_copy_in_any_order_is_whole_when_the_journal_comes_last() {

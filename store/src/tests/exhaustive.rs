@@ -11,6 +11,7 @@
 
 mod checker;
 mod copies;
+mod losses;
 mod workload;
 
 use std::path::Path;

@@ -1,0 +1,266 @@
+//! Losses that are accepted while the power fails: the store then opens with what was readable, or is refused until the
+//! loss is accepted once more, and nothing that was set aside is gone.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::checker::{files, on, simulated};
+use super::copies::{Copying, Sight};
+use super::workload::{Beginning, Files, Life, ROOT, Schedule, Step, live_records, options};
+use crate::Seq;
+use crate::layout::Layout;
+use crate::mend::{Loss, Mending};
+use crate::recovery::recover;
+use crate::tests::simulated::model::{Inode, Model, Node, Tree};
+use crate::tests::simulated::power_cut::{Dice, Thoroughness};
+use crate::tests::simulated::{Event, Simulated};
+
+const OUTCOMES: Thoroughness = Thoroughness {
+    every_selection_of: 4,
+    singles: true,
+    samples: 2,
+};
+
+/// What happened to the journal.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// A byte of a segment is another one, at so many thousandths of what is written of it.
+    Changed(usize),
+    /// The newest segment is gone.
+    Missing,
+}
+
+impl Damage {
+    const ALL: [Self; 5] = [
+        Self::Missing,
+        Self::Changed(200),
+        Self::Changed(500),
+        Self::Changed(700),
+        Self::Changed(950),
+    ];
+
+    /// None when there is nothing to damage.
+    fn done_to(self, tree: &Tree) -> Option<Tree> {
+        let mut damaged = tree.clone();
+        let journal = tree.find(&Layout::new(Path::new(ROOT)).journal).unwrap();
+        let names = tree.folder(journal).unwrap();
+        let mut segments = names.iter().filter(|(name, _)| name.ends_with(".jnl"));
+        match self {
+            Self::Missing => {
+                let (name, _) = segments.next_back()?;
+                let Some(Node::Folder(names)) = damaged.nodes.get_mut(&journal) else {
+                    unreachable!("it is a folder");
+                };
+                std::sync::Arc::make_mut(names).remove(name);
+            }
+            Self::Changed(share) => {
+                let (_, segment) = segments.next()?;
+                let Some(Node::File(content)) = damaged.nodes.get_mut(segment) else {
+                    unreachable!("it is a file");
+                };
+                let content = std::sync::Arc::make_mut(content);
+                let written = content.iter().rposition(|byte| *byte != 0)?;
+                content[written * share / 1000] ^= 4;
+            }
+        }
+        Some(damaged)
+    }
+}
+
+/// What a store holds once a loss is accepted.
+#[derive(Debug)]
+struct Kept {
+    files: Files,
+    last: Seq,
+}
+
+/// Accepts the loss on a disk; none when there is none.
+fn accept(disk: &Simulated) -> Result<Option<Loss>, String> {
+    let accepted = Mending::begin_on(on(disk), Path::new(ROOT))
+        .and_then(|mending| mending.accept_loss())
+        .map_err(|error| format!("it is not accepted: {error}"))?;
+    Ok(accepted.map(|(loss, _)| loss))
+}
+
+/// What a start finds.
+fn found(disk: &Simulated) -> Result<Kept, String> {
+    let layout = Layout::new(Path::new(ROOT));
+    let recovered = recover(&on(disk), &layout, &options(0))
+        .map_err(|error| format!("it does not open: {error}"))?;
+    let files = files(&disk.model().visible);
+    let live = recovered.live.iter();
+    let live: Vec<_> = live
+        .map(|(key, bytes)| (key.clone(), bytes.clone()))
+        .collect();
+    if live != live_records(&files) {
+        return Err(format!("live are {live:?} of {files:?}"));
+    }
+    Ok(Kept {
+        files,
+        last: recovered.last,
+    })
+}
+
+/// The contents of all files that a name leads to, except of those that every start writes.
+fn contents(tree: &Tree) -> BTreeSet<Vec<u8>> {
+    fn collect(tree: &Tree, folder: Inode, found: &mut BTreeSet<Vec<u8>>) {
+        for (name, inode) in tree.folder(folder).unwrap() {
+            match &tree.nodes[inode] {
+                Node::Folder(_) => collect(tree, *inode, found),
+                Node::File(_) if matches!(&**name, "LOCK" | "CHECKPOINT") => {}
+                Node::File(content) => drop(found.insert(content.to_vec())),
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    collect(tree, tree.find(Path::new(ROOT)).unwrap(), &mut found);
+    found
+}
+
+/// Segments and objects, which go aside.
+fn set_aside(tree: &Tree) -> BTreeSet<Vec<u8>> {
+    let layout = Layout::new(Path::new(ROOT));
+    let mut found = BTreeSet::new();
+    for (folder, part) in [(&layout.journal, ".jnl"), (&layout.tmp, "object-")] {
+        let folder = tree.folder(tree.find(folder).unwrap()).unwrap();
+        for (_, inode) in folder.iter().filter(|(name, _)| name.contains(part)) {
+            found.insert(tree.content(*inode).unwrap().clone());
+        }
+    }
+    found
+}
+
+/// Accepts the loss of a damaged store and cuts the power at every moment. Answers whether there was one.
+fn check(damaged: &Tree) -> Result<bool, String> {
+    let disk = simulated(damaged);
+    let Some(loss) = accept(&disk)? else {
+        return Ok(false);
+    };
+    let record = disk.record();
+    let kept = found(&simulated(&disk.model().durable))?;
+    if kept.last <= loss.last {
+        return Err(format!("{} is given once more after {loss:?}", kept.last));
+    }
+    let aside = set_aside(damaged);
+
+    let mut dice = Dice::default();
+    let mut disk = Model::holding(damaged.clone());
+    let mut seen = BTreeSet::new();
+    for at in 0..=record.len() {
+        for outcome in disk.outcomes(OUTCOMES, &mut dice) {
+            if !seen.insert(disk.fingerprint(&outcome)) {
+                continue;
+            }
+            let left = simulated(&disk.after(&outcome));
+            let looked = || {
+                let mut after = found(&left);
+                if after.is_err() && at < record.len() {
+                    accept(&left)?;
+                    after = found(&left);
+                }
+                let after = after?;
+                // Accepted once more, it may end later.
+                if after.files != kept.files || after.last < kept.last {
+                    return Err(format!("{after:?} is there and not {kept:?}"));
+                }
+                let there = contents(&left.model().visible);
+                match aside.difference(&there).count() {
+                    0 => Ok(()),
+                    count => Err(format!("{count} files are nowhere")),
+                }
+            };
+            looked().map_err(|error| {
+                let before = &record[at.saturating_sub(10)..at];
+                let pending = &disk.pending;
+                format!("{error}\nafter {before:?}\nand of {pending:?}\n{outcome:?}")
+            })?;
+        }
+        if let Some(Event::Disk(operation)) = record.get(at) {
+            disk.apply(operation);
+        }
+    }
+    Ok(true)
+}
+
+const LIVES: [&[Step]; 3] = [
+    &[Step::New, Step::Adopt, Step::Replace, Step::Settle],
+    &[
+        Step::Fill,
+        Step::Live,
+        Step::Fill,
+        Step::Adopt,
+        Step::Append,
+    ],
+    &[
+        Step::Several,
+        Step::Fill,
+        Step::Checkpoint,
+        Step::Adopt,
+        Step::Delete,
+    ],
+];
+
+/// Each moment of a life at which its writer may be killed.
+fn kills(life: &Life) -> Vec<Tree> {
+    let mut disk = life.disk.clone();
+    let mut trees = Vec::new();
+    for event in &life.record {
+        match event {
+            Event::Disk(operation) => disk.apply(operation),
+            Event::Acknowledged => trees.push(disk.visible.clone()),
+            Event::Begun | Event::Held { .. } => {}
+        }
+    }
+    trees
+}
+
+#[tokio::test]
+async fn a_loss_is_accepted_whenever_the_power_fails() {
+    let beginning = Beginning::small_store(0).await;
+    let mut losses = 0;
+    for steps in LIVES {
+        for schedule in [Schedule::AtOnce, Schedule::Late] {
+            if schedule == Schedule::Late && steps.iter().any(|step| step.waits_for_the_tree()) {
+                continue;
+            }
+            let life = beginning.live(steps, schedule, 0).await;
+            for (number, tree) in kills(&life).iter().enumerate() {
+                for damage in Damage::ALL {
+                    let checked = damage.done_to(tree).map_or(Ok(false), |tree| check(&tree));
+                    assert!(
+                        checked.is_ok(),
+                        "{steps:?} {schedule:?}, killed at {number}, {damage:?}: {checked:?}"
+                    );
+                    losses += usize::from(checked == Ok(true));
+                }
+            }
+        }
+    }
+    assert!(losses > 20, "{losses}");
+}
+
+#[tokio::test]
+async fn the_loss_of_a_copy_is_accepted_whenever_the_power_fails() {
+    let beginning = Beginning::small_store(0).await;
+    let mut dice = Dice::default();
+    let mut losses = 0;
+    for steps in LIVES {
+        let steps = [&[Step::Adopt, Step::OtherHold, Step::Hold], steps].concat();
+        let life = beginning.live(&steps, Schedule::AtOnce, 0).await;
+        let sight = Sight::of(&life);
+        for number in 0..10 {
+            let (copied, _) = Copying::new(&sight, &mut dice).copy();
+            for damage in Damage::ALL {
+                let checked = damage
+                    .done_to(&copied)
+                    .map_or(Ok(false), |tree| check(&tree));
+                assert!(
+                    checked.is_ok(),
+                    "{steps:?}, copy {number}, {damage:?}: {checked:?}"
+                );
+                losses += usize::from(checked == Ok(true));
+            }
+        }
+    }
+    assert!(losses > 20, "{losses}");
+}

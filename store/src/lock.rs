@@ -4,9 +4,10 @@
 use std::fmt;
 use std::path::Path;
 
+use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Action, Disk, DiskError, DiskFile};
+use crate::disk::{Action, Disk, DiskError, DiskFile, Identity};
 use crate::engine::OpenError;
 use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
 
@@ -82,20 +83,31 @@ impl Owner {
 /// Who holds the lock of a store, if anybody does, asked without touching it: even a shared lock of a moment could keep
 /// a daemon from starting. A holder in a container that this process cannot see into is not found.
 pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
-    let inode = disk.identity(path).ok()?.inode.to_string();
+    let identity = disk.identity(path).ok()?;
     let locks = disk.read_special(Path::new(LOCKS), LOCKS_BYTES).ok()?;
     let locks = String::from_utf8_lossy(&locks);
     let owner = read_owner(disk, path);
-    // Its line ends in `major:minor:inode first last`; device numbers of some file systems differ from those of files.
-    let is_held = locks.lines().any(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        fields.next() == Some("FLOCK")
-            && fields
-                .nth(3)
-                .and_then(|place| place.rsplit(':').next())
-                .is_some_and(|locked| locked == inode)
-    });
+    let mut lines = locks.lines();
+    let is_held = lines.any(|line| is_lock_of(line, identity, owner.pid));
     is_held.then_some(owner)
+}
+
+/// Whether a line of the kernel's list is about the lock of this file. Its fields are `number: FLOCK ADVISORY WRITE pid
+/// major:minor:inode first last`. Some file systems have another device number there than their files say, and a file on
+/// another file system may have the same inode number; then the process that was written down tells them apart.
+fn is_lock_of(line: &str, file: Identity, pid: Option<u32>) -> bool {
+    let mut fields = line.split_whitespace().skip(1);
+    if fields.next() != Some("FLOCK") {
+        return false;
+    }
+    let holder = fields.nth(2).and_then(|field| field.parse().ok());
+    let Some(place) = fields.next() else {
+        return false;
+    };
+    let (major, minor) = (major(file.device), minor(file.device));
+    place.rsplit(':').next() == Some(&file.inode.to_string())
+        && (place.starts_with(&format!("{major:02x}:{minor:02x}:"))
+            || pid.is_some() && pid == holder)
 }
 
 fn read_owner(disk: &Disk, path: &Path) -> Owner {
@@ -131,6 +143,30 @@ mod tests {
         }
         drop(first);
         assert!(Lock::take(&Disk::new(), &path, folder.path()).is_ok());
+    }
+
+    #[test]
+    fn the_lock_of_another_file_with_that_inode_is_none_of_ours() {
+        let file = Identity {
+            device: rustix::fs::makedev(0xfe, 0),
+            inode: 18,
+        };
+        let line = |kind: &str, pid: u32, place: &str| {
+            format!("1: {kind}  ADVISORY  WRITE {pid} {place} 0 EOF")
+        };
+        for (is_it, line) in [
+            (true, line("FLOCK", 7, "fe:00:18")),
+            (true, line("FLOCK", 8, "fe:00:18")),
+            (true, line("FLOCK", 7, "00:1b:18")),
+            (false, line("FLOCK", 8, "00:1b:18")),
+            (false, line("FLOCK", 7, "fe:00:118")),
+            (false, line("POSIX", 7, "fe:00:18")),
+            (false, "1: FLOCK".to_owned()),
+            (false, String::new()),
+        ] {
+            assert_eq!(is_lock_of(&line, file, Some(7)), is_it, "{line}");
+        }
+        assert!(!is_lock_of(&line("FLOCK", 0, "00:1b:18"), file, None));
     }
 
     #[test]

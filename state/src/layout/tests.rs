@@ -144,6 +144,7 @@ async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is
     make_one_of_everything(&opened, fleet).await;
     let unfinished = opened.state.begin_upload().await.unwrap();
     let unfinished = unfinished.write(Bytes::from_static(b"half")).await.unwrap();
+    opened.state.settled().await.unwrap();
     let running = folder.files();
     drop(unfinished);
     hold.release().unwrap();

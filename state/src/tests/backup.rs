@@ -180,7 +180,7 @@ async fn a_log_that_is_emptied_while_it_is_copied_keeps_nobody_waiting() {
         .unwrap();
     std::fs::write(folder.root().join(Layout::log(job).as_str()), "").unwrap();
     let complete = opened.state.complete(completion(job, 2));
-    let done = tokio::time::timeout(Duration::from_secs(20), complete).await;
+    let done = tokio::time::timeout(Duration::from_secs(120), complete).await;
     assert_eq!(done.unwrap().unwrap().state.name(), "succeeded");
     release(folder.root(), held.id()).unwrap();
 }

@@ -49,6 +49,8 @@ impl Original {
         }
         opened.new_job(fleet, "check").await;
         if is_crashed {
+            // What is copied is the same at every run.
+            opened.state.settled().await.unwrap();
             let crashed = folder.crashed();
             opened.close();
             folder = crashed;

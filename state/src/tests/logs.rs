@@ -7,7 +7,7 @@ use model::JobId;
 
 use super::fixture::{Fleet, Folder, Opened, completion, line};
 use crate::layout::Layout;
-use crate::{CloseError, CompleteError, LogError, LogReceipt, LogRecord, NewLogRecord};
+use crate::{CloseError, CompleteError, LogError, LogReceipt, LogRecord, NewLogRecord, State};
 
 async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {
     let (folder, opened, fleet) = Folder::prepared().await;
@@ -253,53 +253,49 @@ async fn followers_hear_of_growth_and_of_the_end() {
     changes.changed().await.unwrap();
 }
 
+/// Does `work` beside what makes logs durable. When the work panics, nothing keeps the state open.
+async fn beside_syncs(state: &State, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = state.keep_logs_durable() => panic!("it lasts as long as the daemon"),
+        () = work => {}
+    }
+}
+
+/// Looks again and again.
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(120), waiting).await;
+    waited.unwrap_or_else(|_| panic!("in vain: {what}"));
+}
+
 #[tokio::test]
 async fn what_was_appended_becomes_durable_within_a_moment() {
     let (_folder, opened, _, job) = a_running_job().await;
-    let logs = opened.state.logs().clone();
-    let syncing = tokio::spawn({
-        let state = opened.state.clone();
-        async move { state.keep_logs_durable().await }
-    });
-    logs.append(job, 0, lines(0..2)).await.unwrap();
-    let mut receipt = logs.receipt(job).await.unwrap();
-    for _ in 0..100 {
-        if receipt.durable == 2 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        receipt = logs.receipt(job).await.unwrap();
-    }
-    assert_eq!(
-        receipt,
-        LogReceipt {
+    let logs = opened.state.logs();
+    let work = async {
+        logs.append(job, 0, lines(0..2)).await.unwrap();
+        let durable = LogReceipt {
             received: 2,
-            durable: 2
-        }
-    );
-    // The last words of a job that somebody else has ended are kept and its log is let go of.
-    opened.cancel(job).await;
-    logs.append(job, 2, lines(2..3)).await.unwrap();
-    logs.close(job);
-    assert!(
-        logs.is_open(job),
-        "nothing is forgotten before it is durable"
-    );
-    for _ in 0..100 {
-        if !logs.is_open(job) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert!(!logs.is_open(job));
-    assert_eq!(read(&opened, job, 0).await.len(), 3);
-    end(syncing).await;
-}
-
-/// Ends a task, and with it its hold on the state.
-async fn end(task: tokio::task::JoinHandle<()>) {
-    task.abort();
-    assert!(task.await.unwrap_err().is_cancelled());
+            durable: 2,
+        };
+        let is_durable = async || logs.receipt(job).await.unwrap() == durable;
+        until("it becomes durable", is_durable).await;
+        // The last words of a job that somebody else has ended are kept and its log is let go of.
+        opened.cancel(job).await;
+        logs.append(job, 2, lines(2..3)).await.unwrap();
+        logs.close(job);
+        assert!(
+            logs.is_open(job),
+            "nothing is forgotten before it is durable"
+        );
+        until("it is let go of", async || !logs.is_open(job)).await;
+        assert_eq!(read(&opened, job, 0).await.len(), 3);
+    };
+    beside_syncs(&opened.state, work).await;
 }
 
 /// The log takes every write and refuses every sync.
@@ -328,15 +324,13 @@ async fn a_log_that_cannot_be_synced_ends_the_process() {
     let (folder, opened, _, job) = a_running_job().await;
     refuse_syncs(&folder, job);
     let logs = opened.state.logs();
-    let syncing = tokio::spawn({
-        let state = opened.state.clone();
-        async move { state.keep_logs_durable().await }
-    });
-    logs.append(job, 0, lines(0..2)).await.unwrap();
-    let failed = opened.state.failed().await;
-    assert!(failed.message.contains("log.jsonl"), "{failed}");
-    assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
-    end(syncing).await;
+    let work = async {
+        logs.append(job, 0, lines(0..2)).await.unwrap();
+        let failed = opened.state.failed().await;
+        assert!(failed.message.contains("log.jsonl"), "{failed}");
+        assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
+    };
+    beside_syncs(&opened.state, work).await;
 }
 
 #[tokio::test]

@@ -249,6 +249,9 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
     while spares(folder.path()) < 2 {
         world.round(rounds).await.unwrap();
         rounds += 1;
+        if rounds % 100 == 0 {
+            world.engine.reader().settled().await.unwrap();
+        }
         assert!(rounds < 2000, "no spares were made");
     }
     switch.store(true, Ordering::SeqCst);

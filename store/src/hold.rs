@@ -6,8 +6,8 @@
 //! folder what is not there by itself:
 //! - Segments are given up after the checkpoint that makes it possible is written. A hold that came before the look
 //!   keeps them, and one that comes later reads that checkpoint.
-//! - An object gets its key before anything else of its batch is done. With a hold it has a second name in the folder of
-//!   the journal by then; without one it had its key before the hold began.
+//! - An object gets its key before anything else of its batch is done, and before that a second name in the folder of the
+//!   journal. It loses that again when there is no hold afterwards: one that comes later finds the key.
 //! - What is written to growing files beside the journal is put into the journal too when there is a hold after the
 //!   write; without one it was in the file before.
 //!

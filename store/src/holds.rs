@@ -94,6 +94,14 @@ impl Holds {
         }
     }
 
+    /// Takes an object's second name from it, if it has one.
+    pub(crate) fn let_go_of_object(&self, name: &StagedName) -> Result<(), DiskError> {
+        match self.disk.remove_file(&self.second_name(name)) {
+            Err(error) if error.is_missing() => Ok(()),
+            result => result,
+        }
+    }
+
     /// Where an object has its second name.
     pub(crate) fn second_name(&self, name: &StagedName) -> PathBuf {
         let name = name.as_str();

@@ -62,21 +62,20 @@ impl Tree {
         self.in_folder(&path, || replace::replace(&self.disk, &path, bytes))
     }
 
-    /// Gives an object its key. While there is a hold it also gets a name beside the journal, since a copy may look
-    /// for it in one place too late and in the other too early.
+    /// Gives an object its key. It gets a name beside the journal first, since a copy may look for it in one place too
+    /// late and in the other too early, and loses that again when there is no hold: one that comes later finds the key.
     pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
         let (from, to) = (self.staged(staged.name()), self.path(key));
         if self.disk.kind(&from)? == Kind::File {
-            let is_held = self.holds.any()?;
-            if is_held {
-                self.holds.keep_object(&from, staged.name())?;
-            }
+            let kept = self.holds.keep_object(&from, staged.name());
             self.in_folder(&to, || self.disk.rename(&from, &to))?;
             failpoint::reach("object-adopted");
-            if !is_held && self.holds.any()? {
-                self.holds.keep_object(&to, staged.name())?;
-            }
-            return Ok(());
+            return match (self.holds.any()?, kept) {
+                (true, kept) => kept,
+                (false, Ok(())) => self.holds.let_go_of_object(staged.name()),
+                // Without a hold nobody misses the second name, which not every file system can give.
+                (false, Err(_)) => Ok(()),
+            };
         }
         if self.disk.kind(&to)? != Kind::File {
             // The record that names the object answers that it is gone, and everything else goes on.

@@ -1,7 +1,7 @@
 //! Copies that are made beside the writer, in whatever order and however slowly, with other holds and a kill in
 //! between: each has everything that its hold promised, and no batch in part.
 //!
-//!     EVERSCAN_COPIES=1000 cargo test --release --package store exhaustive::copies
+//!     EVERSCAN_COPIES=1000 cargo test --release --package store exhaustive
 //!
 //! makes so many of each life. Which ones they are differs from run to run, since the writer's threads run as they like.
 
@@ -17,7 +17,7 @@ use crate::tests::simulated::power_cut::Dice;
 use crate::tests::simulated::{Event, Simulated};
 
 /// Copies of each life.
-fn copies() -> usize {
+pub(super) fn copies() -> usize {
     std::env::var("EVERSCAN_COPIES").map_or(8, |count| count.parse().unwrap())
 }
 
@@ -98,7 +98,9 @@ pub(super) struct Copying<'a> {
     sight: &'a Sight,
     /// The moment it has come to.
     now: usize,
-    /// Less than so many operations of the writer happen between two of its own.
+    /// In one of so many of its own operations the writer is at work,
+    one_in: usize,
+    /// and does less than so many of its.
     pace: usize,
     /// Whether it leaves the files of other holds out.
     is_ours: bool,
@@ -114,7 +116,8 @@ impl<'a> Copying<'a> {
         let longest = sight.moments.len();
         Self {
             now: dice.roll(longest),
-            pace: 1 + [0, 1, 3, 10, 30][dice.roll(5)],
+            one_in: [1, 8][dice.roll(2)],
+            pace: [1, 2, 4, 11, 31][dice.roll(5)],
             is_ours: dice.roll(2) == 0,
             sight,
             dice,
@@ -124,7 +127,9 @@ impl<'a> Copying<'a> {
 
     fn tree(&mut self) -> &'a Tree {
         let last = self.sight.moments.len() - 1;
-        self.now = last.min(self.now + self.dice.roll(self.pace));
+        if self.dice.roll(self.one_in) == 0 {
+            self.now = last.min(self.now + self.dice.roll(self.pace));
+        }
         &self.sight.moments[self.now].0
     }
 
@@ -184,7 +189,7 @@ async fn check(life: &Life, sight: &Sight, dice: &mut Dice) -> Result<(), String
     assert!(end.find(&hold).is_ok(), "the hold lasts");
     for number in 0..copies() {
         let copying = Copying::new(sight, dice);
-        let how = (copying.now, copying.pace, copying.is_ours);
+        let how = (copying.now, copying.one_in, copying.pace, copying.is_ours);
         let (copied, begun) = copying.copy();
         let told = |error| format!("copy {number} {how:?}: {error}");
         let held = start(life, &copied, sight.promised..=begun).map_err(told)?;
@@ -236,17 +241,21 @@ async fn copies_made_ahead_of_the_tree_have_what_their_hold_promised() {
     let mut dice = Dice::default();
     for one in steps.clone() {
         for two in steps.clone() {
-            let steps = [
-                Step::Adopt,
-                Step::OtherHold,
-                one,
-                Step::Hold,
-                Step::OtherHold,
-                two,
-            ];
-            let life = beginning.live(&steps, Schedule::Late, 1).await;
-            let checked = check(&life, &Sight::of(&life), &mut dice).await;
-            assert!(checked.is_ok(), "{steps:?}: {checked:?}");
+            for steps in [
+                &[Step::Adopt, one, Step::Hold, two][..],
+                &[
+                    Step::Adopt,
+                    Step::OtherHold,
+                    one,
+                    Step::Hold,
+                    Step::OtherHold,
+                    two,
+                ],
+            ] {
+                let life = beginning.live(steps, Schedule::Late, 1).await;
+                let checked = check(&life, &Sight::of(&life), &mut dice).await;
+                assert!(checked.is_ok(), "{steps:?}: {checked:?}");
+            }
         }
     }
 }

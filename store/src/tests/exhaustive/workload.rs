@@ -328,8 +328,9 @@ impl Gate {
         // What the applier does first for any change. Objects come to `tmp/` without it.
         let elsewhere = |folder| path.starts_with(Path::new(ROOT).join(folder));
         let begins = match action {
-            Action::CreateFile | Action::RemoveFile => !elsewhere("journal") && !elsewhere("tmp"),
-            Action::Rename => elsewhere("tmp"),
+            Action::CreateFile | Action::RemoveFile | Action::Rename => {
+                !["journal", "index", "tmp"].into_iter().any(elsewhere)
+            }
             _ => false,
         };
         if begins {

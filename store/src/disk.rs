@@ -376,6 +376,15 @@ impl DiskError {
         self.kind() == io::ErrorKind::NotFound
     }
 
+    /// Something that not every file system can do.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        // Linux answers `EPERM` for a link where there is none.
+        matches!(
+            self.kind(),
+            io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied
+        )
+    }
+
     /// No room, found before anything was promised. A failed sync is never that: what it lost is unknown.
     pub fn is_full(&self) -> bool {
         let full = matches!(

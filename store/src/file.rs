@@ -122,8 +122,8 @@ impl FileEngine {
         Objects::new(self.tree(), self.pending.clone())
     }
 
-    /// Whether this folder is a copy of a store and no opening of it has been [told so](crate::restored::forget_restored) yet: what
-    /// went on when the copy was made does not go on here.
+    /// Whether this folder is a copy of a store and no opening of it has been
+    /// [told so](crate::restored::forget_restored) yet: what went on when the copy was made does not go on here.
     pub fn is_restored(&self) -> bool {
         self.opened
             .as_ref()

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::batch::Seq;
 use crate::control::{self, StoreId};
 use crate::copied::{self, CopiedJournal};
-use crate::disk::{Disk, DiskError, Kind};
+use crate::disk::{Action, Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
 use crate::holds::{self, HoldFile, Holds, Span};
@@ -79,6 +79,7 @@ impl Hold {
             expires: now.saturating_add(HOLD_SECONDS),
         };
         self.write(&mut file)?;
+        self.try_second_name()?;
         failpoint::reach("hold-begun");
         let Span { after, last } = self.held(store)?;
         self.last = last;
@@ -87,6 +88,27 @@ impl Hold {
         self.write(&mut file)?;
         failpoint::reach("hold-taken");
         Ok(())
+    }
+
+    /// Objects need second names while there is a hold.
+    fn try_second_name(&self) -> Result<(), DiskError> {
+        let (path, second) = (self.path(), replace::temporary(&self.path()));
+        match self.disk.link(&path, &second) {
+            Err(error) if error.is_unsupported() => {
+                let why = "files have one name only on this file system, so nothing on it can be copied beside the daemon; \
+                           stop the daemon first, or take a snapshot";
+                let why = std::io::Error::other(why);
+                Err(DiskError::new(Action::Link, &path, why))
+            }
+            result => {
+                result?;
+                match self.disk.remove_file(&second) {
+                    // A daemon that starts just now has swept it.
+                    Err(error) if error.is_missing() => Ok(()),
+                    result => result,
+                }
+            }
+        }
     }
 
     /// What a copy must have that is begun now, and from where on its journal must be done again.

@@ -1,6 +1,7 @@
 //! The holds on a store as its writer sees them, and what their files say. Why they work is in `hold.rs`.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -86,10 +87,12 @@ impl Holds {
         Ok(names.map(|name| self.layout.journal.join(name)).collect())
     }
 
-    /// Gives the object at `path` a second name for the copies that are made.
+    /// Gives the object at `path` a second name for the copies that are made. Where files have one name only there is no
+    /// hold that would ask for it.
     pub(crate) fn keep_object(&self, path: &Path, name: &StagedName) -> Result<(), DiskError> {
         match self.disk.link(path, &self.second_name(name)) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) if error.is_unsupported() => Ok(()),
             result => result.inspect(|()| failpoint::reach("object-kept")),
         }
     }

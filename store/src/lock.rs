@@ -87,27 +87,31 @@ pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
     let locks = disk.read_special(Path::new(LOCKS), LOCKS_BYTES).ok()?;
     let locks = String::from_utf8_lossy(&locks);
     let owner = read_owner(disk, path);
+    // In a container the same process has another number.
+    let is_here = owner.host == Owner::this_process(disk).host;
+    let pid = owner.pid.filter(|_| is_here);
     let mut lines = locks.lines();
-    let is_held = lines.any(|line| is_lock_of(line, identity, owner.pid));
+    let is_held = lines.any(|line| is_lock_of(line, identity, pid));
     is_held.then_some(owner)
 }
 
 /// Whether a line of the kernel's list is about the lock of this file. Its fields are `number: FLOCK ADVISORY WRITE pid
 /// major:minor:inode first last`. Some file systems have another device number there than their files say, and a file on
-/// another file system may have the same inode number; then the process that was written down tells them apart.
+/// another file system may have the same inode number; then the process that was written down, if it can be known here, tells
+/// them apart.
 fn is_lock_of(line: &str, file: Identity, pid: Option<u32>) -> bool {
     let mut fields = line.split_whitespace().skip(1);
     if fields.next() != Some("FLOCK") {
         return false;
     }
-    let holder = fields.nth(2).and_then(|field| field.parse().ok());
+    let holder: Option<u32> = fields.nth(2).and_then(|field| field.parse().ok());
     let Some(place) = fields.next() else {
         return false;
     };
     let (major, minor) = (major(file.device), minor(file.device));
     place.rsplit(':').next() == Some(&file.inode.to_string())
         && (place.starts_with(&format!("{major:02x}:{minor:02x}:"))
-            || pid.is_some() && pid == holder)
+            || pid.is_none_or(|pid| holder == Some(pid)))
 }
 
 fn read_owner(disk: &Disk, path: &Path) -> Owner {
@@ -166,7 +170,7 @@ mod tests {
         ] {
             assert_eq!(is_lock_of(&line, file, Some(7)), is_it, "{line}");
         }
-        assert!(!is_lock_of(&line("FLOCK", 0, "00:1b:18"), file, None));
+        assert!(is_lock_of(&line("FLOCK", 8, "00:1b:18"), file, None));
     }
 
     #[test]

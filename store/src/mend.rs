@@ -172,18 +172,19 @@ impl Mending {
             Ok(newer.is_some_and(|newer| newer > seq))
         })?;
         root.sync_file_system()?;
-        // Should this end before its end, the store is as it was before, or it can be opened; then these may be removed.
+        // Should this end before its end, the store can be opened, which may remove these, or the loss has to be accepted
+        // again.
         let mut leaving = span.map_or(Ok(Vec::new()), |_| holds.paths())?;
         let over = leaving.iter().filter_map(|path| holds::id_of_path(path));
         let over = over.map(str::to_owned).collect();
         leaving.extend(live::paths(disk, &layout.index)?);
         leaving.extend(segments);
         leaving.extend(self.objects_without_a_place()?);
-        let kept = leaving.iter().map(|path| {
-            let to = quarantine::name(disk, layout, path)?;
-            Ok(self.moved(path, &to))
-        });
-        let moved = kept.collect::<Result<_, DiskError>>()?;
+        let mut moved = Vec::new();
+        for path in &leaving {
+            let kept = quarantine::name(disk, layout, path)?;
+            moved.extend(kept.map(|to| self.moved(path, &to)));
+        }
         // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
         // so that no index is as new: it may be all that tells of the loss.
         loss.last = newest_record(&tree, loss.last)?;
@@ -197,7 +198,10 @@ impl Mending {
             restored::mark_with_holds_over(disk, layout, over)?;
         }
         for path in leaving {
-            disk.remove_file(&path)?;
+            match disk.remove_file(&path) {
+                Err(error) if error.is_missing() => {}
+                result => result?,
+            }
             failpoint::reach("loss-removed");
         }
         for folder in [&layout.journal, &layout.index, &layout.tmp] {

@@ -69,22 +69,35 @@ pub(crate) fn take(
     Err(no_place(&first))
 }
 
-/// Gives the file at `from` a second name here, so that it stays whoever removes the first. Durable when this returns. One
-/// that it has already is enough.
-pub(crate) fn name(disk: &Disk, layout: &Layout, from: &Path) -> Result<PathBuf, DiskError> {
+/// Gives the file at `from` a second name here, so that it stays whoever removes the first, or makes a copy where files have
+/// one name only. Durable when this returns. What is here of an earlier try is enough. None when there is no such file.
+pub(crate) fn name(
+    disk: &Disk,
+    layout: &Layout,
+    from: &Path,
+) -> Result<Option<PathBuf>, DiskError> {
+    let original = match disk.open_to_read(from) {
+        Err(error) if error.is_missing() => return Ok(None),
+        result => result?,
+    };
     let first = prepared(disk, layout, from)?;
     for to in places(&first) {
-        match disk.link(from, &to) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if disk.identity(&to)? != disk.identity(from)? {
-                    continue;
+        match disk.kind(&to)? {
+            Kind::Nothing => match disk.link(from, &to) {
+                Err(error) if error.is_missing() => return Ok(None),
+                Err(error) if error.is_unsupported() => {
+                    let file = disk.create_file(&to)?;
+                    copy(&original, &file)?;
+                    file.sync_data()?;
                 }
-            }
-            result => result?,
+                result => result?,
+            },
+            Kind::File if is_copy(disk, &to, Some(&original), &[])? => {}
+            Kind::File | Kind::Folder | Kind::BelowFile => continue,
         }
         failpoint::reach("file-named-aside");
         sync_folders(disk, layout, &to)?;
-        return Ok(to);
+        return Ok(Some(to));
     }
     Err(no_place(&first))
 }
@@ -95,6 +108,7 @@ fn prepared(disk: &Disk, layout: &Layout, from: &Path) -> Result<PathBuf, DiskEr
     if let Some(folder) = place.parent() {
         disk.create_folders(folder)?;
         sync_folders(disk, layout, folder)?;
+        disk.sync_folder(&layout.root)?;
     }
     Ok(place)
 }
@@ -203,5 +217,30 @@ mod tests {
             assert_eq!(keep("three"), kept("quarantine/tokens/a.json-3", "three"));
         }
         assert!(holds(&tree.disk, &layout, "tokens").unwrap());
+    }
+
+    #[test]
+    fn a_file_is_named_here_once_or_copied_where_files_have_one_name_only() {
+        for has_links in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let (root, layout) = (folder.path(), Layout::new(folder.path()));
+            let disk = Disk::with_hook(move |action, _| match action {
+                Action::Link if !has_links => Err(io::ErrorKind::Unsupported.into()),
+                _ => Ok(()),
+            });
+            fs::create_dir_all(root.join("journal")).unwrap();
+            let path = root.join("journal/1.jnl");
+            assert_eq!(name(&disk, &layout, &path).unwrap(), None);
+            for (content, kept) in [("one", "1.jnl"), ("two", "1.jnl-2")] {
+                drop(fs::remove_file(&path));
+                fs::write(&path, content).unwrap();
+                let place = root.join("quarantine/journal").join(kept);
+                for _ in 0..2 {
+                    let named = name(&disk, &layout, &path).unwrap();
+                    assert_eq!(named.as_ref(), Some(&place), "{has_links}");
+                    assert_eq!(fs::read_to_string(&place).unwrap(), content);
+                }
+            }
+        }
     }
 }

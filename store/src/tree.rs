@@ -67,15 +67,14 @@ impl Tree {
     pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
         let (from, to) = (self.staged(staged.name()), self.path(key));
         if self.disk.kind(&from)? == Kind::File {
-            let kept = self.holds.keep_object(&from, staged.name());
+            // Afterwards it is too late: the next try finds the object at its key.
+            self.holds.keep_object(&from, staged.name())?;
             self.in_folder(&to, || self.disk.rename(&from, &to))?;
             failpoint::reach("object-adopted");
-            return match (self.holds.any()?, kept) {
-                (true, kept) => kept,
-                (false, Ok(())) => self.holds.let_go_of_object(staged.name()),
-                // Without a hold nobody misses the second name, which not every file system can give.
-                (false, Err(_)) => Ok(()),
-            };
+            if !self.holds.any()? {
+                self.holds.let_go_of_object(staged.name())?;
+            }
+            return Ok(());
         }
         if self.disk.kind(&to)? != Kind::File {
             // The record that names the object answers that it is gone, and everything else goes on.

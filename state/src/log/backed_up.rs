@@ -1,6 +1,7 @@
 //! Keeping logs durable, and whole in a backup that is made meanwhile. Logs grow beside the journal, and a copy may have
 //! an older end of one than the journal's copy counts on. While there is a hold on the state, what is appended goes
-//! through the journal as well: within the second of its sync, and before a completion that counts on it.
+//! through the journal as well: within the second of its sync, and before the end of its job, which counts on it. What
+//! comes after that is in the file alone.
 
 use model::JobId;
 use model::decide::{Command, Decision, Refusal, Urgency};
@@ -64,9 +65,8 @@ impl State {
                 }
             });
             match carried.await {
-                Ok(true) => {}
-                // What it ended with is in the journal since before it ended.
-                Ok(false) => return Ok(()),
+                // Of a job that is over, what it ended with is in the journal since before that; nobody promised the rest.
+                Ok(true | false) => {}
                 Err(SubmitError::DiskLow | SubmitError::DiskFull) => {
                     return Err(WriteError::DiskFull.into());
                 }

@@ -1,4 +1,5 @@
 //! Jobs and artifacts that were removed: what is gone, and what is found afterwards.
+
 use bytes::Bytes;
 use model::decide::{Chosen, ChosenFate, DeleteJob, Prune, Pruned, RemoveArtifacts, StoreArtifact};
 use model::retention::Position;

@@ -53,6 +53,12 @@ impl Look {
                 // The two are from different moments: a hold may have given a name in between.
                 let held = self.tree.holds.names_of(&details)?;
                 details.links = details.links.saturating_sub(held);
+                // Or taken it back.
+                if details.links > 1
+                    && let Some(again) = self.tree.disk.details(&path.join(&name))?
+                {
+                    details.links = details.links.min(again.links);
+                }
             }
             let name = name.to_string_lossy().into_owned();
             let role = self.role(folder, prefix.as_ref(), &name, &details);

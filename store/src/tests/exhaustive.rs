@@ -17,7 +17,7 @@ mod workload;
 use std::path::Path;
 
 use checker::{Exploration, Omission, explore};
-use workload::{Beginning, ROOT, STEPS, Schedule, Step};
+use workload::{Beginning, ROOT, STEPS, Schedule, Step, Stop};
 
 use super::simulated::model::{Model, Operation};
 use super::simulated::power_cut::Thoroughness;
@@ -131,7 +131,8 @@ async fn steps_ahead_of_the_tree() {
     let steps = STEPS.into_iter().filter(|step| !step.waits_for_the_tree());
     for one in steps.clone() {
         for two in steps.clone() {
-            check(&beginning, &[one, two], Schedule::Late, 0, SINGLES).await;
+            let late = Schedule::Late(Stop::Change);
+            check(&beginning, &[one, two], late, 0, SINGLES).await;
         }
     }
 }

@@ -172,6 +172,12 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
     if live != expected {
         return Err(format!("live are {live:?} and not {expected:?}"));
     }
+    let journal = on(disk).list(&Layout::new(Path::new(ROOT)).journal);
+    let journal = journal.unwrap();
+    let begin = |with: &str| journal.iter().any(|(name, _)| name.starts_with(with));
+    if begin("held-") && !begin("HOLD.") {
+        return Err(format!("a second name is left: {journal:?}"));
+    }
     let left = on(disk).list(&Layout::new(Path::new(ROOT)).tmp);
     match left.unwrap().first() {
         Some((name, _)) => Err(format!("{name} is left in tmp/")),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::ThreadId;
 
 use bytes::Bytes;
 
@@ -75,8 +76,25 @@ pub(super) const STEPS: [Step; 13] = [
 pub(super) enum Schedule {
     /// After each batch.
     AtOnce,
-    /// After all batches.
-    Late,
+    /// After all batches. Until then it waits in the middle of the first of them.
+    Late(Stop),
+}
+
+/// What the tree waits before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Any change of a key.
+    Change,
+    /// The second name of an object,
+    Link,
+    /// the look for holds after the object has its key,
+    Look,
+    /// the end of its second name when there is none.
+    Unlink,
+}
+
+impl Stop {
+    pub(super) const ALL: [Self; 4] = [Self::Change, Self::Link, Self::Look, Self::Unlink];
 }
 
 /// The contents of all files.
@@ -152,7 +170,7 @@ impl Beginning {
         spare_segments: usize,
     ) -> Life {
         let simulated = Simulated::new(self.disk.clone());
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(Gate::new());
         let disk = Disk::on(Arc::new(simulated.clone())).hooked({
             let gate = gate.clone();
             move |action, path| {
@@ -164,7 +182,10 @@ impl Beginning {
         let mut last_step = 0;
         let mut world = open(disk.clone(), spare_segments).await;
         let (mut hold, mut other) = (None, None);
-        gate.set(schedule == Schedule::Late);
+        gate.set(match schedule {
+            Schedule::AtOnce => None,
+            Schedule::Late(stop) => Some(stop),
+        });
         for (number, step) in steps.iter().enumerate() {
             last_step = simulated.now();
             let pending = world.engine.reader().pending;
@@ -200,7 +221,7 @@ impl Beginning {
                 }
             }
         }
-        gate.set(false);
+        gate.set(None);
         world.engine.close().unwrap();
         Life {
             disk: self.disk.clone(),
@@ -311,31 +332,50 @@ pub(super) fn live_records(files: &Files) -> Records {
         .collect()
 }
 
-/// Holds the thread of the applier back while it is closed.
-#[derive(Default)]
+/// Holds the thread of the applier back, while there is a stop.
 struct Gate {
-    closed: Mutex<bool>,
+    stop: Mutex<Option<Stop>>,
     opened: Condvar,
+    /// Takes the holds, and is never held back.
+    steps: ThreadId,
 }
 
 impl Gate {
-    fn set(&self, closed: bool) {
-        *self.closed.lock().unwrap() = closed;
+    fn new() -> Self {
+        Self {
+            stop: Mutex::new(None),
+            opened: Condvar::new(),
+            steps: std::thread::current().id(),
+        }
+    }
+
+    fn set(&self, stop: Option<Stop>) {
+        *self.stop.lock().unwrap() = stop;
         self.opened.notify_all();
     }
 
     fn pass(&self, action: Action, path: &Path) {
-        // What the applier does first for any change. Objects come to `tmp/` without it.
-        let elsewhere = |folder| path.starts_with(Path::new(ROOT).join(folder));
-        let begins = match action {
-            Action::CreateFile | Action::RemoveFile | Action::Rename => {
-                !["journal", "index", "tmp"].into_iter().any(elsewhere)
+        if std::thread::current().id() == self.steps {
+            return;
+        }
+        let is_below = |folder| path.starts_with(Path::new(ROOT).join(folder));
+        let begins = |stop: Stop| match (stop, action) {
+            // Objects come to `tmp/` without the applier.
+            (Stop::Change, Action::CreateFile | Action::RemoveFile | Action::Rename) => {
+                !["journal", "index", "tmp"].into_iter().any(is_below)
+            }
+            (Stop::Link, Action::Link) => true,
+            (Stop::Look, Action::ListFolder) => is_below("journal"),
+            (Stop::Unlink, Action::RemoveFile) => {
+                is_below("journal") && path.to_string_lossy().contains("held-")
             }
             _ => false,
         };
-        if begins {
-            let closed = self.closed.lock().unwrap();
-            drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
-        }
+        let stop = self.stop.lock().unwrap();
+        drop(
+            self.opened
+                .wait_while(stop, |stop| stop.is_some_and(begins))
+                .unwrap(),
+        );
     }
 }

@@ -9,17 +9,23 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+mod port;
+
+use port::Port;
+
 /// The one file under test; it is all three programs.
 const EVERSCAND: &str = env!("CARGO_BIN_EXE_everscand");
 
-/// Nothing here takes longer on a healthy machine; a hang fails instead of blocking.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Nothing here takes longer on the busiest machine; a hang fails instead of blocking.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Everything a story needs, gone when dropped.
 pub(crate) struct World {
     home: TempDir,
     daemon: Option<Child>,
     pub(crate) runner: Option<Child>,
+    /// Where its daemons listen, one after the other.
+    port: Port,
     url: String,
     /// The daemon's secret key file, below the world's folder.
     pub(crate) daemon_key: Option<String>,
@@ -52,6 +58,7 @@ impl World {
             home,
             daemon: None,
             runner: None,
+            port: Port::hold(),
             url: String::new(),
             daemon_key: None,
             daemon_variables: Vec::new(),
@@ -77,6 +84,11 @@ impl World {
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Where the world's daemon listens, or another one in its place.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port.number())
     }
 
     /// A program of this world: its PATH and HOME, and nothing of the caller's.
@@ -181,19 +193,13 @@ impl World {
         ]);
     }
 
-    pub(crate) fn daemon_arguments(&self) -> Vec<String> {
-        let port = self
-            .url
-            .rsplit(':')
-            .next()
-            .filter(|port| !port.is_empty())
-            .unwrap_or("0");
+    fn daemon_arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             "run".to_owned(),
             "--state-dir".to_owned(),
             self.path("state").display().to_string(),
             "--listen".to_owned(),
-            format!("127.0.0.1:{port}"),
+            self.address(),
             "--source".to_owned(),
             format!("main={}", self.path("repository").display()),
         ];
@@ -210,7 +216,7 @@ impl World {
         arguments
     }
 
-    /// Starts the daemon; after the first time on the same port.
+    /// Starts the daemon.
     pub(crate) fn start_daemon(&mut self) {
         self.spawn_daemon();
         assert!(
@@ -433,7 +439,11 @@ impl World {
 
     /// Waits for a job's end and answers the job.
     pub(crate) fn finished(&self, job: &str) -> serde_json::Value {
-        let output = self.output("everscan", &["job", "wait", "-j", job, "--timeout", "60s"]);
+        let patience = format!("{}s", PATIENCE.as_secs());
+        let output = self.output(
+            "everscan",
+            &["job", "wait", "-j", job, "--timeout", &patience],
+        );
         let shown = self.json(&["job", "show", "-j", job]);
         assert_ne!(
             output.status.code(),

@@ -1,22 +1,26 @@
 //! What the pages show is run: their commands as they stand, the guide's workflow files through the checker.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use crate::support::{PATIENCE, World};
+use crate::support::World;
 
 const README: &str = include_str!("../../README.md");
 
 const OPERATING: &str = include_str!("../../docs/operating.md");
 
-/// The port the page uses; here a free one stands in for it, so that tests can run beside each other.
-const PORT: &str = "7411";
+/// Where the page's daemon listens; here the world's port stands in for it, so that tests can run beside each other.
+const ADDRESS: &str = "127.0.0.1:7411";
+
+/// A page starts some dozen programs, one after the other; one that hangs fails instead of blocking.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
-    let (world, said) = run(README, &[]);
+    let world = World::new();
+    let said = run(&world, README);
     for words in [
         "scans.list.has_diff() = true",
         "no job: its expression is false",
@@ -34,30 +38,21 @@ fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
 
 #[test]
 fn the_programs_one_by_one_work_as_they_stand() {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
-        .to_string();
-    let (world, said) = run(OPERATING, &[(PORT, &port)]);
+    let world = World::new();
+    assert!(OPERATING.contains(ADDRESS), "the page names {ADDRESS}");
+    let said = run(&world, &OPERATING.replace(ADDRESS, &world.address()));
     assert!(said.contains("Hello, Ada."), "{said}");
     let zip = std::fs::File::open(world.path("empty/greeting.zip")).unwrap();
     let mut zip = zip::ZipArchive::new(zip).unwrap();
     assert_eq!(zip.by_index(0).unwrap().name().unwrap(), "greeting.txt");
 }
 
-/// Runs the commands of a page in an empty folder of a new world, with some words replaced, and answers what they said.
-fn run(page: &str, replaced: &[(&str, &str)]) -> (World, String) {
-    let mut commands = blocks(page, "sh")
+/// Runs the commands of a page in an empty folder of a world, and answers what they said.
+fn run(world: &World, page: &str) -> String {
+    let commands = blocks(page, "sh")
         .into_iter()
         .find(|block| block.starts_with("# run by tests/stories"))
         .expect("the page has a block that is run");
-    for (word, by) in replaced {
-        assert!(commands.contains(word), "the commands name {word}");
-        commands = commands.replace(word, by);
-    }
-    let world = World::new();
     let empty = world.path("empty");
     std::fs::create_dir(&empty).unwrap();
     // What a failing command leaves behind in the background must not be waited for.
@@ -80,7 +75,7 @@ fn run(page: &str, replaced: &[(&str, &str)]) -> (World, String) {
         "{said}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    (world, said)
+    said
 }
 
 #[test]

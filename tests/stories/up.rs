@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use crate::support::{PATIENCE, World, processes_of, signal};
@@ -20,8 +20,18 @@ struct Up {
 
 impl Up {
     fn start(world: &World, folder: &Path) -> Self {
+        Self::run(world.command("everscand").arg("up").arg(folder))
+    }
+
+    /// The same at the world's address, which is free whenever the next one wants to be there again.
+    fn start_at_home(world: &World, folder: &Path) -> Self {
         let mut command = world.command("everscand");
-        command.arg("up").arg(folder).stdout(Stdio::piped());
+        command.args(["up", "--listen", &world.address()]);
+        Self::run(command.arg(folder))
+    }
+
+    fn run(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -116,7 +126,7 @@ fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
         "scan", "dispatch", "hello", "greet", "--input", "name=Ada", "--wait",
     ];
 
-    let mut up = Up::start(&world, &folder);
+    let mut up = Up::start_at_home(&world, &folder);
     up.line("hello: revision 1 is active");
     up.everscan(&world, &dispatch);
     up.line("hello greet: job … dispatched by token initial admin");
@@ -199,7 +209,7 @@ fn a_second_one_in_the_folder_is_told_where_the_first_is() {
     let world = World::new();
     let folder = world.path("laptop");
     std::fs::create_dir(&folder).unwrap();
-    let up = Up::start(&world, &folder);
+    let up = Up::start_at_home(&world, &folder);
     let second = world.command("everscand").arg("up").arg(&folder).output();
     let second = second.unwrap();
     assert_eq!(second.status.code(), Some(10));

@@ -106,7 +106,7 @@ mod tests {
         assert!(waiting.await.is_err(), "nothing new");
         sender.send_replace(Urgency::Cancel);
         assert_eq!(told.now(), Urgency::Cancel, "looked at, and not heeded");
-        let news = timeout(Duration::from_secs(10), told.news());
+        let news = timeout(Duration::from_secs(180), told.news());
         assert_eq!(news.await, Ok(Urgency::Cancel));
     }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::fake_daemon::{FakeDaemon, Fault};
+use crate::fake_daemon::FakeDaemon;
 use crate::harness::job;
 
 fn program(home: &Path, arguments: &[&str]) -> Command {
@@ -163,13 +163,11 @@ async fn a_drain_says_what_it_waits_for_and_how_to_force_it() {
         let daemon = daemon.clone();
         move || {
             until("job started");
-            // The poll that names the job may still be on its way and take the first.
-            for _ in 0..3 {
-                daemon.fail_next("messages", Fault::Unavailable);
-            }
+            daemon.go_away("messages");
             rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
             let draining = until("taking no new jobs");
             let away = until("waiting for the daemon");
+            daemon.come_back();
             std::fs::write(go, "").unwrap();
             until("job ended");
             assert_eq!(process.wait().unwrap().code(), Some(0));

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -20,6 +19,8 @@ use wire::{
     Assignment, CompleteJob, Completed, ErrorCode, Hello, JobAssigned, JobCancelled, JobState,
     LogReceipt, Message, NewLogRecord, Poll, Problem, RegisterRunner, RegisteredRunner, Timeline,
 };
+
+use crate::harness::PATIENCE;
 
 type Answer = Response<Full<Bytes>>;
 
@@ -59,6 +60,7 @@ pub(crate) struct State {
     messages: VecDeque<Message>,
     cancelled: BTreeSet<Uuid>,
     faults: Vec<(&'static str, Fault)>,
+    away: Option<&'static str>,
     renewed_token: Option<String>,
     unknown_runner: bool,
 }
@@ -128,6 +130,15 @@ impl FakeDaemon {
         self.change(|state| state.faults.push((route, fault)));
     }
 
+    /// Answers requests whose path ends in `route` as a daemon that is not there, until it [comes back](Self::come_back).
+    pub(crate) fn go_away(&self, route: &'static str) {
+        self.change(|state| state.away = Some(route));
+    }
+
+    pub(crate) fn come_back(&self) {
+        self.change(|state| state.away = None);
+    }
+
     pub(crate) fn renew_token(&self, token: &str) {
         self.change(|state| state.renewed_token = Some(token.to_owned()));
     }
@@ -152,7 +163,7 @@ impl FakeDaemon {
                 changes.changed().await.unwrap();
             }
         };
-        match tokio::time::timeout(Duration::from_secs(30), found).await {
+        match tokio::time::timeout(PATIENCE, found).await {
             Ok(found) => found,
             Err(_) => panic!("waited too long for {what}: {:#?}", self.state()),
         }
@@ -196,8 +207,11 @@ impl FakeDaemon {
         let fault = self.change(|state| {
             state.requests.push(format!("{method} {last}"));
             state.tokens.insert(token.replace("Bearer ", ""));
-            let place = state.faults.iter().position(|(route, _)| *route == last)?;
-            Some(state.faults.remove(place).1)
+            let mut faults = state.faults.iter();
+            match faults.position(|(route, _)| *route == last) {
+                Some(place) => Some(state.faults.remove(place).1),
+                None => (state.away == Some(last.as_str())).then_some(Fault::Unavailable),
+            }
         });
         match fault {
             Some(Fault::CutBefore) => panic!("cut on purpose"),

@@ -7,6 +7,9 @@ use wire::JobFailure;
 
 use crate::harness::{CANCELLED, FAILED, Harness, SUCCEEDED, ends, job};
 
+/// Less than a child sleeps that must not be waited for, and more than a busy machine takes for the rest of its step.
+const PROMPT: Duration = Duration::from_secs(50);
+
 /// Whether a process runs. One that only waits to be waited for does not.
 fn runs(id: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{id}/stat"))
@@ -41,7 +44,7 @@ async fn a_background_child_neither_holds_its_step_nor_outlives_it() {
     let stdout = harness.stdout(&job);
     assert_eq!(stdout[1], "unfinished");
     assert!(!runs(&stdout[0]));
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < PROMPT);
 }
 
 #[tokio::test]
@@ -54,7 +57,7 @@ async fn a_child_that_left_the_group_does_not_hold_the_step_by_its_output() {
     ]);
     let end = harness.run(&job).await;
     assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < PROMPT);
     let stdout = harness.stdout(&job);
     assert!(stdout.contains(&"done".to_owned()));
     let ids: Vec<_> = stdout.iter().filter(|line| *line != "done").collect();
@@ -78,12 +81,12 @@ async fn all_output_written_before_the_end_is_kept() {
 #[tokio::test]
 async fn a_step_that_takes_too_long_fails() {
     let harness = Harness::start().await;
-    let mut job = job(&["echo up; sleep 60", "echo never"]);
+    let mut job = job(&["sleep 60", "echo never"]);
     job.steps[0].timeout_seconds = Some(1);
     let end = harness.run(&job).await;
     assert_eq!(ends(&end)[0], FAILED);
     assert_eq!(end.steps[0].error.as_deref(), Some("timed out after 1 s"));
-    assert_eq!(harness.stdout(&job), ["up"]);
+    assert_eq!(harness.stdout(&job), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ async fn a_secret_reaches_the_step_and_not_its_log() {
 #[tokio::test]
 async fn a_line_is_seen_while_the_step_goes_on_unless_it_may_begin_a_secret() {
     let harness = Harness::start().await;
-    let job = with_secret(&["echo one; echo correct; printf 'corr'; sleep 60"]);
+    let job = with_secret(&["echo one; printf 'correct\\ncorr'; sleep 60"]);
     harness.daemon.offer(job.clone());
     harness.daemon.line(job.job_id, "correct").await;
     harness.daemon.cancel(job.job_id);

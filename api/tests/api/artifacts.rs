@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::client::{Answer, Call, Raw};
 use crate::service::{Claimed, Service, text};
 
-/// What is left of uploads that did not end well.
-fn unfinished(service: &Service) -> usize {
+/// What is left of uploads that did not end well, once what did has its place.
+async fn unfinished(service: &Service) -> usize {
+    service.handle.state().settled().await.unwrap();
     fs::read_dir(service.root().join("tmp")).map_or(0, Iterator::count)
 }
 
@@ -152,7 +153,7 @@ async fn a_repeat_gets_the_same_answer_and_another_content_is_refused() {
     let other = worker.upload("out", b"9876543210").send(service.address);
     other.await.problem(409, "artifact_mismatch");
     assert_eq!(part(&service, &worker, &[]).await.text(), "0123456789");
-    assert_eq!(unfinished(&service), 0);
+    assert_eq!(unfinished(&service).await, 0);
 }
 
 #[tokio::test]
@@ -201,7 +202,7 @@ async fn what_may_not_be_stored_is_refused_before_it_is_sent() {
     ] {
         assert_eq!(send("out", digest).await, "400", "{digest}");
     }
-    assert_eq!(unfinished(&service), 0);
+    assert_eq!(unfinished(&service).await, 0);
 }
 
 #[tokio::test]
@@ -216,11 +217,11 @@ async fn nothing_stays_of_an_upload_that_breaks_off() {
         "a".repeat(64),
     );
     let raw = Raw::send(service.address, head).await;
-    while unfinished(&service) == 0 {
+    while unfinished(&service).await == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     drop(raw);
-    while unfinished(&service) > 0 {
+    while unfinished(&service).await > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let list = service.get(&worker.path("artifacts")).await.expect(200);

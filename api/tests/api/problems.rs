@@ -196,6 +196,7 @@ async fn every_code_is_answered_like_this() {
     seen.take(409, ErrorCode::JobOver, &answer);
     let answer = service.admin(Call::post(worker.path("cancel"))).await;
     seen.take(409, ErrorCode::IllegalTransition, &answer);
+    service.handle.state().settled().await.unwrap();
     remove_file_named("out.zip", &service.root().join("jobs"));
     let answer = service.get(&artifact).await;
     seen.take(410, ErrorCode::Gone, &answer);
@@ -227,8 +228,9 @@ async fn every_code_is_answered_like_this() {
 /// Removes the files of that name, wherever below the folder they are.
 fn remove_file_named(name: &str, folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
+        let entry = entry.unwrap();
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
             remove_file_named(name, &path);
         } else if path.ends_with(name) {
             fs::remove_file(path).unwrap();

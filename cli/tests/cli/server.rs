@@ -1,5 +1,5 @@
-//! A daemon's place on a loopback socket: gives prepared answers in order, one to each request, and remembers what it
-//! was asked.
+//! A daemon's place on a loopback socket: gives prepared answers in order, one to each request, or chooses them by what
+//! is asked, and remembers what that was.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -73,17 +73,32 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(replies: impl Into<Vec<Reply>>) -> Self {
+        let replies = replies.into();
+        Self::serve(move |listener, seen| {
+            for reply in replies {
+                let (stream, _) = listener.accept().unwrap();
+                answer(stream, |_| reply, seen);
+            }
+        })
+    }
+
+    /// Answers as many requests as come, each by its method, path and query. For programs that may ask for the same more
+    /// or less often, as those do that wait.
+    pub(crate) fn answering(mut reply: impl FnMut(&str) -> Reply + Send + 'static) -> Self {
+        Self::serve(move |listener, seen| {
+            loop {
+                let (stream, _) = listener.accept().unwrap();
+                answer(stream, &mut reply, seen);
+            }
+        })
+    }
+
+    fn serve(serve: impl FnOnce(TcpListener, &Mutex<Vec<Request>>) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
-        let replies = replies.into();
-        std::thread::spawn(move || {
-            for reply in replies {
-                let (stream, _) = listener.accept().unwrap();
-                answer(stream, &reply, &log);
-            }
-        });
+        std::thread::spawn(move || serve(listener, &log));
         Self { url, seen }
     }
 
@@ -99,7 +114,7 @@ impl Server {
     }
 }
 
-fn answer(stream: TcpStream, reply: &Reply, log: &Mutex<Vec<Request>>) {
+fn answer(stream: TcpStream, reply: impl FnOnce(&str) -> Reply, log: &Mutex<Vec<Request>>) {
     let mut reader = BufReader::new(stream);
     let mut request = Request::default();
     let mut length = 0;
@@ -119,6 +134,7 @@ fn answer(stream: TcpStream, reply: &Reply, log: &Mutex<Vec<Request>>) {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     request.body = String::from_utf8(body).unwrap();
+    let reply = reply(&request.line);
     log.lock().unwrap().push(request);
     std::thread::sleep(reply.delay);
     let head = format!(

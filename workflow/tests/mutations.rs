@@ -153,6 +153,6 @@ fn no_damaged_fixture_panics_or_hangs() {
             render(&problems, &text, false).is_empty(),
             problems.is_empty()
         );
-        assert!(begun.elapsed() < Duration::from_secs(20), "{text}");
+        assert!(begun.elapsed() < Duration::from_secs(180), "{text}");
     }
 }

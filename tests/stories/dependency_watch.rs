@@ -1,5 +1,6 @@
 //! The example `dependency-watch` on a real lock file: each success starts what stands on it, and nothing else does.
 
+use crate::schedules;
 use crate::support::World;
 
 const WORKFLOW: &str =
@@ -12,7 +13,7 @@ fn world() -> World {
     let mut world = World::new();
     world.init_repository();
     lock(&world, LOCK_FILE);
-    world.push(&[("dependency-watch.yaml", Some(WORKFLOW))]);
+    world.push(&[("dependency-watch.yaml", Some(&schedules::without(WORKFLOW)))]);
     world.start_daemon();
     world.sync();
     let repository = world.path("repository").display().to_string();

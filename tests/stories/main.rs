@@ -31,6 +31,7 @@ mod removals;
 mod restart;
 mod restored;
 mod retention;
+mod schedules;
 mod second_process;
 mod secrets;
 mod site;

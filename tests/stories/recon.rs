@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::schedules;
 use crate::support::World;
 
 const WORKFLOW: &str = include_str!("../../examples/recon/workflows/recon.yaml");
@@ -11,7 +12,7 @@ const NAME: &str = "recon";
 fn world() -> World {
     let mut world = World::new();
     world.init_repository();
-    world.push(&[("recon.yaml", Some(WORKFLOW))]);
+    world.push(&[("recon.yaml", Some(&schedules::without(WORKFLOW)))]);
     world.start_daemon();
     world.sync();
     let tools = world.path("tools");

@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::Mutex;
 
 use store::failpoint::POINTS;
+use wire::JobState;
 
 use crate::chance::Chance;
 use crate::machine::say;
@@ -25,6 +26,10 @@ const PASSES: u64 = 3;
 /// Numbers that are set before a daemon is asked to stop, if it does not come to its point before: they fill more than
 /// the first segment of its journal.
 const NUMBERS: u64 = 90;
+
+/// Jobs that come and succeed before a daemon is asked to stop that nobody disturbs: they pass the points of logs and
+/// artifacts.
+const JOBS: usize = 3;
 
 #[test]
 fn ended_at_each_of_them_it_has_lost_nothing() {
@@ -94,12 +99,26 @@ fn end_at(point: &str, nth: u64) -> Vec<Finding> {
         let promises = site.promises.clone();
         let number = || promises.lock().unwrap().number();
         let enough = number() + NUMBERS;
+        let states = || promises.lock().unwrap().states();
+        let known = states();
+        let came_and_succeeded = || {
+            let mut now = states();
+            now.retain(|job, state| *state == JobState::Succeeded && !known.contains_key(job));
+            now.len()
+        };
         let died_at_work = live(&mut site.world, |world| {
             load.get_or_insert_with(&begin);
-            eventually("the end of the work", || {
-                number() >= enough || !world.is_daemon_alive()
-            });
+            let mut last = number();
+            while last < enough && world.is_daemon_alive() {
+                eventually("the next number", || {
+                    number() > last || !world.is_daemon_alive()
+                });
+                last = number();
+            }
             if !is_disturbed {
+                eventually("some new successes", || {
+                    came_and_succeeded() >= JOBS || !world.is_daemon_alive()
+                });
                 load = None;
                 findings.extend(promises.lock().unwrap().copies.release(world));
             }

@@ -9,7 +9,7 @@
 //! to those of their later threads: others meet them once they serve.
 
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ const EXIT_CODES: &[i32] = &[0, 1, 2, 12, 14, 15];
 
 #[test]
 fn at_whatever_call_one_comes_nothing_is_lost() {
-    if let Err(reason) = run(Command::new("strace").args(["-f", "-o", "/dev/null", "true"])) {
+    if let Err(reason) = try_tracing() {
         return skip("errors of the disk", &reason);
     }
     let seed = Chance::seed();
@@ -206,22 +206,56 @@ fn strace(trace: &Path, fault: Fault, nth: u64) -> Vec<String> {
     words
 }
 
+/// An error is why this machine cannot trace what it starts, or what runs already.
+fn try_tracing() -> Result<(), String> {
+    run(Command::new("strace").args(["-f", "-o", "/dev/null", "true"]))?;
+    // It waits for its input, which it is not given.
+    let mut waiting = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let mut tracer = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-p"])
+        .arg(waiting.id().to_string())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut has_left = false;
+    eventually("tracing", || {
+        has_left = tracer.try_wait().unwrap().is_some();
+        has_left || is_traced(waiting.id())
+    });
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    let tracer = tracer.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&tracer.stderr);
+    if has_left {
+        Err(said.trim().to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether all threads of a process are traced.
+fn is_traced(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.flatten().all(|thread| {
+        let status = std::fs::read_to_string(thread.path().join("status"));
+        !status.unwrap_or_default().contains("TracerPid:\t0\n")
+    })
+}
+
 /// Lets calls of a daemon fail that serves, all of its threads.
 fn attach(site: &mut Site, strace: &[String]) -> Child {
     let pid = site.world.daemon_pid();
     let mut command = site.world.command(&strace[0]);
     command.args(&strace[1..]).arg("-p").arg(pid.to_string());
-    let tracer = command.spawn().unwrap();
+    let mut tracer = command.spawn().unwrap();
     eventually("tracing", || {
+        let ended = tracer.try_wait().unwrap();
         // An error may end the daemon before all of it is traced.
         if !site.world.is_daemon_alive() {
             return true;
         }
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-        threads.flatten().all(|thread| {
-            let status = std::fs::read_to_string(thread.path().join("status"));
-            !status.unwrap_or_default().contains("TracerPid:\t0\n")
-        })
+        assert_eq!(ended, None, "of the tracer, and the daemon goes on");
+        is_traced(pid)
     });
     tracer
 }

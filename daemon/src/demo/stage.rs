@@ -5,6 +5,7 @@
     reason = "the demonstration lays out the repository it shows"
 )]
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -274,15 +275,24 @@ impl Stage {
     }
 }
 
-/// Every file below `folder`, relative to `root`.
+/// Every file below `folder`, relative to `root`. What the daemon removes meanwhile is none.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), DemoError> {
     let fail = |source| DemoError::File {
         path: folder.to_owned(),
         source,
     };
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(fail)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(fail)?;
+        let path = entry.path();
+        let kind = match entry.file_type() {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            kind => kind.map_err(fail)?,
+        };
+        if kind.is_dir() {
             collect(root, &path, files)?;
         } else {
             files.push(

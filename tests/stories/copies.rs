@@ -11,7 +11,7 @@ use uuid::Uuid;
 use wire::JobState;
 
 use crate::promises::{Finding, Promises};
-use crate::support::World;
+use crate::support::{World, eventually};
 use crate::tree::{self, Past};
 
 /// How long somebody holds, and the pause between two backups.
@@ -140,7 +140,11 @@ impl Copies {
             made.compare(world, past)
         });
         for name in tree::names(&world.path("copies")) {
-            std::fs::remove_dir_all(world.path("copies").join(name)).unwrap();
+            let copy = world.path("copies").join(name);
+            // A program that was cut off may write for another moment.
+            eventually("the end of a copy", || {
+                std::fs::remove_dir_all(&copy).is_ok() || !copy.exists()
+            });
         }
         findings
     }

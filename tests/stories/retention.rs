@@ -22,11 +22,12 @@ fn bytes_below(folder: &Path) -> u64 {
         return 0;
     };
     let sizes = entries.map(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            bytes_below(&path)
-        } else {
-            path.metadata().map_or(0, |it| it.len())
+        let entry = entry.unwrap();
+        // What goes meanwhile has no metadata.
+        match entry.metadata() {
+            Ok(it) if it.is_dir() => bytes_below(&entry.path()),
+            Ok(it) => it.len(),
+            Err(_) => 0,
         }
     });
     sizes.sum()

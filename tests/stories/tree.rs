@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -11,10 +11,7 @@ use uuid::Uuid;
 
 use crate::load::PAUSE;
 use crate::promises::Finding;
-use crate::support::World;
-
-/// After this long a daemon that nobody asks for anything changes nothing more, even on a busy machine.
-const SETTLED: Duration = Duration::from_secs(10);
+use crate::support::{PATIENCE, World};
 
 /// What a check came to.
 pub(crate) struct Checked {
@@ -76,9 +73,10 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
 }
 
 /// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
-/// is remembered of those that were removed. What is torn stays so, while a daemon may just be changing the files.
+/// is remembered of those that were removed. What is torn stays so, while a daemon may just be changing the files: one
+/// that nobody asks for anything has soon done so.
 pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
-    let until = Instant::now() + SETTLED;
+    let until = Instant::now() + PATIENCE;
     loop {
         let (past, findings) = look_once(root);
         if findings.is_empty() || Instant::now() > until {
@@ -222,6 +220,25 @@ pub(crate) fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
                 folders.push(entry.path());
             } else if entry.file_name() == name {
                 found.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Every file below a folder, by its path in it.
+pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            // What goes meanwhile is neither.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if let Ok(bytes) = std::fs::read(&path) {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), bytes);
             }
         }
     }

@@ -340,7 +340,7 @@ mod tests {
     use crate::git::testing::{Fixture, git};
 
     /// Long enough for the busiest machine; never waited for when the watch works.
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const PATIENCE: Duration = Duration::from_secs(180);
 
     struct Watched {
         _watch: RepositoryWatch,

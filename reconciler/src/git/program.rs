@@ -252,7 +252,7 @@ mod tests {
         })
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_secs(180);
 
     #[test]
     fn a_missing_program_is_told_apart() {

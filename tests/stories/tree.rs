@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -11,7 +11,11 @@ use uuid::Uuid;
 
 use crate::load::PAUSE;
 use crate::promises::Finding;
-use crate::support::{PATIENCE, World};
+use crate::support::World;
+
+/// After this long a daemon that nobody asks for anything changes nothing more, even on the busiest machine. The story of
+/// a disk that loses something waits for it in full.
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// What a check came to.
 pub(crate) struct Checked {
@@ -73,10 +77,9 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
 }
 
 /// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
-/// is remembered of those that were removed. What is torn stays so, while a daemon may just be changing the files: one
-/// that nobody asks for anything has soon done so.
+/// is remembered of those that were removed. What is torn stays so, while a daemon may just be changing the files.
 pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + SETTLED;
     loop {
         let (past, findings) = look_once(root);
         if findings.is_empty() || Instant::now() > until {

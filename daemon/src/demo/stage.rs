@@ -252,7 +252,7 @@ impl Stage {
     }
 
     fn await_success(&self, job: &str) -> Result<(), DemoError> {
-        let wait = ["job", "wait", "-j", job, "--timeout", "30s"];
+        let wait = ["job", "wait", "-j", job, "--timeout", "2m"];
         self.programs.run("everscan", &wait).map(drop)
     }
 
@@ -304,4 +304,20 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), De
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_the_daemon_removes_meanwhile_has_no_files() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("jobs")).unwrap();
+        std::fs::write(root.path().join("jobs/job.json"), "{}").unwrap();
+        let mut files = Vec::new();
+        collect(root.path(), root.path(), &mut files).unwrap();
+        collect(root.path(), &root.path().join("gone"), &mut files).unwrap();
+        assert_eq!(files, ["jobs/job.json"]);
+    }
 }

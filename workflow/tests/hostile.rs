@@ -28,13 +28,13 @@ const MEMORY_KIB: u64 = 64 * 1024;
 /// Scans of the plain file whose processor time is the measure.
 const PLAIN: usize = 200;
 
-/// How many times a plain file may be taken by one that is refused for what it would cost. Each takes a quarter of it or
+/// How many times a plain file may be taken by one that is refused for what it would cost. Each takes a sixth of it or
 /// less, most of them far less.
-const REFUSED: u32 = 12;
+const REFUSED: u32 = 10;
 
-/// The same of one that is merely as long as a file may be, which is a hundred times as long as the plain one. Each takes
-/// a third of it or less, optimised or not: most of it goes to the parsers of YAML and of expressions.
-const LONG: u32 = 500;
+/// The same of one that is merely as long as a file may be, which is some sixty times as long as the plain one. Each
+/// takes a third of it or less: most of it goes to the parsers of YAML and of expressions.
+const LONG: u32 = 300;
 
 /// Readings of one file of which the best counts: another's load makes some of them slower.
 const TRIES: usize = 5;
@@ -92,10 +92,12 @@ fn of(
     }
 }
 
-/// A file with nothing to it.
+/// A file with nothing to it, and something for both parsers.
 fn plain() -> Hostile {
     of("plain", 1, None, || {
-        scans(PLAIN, |_| format!("    on: {{ dispatch: {{}} }}\n{STEPS}"))
+        scans(PLAIN, |_| {
+            format!("    on: {{ dispatch: {{}} }}\n{STEPS}        if: vars.A == 'a'\n")
+        })
     })
 }
 

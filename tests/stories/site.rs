@@ -117,7 +117,13 @@ impl Site {
         let compared = self.runtime.block_on(promises.compare(&self.client));
         findings.extend(compared.unwrap());
         findings.extend(promises.compare_executions(&self.world.path("ran")));
-        let (past, looked) = tree::look(&self.world.path("state"));
+        let state = self.world.path("state");
+        let (past, looked) = if findings.is_empty() {
+            tree::look_beside_daemon(&state)
+        } else {
+            // What is broken does not mend by waiting.
+            tree::look(&state)
+        };
         findings.extend(looked);
         findings.extend(promises.removals.judge(&past));
         findings.extend(promises.copies.compare(&self.world, &past));

@@ -13,8 +13,7 @@ use crate::load::PAUSE;
 use crate::promises::Finding;
 use crate::support::World;
 
-/// After this long a daemon that nobody asks for anything changes nothing more, even on the busiest machine. The story of
-/// a disk that loses something waits for it in full.
+/// After this long a daemon that nobody asks for anything changes nothing more, even on the busiest machine.
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// What a check came to.
@@ -76,12 +75,11 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
     }
 }
 
-/// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
-/// is remembered of those that were removed. What is torn stays so, while a daemon may just be changing the files.
-pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
+/// Looks at a state folder beside a daemon, which may just be changing the files: what is torn stays so.
+pub(crate) fn look_beside_daemon(root: &Path) -> (Past, Vec<Finding>) {
     let until = Instant::now() + SETTLED;
     loop {
-        let (past, findings) = look_once(root);
+        let (past, findings) = look(root);
         if findings.is_empty() || Instant::now() > until {
             return (past, findings);
         }
@@ -89,7 +87,9 @@ pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
     }
 }
 
-fn look_once(root: &Path) -> (Past, Vec<Finding>) {
+/// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
+/// is remembered of those that were removed.
+pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
     let (mut past, mut findings) = (Past::default(), Vec::new());
     let mut unfinished = BTreeSet::new();
     for path in files(&root.join("jobs"), "job.json") {

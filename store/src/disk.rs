@@ -376,12 +376,15 @@ impl DiskError {
         self.kind() == io::ErrorKind::NotFound
     }
 
-    /// Something that not every file system can do.
+    /// A link that cannot be had there, whatever is tried: not every file system knows links (Linux says `EPERM`), and
+    /// none leads to another.
     pub(crate) fn is_unsupported(&self) -> bool {
-        // Linux answers `EPERM` for a link where there is none.
         matches!(
             self.kind(),
-            io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied
+            io::ErrorKind::Unsupported
+                | io::ErrorKind::PermissionDenied
+                | io::ErrorKind::CrossesDevices
+                | io::ErrorKind::TooManyLinks
         )
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A hold is a file in `journal/` that says from which record on the journal is kept. Whoever copies takes it by itself,
 //! from another process: it makes the file and only then reads how far the files are complete. The writer never waits
-//! for that, because it looks for holds *after* each thing that a copy could miss, and then puts into the journal's
-//! folder what is not there by itself:
+//! for that, because it looks for holds *after* each thing that a copy could miss, and sees to it that the journal's
+//! folder has what is not there by itself:
 //! - Segments are given up after the checkpoint that makes it possible is written. A hold that came before the look
 //!   keeps them, and one that comes later reads that checkpoint.
 //! - An object gets its key before anything else of its batch is done, and before that a second name in the folder of the
@@ -28,6 +28,7 @@ use crate::limits::{HOLD_SECONDS, LOOKS};
 use crate::live;
 use crate::replace;
 use crate::scan;
+use crate::staged::StagedName;
 use crate::tree::Tree;
 
 /// A hold that somebody has. It stays until it is released, also when this value is gone.
@@ -90,24 +91,23 @@ impl Hold {
         Ok(())
     }
 
-    /// Objects need second names while there is a hold.
+    /// Objects go from `tmp/` to their keys, and need second names in `journal/` on the way.
     fn try_second_name(&self) -> Result<(), DiskError> {
-        let (path, second) = (self.path(), replace::temporary(&self.path()));
-        match self.disk.link(&path, &second) {
+        let second = self
+            .layout
+            .tmp
+            .join(StagedName::random(&self.disk)?.as_str());
+        let linked = self.disk.link(&self.path(), &second);
+        match linked.and_then(|()| self.disk.remove_file(&second)) {
+            // A daemon that starts just now has swept it, or this is a copy without empty folders.
+            Err(error) if error.is_missing() => Ok(()),
             Err(error) if error.is_unsupported() => {
-                let why = "files have one name only on this file system, so nothing on it can be copied beside the daemon; \
-                           stop the daemon first, or take a snapshot";
+                let why = "no file here can have two names, so nothing can be copied beside the daemon; stop the daemon and \
+                           copy the folder with another program, or take a snapshot";
                 let why = std::io::Error::other(why);
-                Err(DiskError::new(Action::Link, &path, why))
+                Err(DiskError::new(Action::Link, &self.path(), why))
             }
-            result => {
-                result?;
-                match self.disk.remove_file(&second) {
-                    // A daemon that starts just now has swept it.
-                    Err(error) if error.is_missing() => Ok(()),
-                    result => result,
-                }
-            }
+            result => result,
         }
     }
 
@@ -180,14 +180,24 @@ impl Hold {
     /// Replaces the file, durably.
     fn write(&self, hold: &mut HoldFile) -> Result<(), DiskError> {
         let path = self.path();
-        replace::replace_with(&self.disk, &path, |file| {
-            hold.inode = file.identity()?.inode;
-            hold.born = file.born()?;
-            let line = serde_json::json!(hold);
-            file.write_at(format!("{line}\n").as_bytes(), 0)?;
-            file.sync_data()
-        })?;
-        self.disk.sync_folder(&self.layout.journal)
+        let mut tries = 1;
+        loop {
+            let written = replace::replace_with(&self.disk, &path, |file| {
+                hold.inode = file.identity()?.inode;
+                hold.born = file.born()?;
+                let line = serde_json::json!(hold);
+                file.write_at(format!("{line}\n").as_bytes(), 0)?;
+                file.sync_data()
+            });
+            match written {
+                // A daemon that starts just now has swept it before it had its name.
+                Err(error) if error.is_missing() && tries < LOOKS => tries += 1,
+                result => {
+                    result?;
+                    return self.disk.sync_folder(&self.layout.journal);
+                }
+            }
+        }
     }
 
     /// The hold of that id on the store at `root`.

@@ -92,7 +92,12 @@ impl Holds {
     pub(crate) fn keep_object(&self, path: &Path, name: &StagedName) -> Result<(), DiskError> {
         match self.disk.link(path, &self.second_name(name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) if error.is_unsupported() => Ok(()),
+            Err(error) if error.is_unsupported() => {
+                if self.any()? {
+                    tracing::warn!(%error, "a backup that is being made may miss an object");
+                }
+                Ok(())
+            }
             result => result.inspect(|()| failpoint::reach("object-kept")),
         }
     }

@@ -36,7 +36,12 @@ pub(crate) fn keep(
                 failpoint::reach("damage-kept");
                 return Ok(path);
             }
-            Kind::File if is_copy(disk, &path, original.as_ref(), content)? => return Ok(path),
+            Kind::File if is_copy(disk, &path, original.as_ref(), content)? => {
+                // An earlier try may have ended before its sync.
+                disk.open_to_read(&path)?.sync_data()?;
+                sync_folders(disk, layout, &path)?;
+                return Ok(path);
+            }
             Kind::File | Kind::Folder | Kind::BelowFile => {}
         }
     }
@@ -92,7 +97,9 @@ pub(crate) fn name(
                 }
                 result => result?,
             },
-            Kind::File if is_copy(disk, &to, Some(&original), &[])? => {}
+            Kind::File if is_copy(disk, &to, Some(&original), &[])? => {
+                disk.open_to_read(&to)?.sync_data()?;
+            }
             Kind::File | Kind::Folder | Kind::BelowFile => continue,
         }
         failpoint::reach("file-named-aside");

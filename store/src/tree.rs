@@ -71,6 +71,8 @@ impl Tree {
             self.holds.keep_object(&from, staged.name())?;
             self.in_folder(&to, || self.disk.rename(&from, &to))?;
             failpoint::reach("object-adopted");
+            // A rename between two names of one file does nothing.
+            absent(self.disk.remove_file(&from))?;
             if !self.holds.any()? {
                 self.holds.let_go_of_object(staged.name())?;
             }

@@ -123,7 +123,7 @@ async fn where_files_have_one_name_only_nobody_gets_a_hold_and_objects_their_key
     };
     let told = std::error::Error::source(&error).unwrap().to_string();
     assert!(
-        told.contains("stop the daemon first, or take a snapshot"),
+        told.contains("stop the daemon and copy the folder"),
         "{told}"
     );
     let object = staged(&world.engine.objects(), "zip");

@@ -14,6 +14,7 @@ use crate::disk::{Action, Disk};
 use crate::hold::Hold;
 use crate::holds::Holds;
 use crate::limits::HOLD_JOURNAL_BYTES;
+use crate::replace::temporary;
 use crate::{Key, OpenError, Watermark};
 
 #[tokio::test]
@@ -160,4 +161,26 @@ async fn what_is_no_store_cannot_be_held() {
     ));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(!Hold::of(folder.path(), "../../x").release().unwrap());
+}
+
+#[tokio::test]
+async fn a_hold_is_taken_though_a_start_sweeps_its_file_before_it_has_its_name() {
+    let folder = temporary_folder();
+    let world = World::open(folder.path()).await.unwrap();
+    let (swept, named) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let sweeps = swept.clone();
+    let disk = Disk::with_hook(move |action, path: &Path| {
+        let is_named = action == Action::Rename && path.to_string_lossy().contains("HOLD.");
+        // The first name, and the one with what the hold promises.
+        if is_named && [0, 2].contains(&named.fetch_add(1, Ordering::SeqCst)) {
+            sweeps.fetch_add(1, Ordering::SeqCst);
+            fs::remove_file(temporary(path))?;
+        }
+        Ok(())
+    });
+    let hold = Hold::take_on(disk, folder.path()).unwrap();
+    assert_eq!(swept.load(Ordering::SeqCst), 2);
+    assert!(hold.lasts().unwrap());
+    assert_eq!(hold.last(), world.last);
+    assert!(hold.release().unwrap());
 }

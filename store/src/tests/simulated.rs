@@ -165,6 +165,10 @@ impl FileSystem for Simulated {
         let (from, to) = (visible.place(from)?, visible.place(to)?);
         if let Some(inode) = visible.at(&to) {
             visible.content(inode)?;
+            // As POSIX has it.
+            if visible.at(&from) == Some(inode) {
+                return Ok(());
+            }
         }
         state.perform(Operation::Name(NameChange::Rename { from, to }));
         Ok(())

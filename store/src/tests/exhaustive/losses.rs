@@ -124,7 +124,12 @@ fn contents(tree: &Tree) -> BTreeSet<Vec<u8>> {
 fn set_aside(tree: &Tree) -> BTreeSet<Vec<u8>> {
     let layout = Layout::new(Path::new(ROOT));
     let mut found = BTreeSet::new();
-    for (folder, part) in [(&layout.journal, ".jnl"), (&layout.tmp, "object-")] {
+    let parts = [
+        (&layout.journal, ".jnl"),
+        (&layout.journal, "held-"),
+        (&layout.tmp, "object-"),
+    ];
+    for (folder, part) in parts {
         let folder = tree.folder(tree.find(folder).unwrap()).unwrap();
         for (name, inode) in folder.iter().filter(|(name, _)| name.contains(part)) {
             // A copy may have a part of an object whose whole it has as well.

@@ -76,7 +76,7 @@ pub(super) const STEPS: [Step; 13] = [
 pub(super) enum Schedule {
     /// After each batch.
     AtOnce,
-    /// After all batches. Until then it waits in the middle of the first of them.
+    /// After all batches. Until then it waits in the middle of the first that comes to the stop.
     Late(Stop),
 }
 
@@ -182,6 +182,8 @@ impl Beginning {
         let mut last_step = 0;
         let mut world = open(disk.clone(), spare_segments).await;
         let (mut hold, mut other) = (None, None);
+        // Before the world, which waits for its threads, also when a test fails here.
+        let _opening = Opening(&gate);
         gate.set(match schedule {
             Schedule::AtOnce => None,
             Schedule::Late(stop) => Some(stop),
@@ -205,7 +207,7 @@ impl Beginning {
                     world.engine.close().unwrap();
                     world = open(disk.clone(), spare_segments).await;
                 }
-                step => {
+                _ => {
                     let objects = world.engine.objects();
                     for batch in step.batches(number, &files[files.len() - 1], &objects) {
                         let mut after = files[files.len() - 1].clone();
@@ -214,8 +216,12 @@ impl Beginning {
                         simulated.note(Event::Begun);
                         world.commit(batch).await.unwrap();
                         simulated.note(Event::Acknowledged);
-                        if schedule == Schedule::AtOnce {
-                            pending.wait_for_tree().unwrap();
+                        match schedule {
+                            Schedule::AtOnce => pending.wait_for_tree().unwrap(),
+                            Schedule::Late(_) if *step == Step::Adopt && files.len() == 2 => {
+                                gate.wait_until_somebody_waits();
+                            }
+                            Schedule::Late(_) => {}
                         }
                     }
                 }
@@ -334,8 +340,8 @@ pub(super) fn live_records(files: &Files) -> Records {
 
 /// Holds the thread of the applier back, while there is a stop.
 struct Gate {
-    stop: Mutex<Option<Stop>>,
-    opened: Condvar,
+    state: Mutex<GateState>,
+    changed: Condvar,
     /// Takes the holds, and is never held back.
     steps: ThreadId,
 }
@@ -343,15 +349,21 @@ struct Gate {
 impl Gate {
     fn new() -> Self {
         Self {
-            stop: Mutex::new(None),
-            opened: Condvar::new(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
             steps: std::thread::current().id(),
         }
     }
 
     fn set(&self, stop: Option<Stop>) {
-        *self.stop.lock().unwrap() = stop;
-        self.opened.notify_all();
+        self.state.lock().unwrap().stop = stop;
+        self.changed.notify_all();
+    }
+
+    fn wait_until_somebody_waits(&self) {
+        let state = self.state.lock().unwrap();
+        let waited = self.changed.wait_while(state, |state| !state.is_reached);
+        drop(waited.unwrap());
     }
 
     fn pass(&self, action: Action, path: &Path) {
@@ -371,11 +383,27 @@ impl Gate {
             }
             _ => false,
         };
-        let stop = self.stop.lock().unwrap();
-        drop(
-            self.opened
-                .wait_while(stop, |stop| stop.is_some_and(begins))
-                .unwrap(),
-        );
+        let mut state = self.state.lock().unwrap();
+        while state.stop.is_some_and(begins) {
+            state.is_reached = true;
+            self.changed.notify_all();
+            state = self.changed.wait(state).unwrap();
+        }
+    }
+}
+
+#[derive(Default)]
+struct GateState {
+    stop: Option<Stop>,
+    /// Whether the applier has come to the stop.
+    is_reached: bool,
+}
+
+/// Opens the gate when it is dropped.
+struct Opening<'a>(&'a Gate);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.set(None);
     }
 }

@@ -137,6 +137,24 @@ async fn where_files_have_one_name_only_nobody_gets_a_hold_and_objects_their_key
 }
 
 #[tokio::test]
+async fn an_object_that_has_its_key_already_does_not_wait_any_more() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let mut world = World::open(root).await.unwrap();
+    let object = staged(&world.engine.objects(), "zip");
+    // As a redo that was broken off leaves it in a copy: two names of one file.
+    fs::hard_link(
+        root.join("tmp").join(object.name().as_str()),
+        root.join("a.zip"),
+    )
+    .unwrap();
+    world.commit([adopt("a.zip", object)]).await.unwrap();
+    world.engine.close().unwrap();
+    assert_eq!(waiting_objects(root), [""; 0]);
+    assert_eq!(files(root)["a.zip"], "zip");
+}
+
+#[tokio::test]
 async fn a_redo_gives_objects_their_keys_and_removes_what_nobody_adopted() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));

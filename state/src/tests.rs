@@ -15,6 +15,7 @@ mod life;
 mod lists;
 mod logs;
 mod objects;
+mod picture;
 mod record;
 pub(crate) mod removal;
 mod repair;

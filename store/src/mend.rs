@@ -180,11 +180,7 @@ impl Mending {
         leaving.extend(live::paths(disk, &layout.index)?);
         leaving.extend(segments);
         leaving.extend(self.objects_without_a_place()?);
-        let mut moved = Vec::new();
-        for path in &leaving {
-            let kept = quarantine::name(disk, layout, path)?;
-            moved.extend(kept.map(|to| self.moved(path, &to)));
-        }
+        let moved = self.name_aside(&leaving)?;
         // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
         // so that no index is as new: it may be all that tells of the loss.
         loss.last = newest_record(&tree, loss.last)?;
@@ -197,17 +193,38 @@ impl Mending {
             // With one of its holds the folder is a copy, and does its journal again.
             restored::mark_with_holds_over(disk, layout, over)?;
         }
-        for path in leaving {
-            match disk.remove_file(&path) {
+        self.remove(&leaving)?;
+        Ok(Some((loss, moved)))
+    }
+
+    /// Gives files a second name in the quarantine. Durable when this returns.
+    fn name_aside(&self, paths: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
+        let mut moved = Vec::new();
+        for path in paths {
+            let kept = quarantine::name(&self.disk, &self.layout, path)?;
+            moved.extend(kept.map(|to| self.moved(path, &to)));
+        }
+        Ok(moved)
+    }
+
+    /// Takes their first names from files of the journal, the index and `tmp/`. Durable when this returns.
+    fn remove(&self, paths: &[PathBuf]) -> Result<(), DiskError> {
+        for path in paths {
+            match self.disk.remove_file(path) {
                 Err(error) if error.is_missing() => {}
                 result => result?,
             }
             failpoint::reach("loss-removed");
         }
-        for folder in [&layout.journal, &layout.index, &layout.tmp] {
-            disk.sync_folder(folder)?;
-        }
-        Ok(Some((loss, moved)))
+        let Layout {
+            journal,
+            index,
+            tmp,
+            ..
+        } = &self.layout;
+        [journal, index, tmp]
+            .into_iter()
+            .try_for_each(|folder| self.disk.sync_folder(folder))
     }
 
     /// Objects that no readable record gives a place: the next start would remove them.

@@ -28,10 +28,6 @@ pub(crate) fn mark(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
     replace_durably(disk, &layout.restored, b"")
 }
 
-pub(crate) fn is_marked(disk: &Disk, layout: &Layout) -> Result<bool, DiskError> {
-    Ok(disk.kind(&layout.restored)? == Kind::File)
-}
-
 /// The same, and the holds with these ids are over, all at once.
 pub(crate) fn mark_with_holds_over(
     disk: &Disk,
@@ -40,6 +36,10 @@ pub(crate) fn mark_with_holds_over(
 ) -> Result<(), DiskError> {
     let line = serde_json::json!(MarkFile { over });
     replace_durably(disk, &layout.restored, format!("{line}\n").as_bytes())
+}
+
+pub(crate) fn is_marked(disk: &Disk, layout: &Layout) -> Result<bool, DiskError> {
+    Ok(disk.kind(&layout.restored)? == Kind::File)
 }
 
 /// The ids of the holds that are over though their files are there.

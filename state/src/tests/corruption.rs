@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::everything::make_one_of_everything;
-use super::fixture::{Folder, picture};
+use super::fixture::Folder;
 use super::fsck::findings_at;
+use super::picture::picture;
 use crate::fsck::Finding;
 
 /// Mutations of each test; more of them: EVERSCAN_MUTATIONS.

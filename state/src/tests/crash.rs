@@ -6,7 +6,8 @@ use model::decide::Dispatch;
 use model::{Inputs, JobId};
 use workflow::InputValue;
 
-use super::fixture::{Folder, WORKFLOW, completion, line, picture};
+use super::fixture::{Folder, WORKFLOW, completion, line};
+use super::picture::picture;
 use crate::JobFilter;
 use crate::layout::Layout;
 

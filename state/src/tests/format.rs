@@ -12,8 +12,9 @@ use model::WorkflowId;
 use serde_json::{Value, json};
 
 use super::everything::make_one_of_everything;
-use super::fixture::{Fleet, Folder, Opened, artifact, completion, copy, line, picture};
+use super::fixture::{Fleet, Folder, Opened, artifact, completion, copy, line};
 use super::fsck::findings;
+use super::picture::picture;
 use crate::JobFilter;
 use crate::envelope::{self, VERSION};
 use crate::fsck::Severity;

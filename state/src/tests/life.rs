@@ -8,7 +8,8 @@ use model::{IdempotencyKey, Inputs, JobState, Reason, TokenId};
 use store::Key;
 use workflow::InputValue;
 
-use super::fixture::{Folder, picture};
+use super::fixture::Folder;
+use super::picture::picture;
 use crate::layout::Layout;
 use crate::{OpenError, SubmitError};
 

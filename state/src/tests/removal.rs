@@ -6,7 +6,8 @@ use model::retention::Position;
 use model::{Actor, JobId, Reason, Timestamp};
 use store::Key;
 
-use super::fixture::{Fleet, Folder, Opened, line, picture, scan_name, token};
+use super::fixture::{Fleet, Folder, Opened, line, scan_name, token};
+use super::picture::picture;
 use crate::JobFilter;
 use crate::envelope;
 use crate::layout::Layout;

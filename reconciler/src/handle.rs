@@ -110,7 +110,7 @@ impl Handle {
             log_bytes: self.state().log_bytes_at_end(job).await,
         };
         let job = self.state().submit(cancel).await?;
-        self.state().logs().close(job.id);
+        self.state().logs().ended(job.id);
         Ok(job)
     }
 
@@ -222,7 +222,7 @@ impl Handle {
         match self.state().submit(end).await {
             Ok(job) => {
                 if job.state.is_terminal() {
-                    self.state().logs().close(job.id);
+                    self.state().logs().ended(job.id);
                 }
                 Ok(())
             }

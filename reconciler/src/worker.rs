@@ -216,7 +216,8 @@ impl Handle {
         Ok(self.state().store_artifact(store, received).await?)
     }
 
-    /// Completes the job. A repeat, and a completion of a job that was ended otherwise, answers how it ended.
+    /// Completes the job. A repeat, and a completion of a job that was ended otherwise, answers how it ended. The log is
+    /// durable then, so that the worker may forget it.
     pub async fn complete(
         &self,
         worker: &Worker,
@@ -226,7 +227,7 @@ impl Handle {
     ) -> Result<Arc<Job>, WorkerError> {
         let id = worker.job.id;
         if let Standing::Over = worker.standing {
-            return Ok(worker.job.clone());
+            return self.complete_over(worker.job.clone(), log_records).await;
         }
         worker.executing()?;
         let complete = Complete {
@@ -245,12 +246,23 @@ impl Handle {
         {
             Err(WorkerError::Submit(SubmitError::Refused(Refusal::JobOver { .. }))) => {
                 // It ended between reading and deciding.
-                self.state()
-                    .job(id)
-                    .await?
-                    .ok_or(WorkerError::Unauthorized { job: id })
+                let job = self.state().job(id).await?;
+                let job = job.ok_or(WorkerError::Unauthorized { job: id })?;
+                self.complete_over(job, log_records).await
             }
             answer => answer,
         }
+    }
+
+    /// The answer to the completion of a job that is over. What its worker ended has a durable log already.
+    async fn complete_over(
+        &self,
+        job: Arc<Job>,
+        log_records: u64,
+    ) -> Result<Arc<Job>, WorkerError> {
+        if job.last_words_until().is_some() {
+            self.state().settle_log(job.id, log_records).await?;
+        }
+        Ok(job)
     }
 }

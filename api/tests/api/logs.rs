@@ -235,6 +235,9 @@ async fn a_cancelled_worker_has_two_minutes_for_its_last_words() {
     answer.problem(409, "job_over");
     let answer = worker.call(Method::POST, &worker.path("resolve"));
     answer.send(service.address).await.problem(409, "job_over");
+    // The completion is not acknowledged before the log has all that the worker has sent.
+    let answer = service.complete(&worker, 3).await;
+    assert_eq!(answer.problem(409, "log_mismatch")["next"], 2);
     let completed = service.complete(&worker, 2).await.expect(200);
     assert_eq!(completed["state"], "cancelled");
     service.clock.advance(TimeDelta::minutes(2));

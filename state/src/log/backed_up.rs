@@ -7,6 +7,7 @@ use model::JobId;
 use model::decide::{Command, Decision, Refusal, Urgency};
 use model::{Moment, World};
 use store::append_file::AppendReader;
+use tokio::time::Instant;
 
 use crate::error::{OpenError, ReadError, SubmitError, WriteError};
 use crate::files::blocking;
@@ -23,7 +24,8 @@ impl State {
             self.logs().shared.dirty.notified().await;
             tokio::time::sleep(LOG_SYNC).await;
             let logs = self.logs().clone();
-            match blocking(move || logs.sync()).await {
+            let now = Instant::now();
+            match blocking(move || logs.sync(now)).await {
                 Ok(true) => {}
                 Ok(false) => self.logs().shared.dirty.notify_one(),
                 Err(error) => tracing::error!(%error, "a log cannot be synced"),
@@ -31,9 +33,6 @@ impl State {
             for (job, bytes) in self.logs().missed() {
                 if let Err(error) = self.journal_log(job, bytes).await {
                     tracing::error!(%job, %error, "a backup may miss the end of a log");
-                }
-                if self.read(|world| world.job(job).is_none()) {
-                    self.logs().close(job);
                 }
             }
         }

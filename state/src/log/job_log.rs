@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use model::Timestamp;
+use model::limits::WORKER_LAST_WORDS;
 use store::append_file::{AppendFile, AppendReader};
 use store::{Append, DiskError, Key};
+use tokio::time::Instant;
 
 use super::encode::encode;
 use super::stream::{LogStream, decode};
@@ -24,6 +26,8 @@ pub(crate) struct JobLog {
     failed: Option<DiskError>,
     /// Whether a commit holds the end, after which nothing is added.
     is_sealed: bool,
+    /// When the job was first seen to be over.
+    over_since: Option<Instant>,
     received: Reach,
     /// What lies beyond waits in `tail` until the disk has room.
     written: Reach,
@@ -70,6 +74,7 @@ impl JobLog {
             alarm,
             failed: None,
             is_sealed: false,
+            over_since: None,
             received: found,
             written: found,
             durable: Reach::default(),
@@ -244,6 +249,30 @@ impl JobLog {
             self.written = self.received;
             self.durable = self.received;
             self.tail = Vec::new();
+        }
+    }
+
+    /// Whether the worker of the job, which is over, may still add something.
+    pub(crate) fn may_grow_once_over(&mut self, now: Instant) -> bool {
+        let over_since = *self.over_since.get_or_insert(now);
+        let last_words = WORKER_LAST_WORDS.to_std().unwrap_or_default();
+        now.saturating_duration_since(over_since) < last_words
+    }
+
+    /// Makes a log durable that has all of its records. The word of one that was lost stands for them.
+    pub(crate) fn settle(&mut self, records: u64, now: Timestamp) -> Result<(), LogError> {
+        let next = self.received.records;
+        if next < records {
+            return Err(LogError::Mismatch { next });
+        }
+        if self.is_lost()? {
+            self.begin_anew(now)?;
+        }
+        self.sync()?;
+        if self.is_durable() {
+            Ok(())
+        } else {
+            Err(LogError::Write(WriteError::DiskFull))
         }
     }
 

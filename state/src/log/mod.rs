@@ -20,6 +20,7 @@ use store::Append;
 use store::append_file::AppendReader;
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::error::{Interrupted, ReadError, WriteError};
@@ -213,28 +214,35 @@ impl Logs {
         LogStream::new(&self.shared.root, Layout::log(job), from)
     }
 
-    /// Syncs every log, and lets go of those whose jobs are over. False while the disk has no room for all of them.
-    pub(crate) fn sync(&self) -> Result<bool, LogError> {
-        let mut has_room = true;
+    /// Syncs every log, and lets go of those whose jobs have been over so long that nobody may add to them. False while
+    /// there is more to do: the disk had no room for all of them, or a job that is over may still grow its log.
+    pub(crate) fn sync(&self, now: Instant) -> Result<bool, LogError> {
+        let mut is_done = true;
         let slots: Vec<_> = lock(&self.shared.open)
             .iter()
             .map(|(job, slot)| (*job, slot.clone()))
             .collect();
         for (job, slot) in slots {
-            if let Some(log) = &mut *lock(&slot) {
-                log.sync()?;
-                has_room &= log.is_durable();
-            }
-            drop(slot);
-            if self
+            let is_over = self
                 .shared
                 .publication
-                .read(|world| world.job(job).is_none())
-            {
-                self.close(job);
+                .read(|world| world.job(job).is_none());
+            let mut may_grow = false;
+            if let Some(log) = &mut *lock(&slot) {
+                log.sync()?;
+                is_done &= log.is_durable();
+                // A log that is opened again is read from its beginning.
+                may_grow = is_over && log.may_grow_once_over(now);
+            }
+            drop(slot);
+            if is_over {
+                if !may_grow {
+                    self.close(job);
+                }
+                is_done &= !self.is_open(job);
             }
         }
-        Ok(has_room)
+        Ok(is_done)
     }
 
     /// What a completion needs: that the log has all of its records, and the end that is not durable yet. Answers with
@@ -258,9 +266,14 @@ impl Logs {
         })
     }
 
-    /// Lets go of the log of a job that is over, at the latest once what was received is durable. Followers are told
-    /// by the job's end.
-    pub fn close(&self, job: JobId) {
+    /// Tells that a job was ended by somebody else than its worker, which may still add to the log for a while.
+    pub fn ended(&self, job: JobId) {
+        lock(&self.shared.growth).remove(&job);
+        self.shared.dirty.notify_one();
+    }
+
+    /// Lets go of the log of a job that is over, if all of it is durable. Followers are told by the job's end.
+    fn close(&self, job: JobId) {
         lock(&self.shared.growth).remove(&job);
         let mut open = lock(&self.shared.open);
         if open.get(&job).is_some_and(is_done_with) {
@@ -360,5 +373,21 @@ impl State {
             .await?;
         self.logs().close_sealed(job, records);
         Ok(answer)
+    }
+
+    /// Makes the log of a job durable that somebody else has ended, now that its worker is done. Records that the worker
+    /// has sent and that a power cut took are asked for again.
+    pub async fn settle_log(&self, job: JobId, records: u64) -> Result<(), LogError> {
+        let (now, logs) = (self.now(), self.logs().clone());
+        // Where there is no log, none is made only to be empty.
+        let has_log = records > 0 || logs.records(job).await? > 0;
+        blocking(move || {
+            if has_log {
+                logs.with(job, |log| log.settle(records, now))?;
+            }
+            logs.close(job);
+            Ok(())
+        })
+        .await
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use model::JobId;
+use tokio::time::Instant;
 
 use super::fixture::{Fleet, Folder, Opened, completion, line};
 use crate::layout::Layout;
@@ -287,15 +288,59 @@ async fn what_was_appended_becomes_durable_within_a_moment() {
         // The last words of a job that somebody else has ended are kept and its log is let go of.
         opened.cancel(job).await;
         logs.append(job, 2, lines(2..3)).await.unwrap();
-        logs.close(job);
-        assert!(
-            logs.is_open(job),
-            "nothing is forgotten before it is durable"
-        );
-        until("it is let go of", async || !logs.is_open(job)).await;
+        opened.state.settle_log(job, 3).await.unwrap();
+        assert!(!logs.is_open(job), "its worker is done");
         assert_eq!(read(&opened, job, 0).await.len(), 3);
     };
     beside_syncs(&opened.state, work).await;
+}
+
+#[tokio::test]
+async fn the_log_of_a_job_that_is_over_stays_open_while_its_worker_may_add_to_it() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.cancel(job).await;
+    let cancelled = Instant::now();
+    assert!(!logs.sync(cancelled).unwrap(), "there is more to do");
+    assert!(logs.is_open(job));
+    logs.append(job, 2, lines(2..3)).await.unwrap();
+    let last_words = model::limits::WORKER_LAST_WORDS.to_std().unwrap();
+    assert!(logs.sync(cancelled + last_words).unwrap());
+    assert!(!logs.is_open(job));
+}
+
+#[tokio::test]
+async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable() {
+    let (mut folder, opened, fleet, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.cancel(job).await;
+    for _ in 0..2 {
+        let lost = opened.state.settle_log(job, 3).await;
+        assert!(
+            matches!(lost, Err(LogError::Mismatch { next: 2 })),
+            "{lost:?}"
+        );
+    }
+    logs.append(job, 2, lines(2..3)).await.unwrap();
+    opened.state.settle_log(job, 3).await.unwrap();
+    opened.close();
+    // Nobody knows after a start what of it has reached the disk, and the disk says no.
+    let opened = folder.open().await;
+    opened.state.settle_log(job, 3).await.unwrap();
+    let silent = opened.running_job(fleet, "build").await;
+    opened.cancel(silent).await;
+    opened.state.settle_log(silent, 0).await.unwrap();
+    let log = folder.root().join(Layout::log(silent).as_str());
+    assert!(!log.exists(), "no log, no file");
+    let job = opened.running_job(fleet, "build").await;
+    refuse_syncs(&folder, job);
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.cancel(job).await;
+    opened.state.settle_log(job, 2).await.unwrap_err();
+    opened.try_close().unwrap_err();
 }
 
 /// The log takes every write and refuses every sync.
@@ -311,7 +356,7 @@ async fn a_sync_that_fails_while_nobody_waits_for_failures_is_told_by_the_stop()
     refuse_syncs(&folder, job);
     let logs = opened.state.logs().clone();
     logs.append(job, 0, lines(0..2)).await.unwrap();
-    logs.sync().unwrap_err();
+    logs.sync(Instant::now()).unwrap_err();
     let closed = opened.try_close().unwrap_err();
     let CloseError::Failed(fatal) = closed else {
         panic!("{closed}");
@@ -394,7 +439,7 @@ async fn a_job_whose_log_was_removed_or_cut_ends_and_its_log_says_so() {
         let job = opened.running_job(fleet, "build").await;
         let logs = opened.state.logs();
         logs.append(job, 0, lines(0..5)).await.unwrap();
-        logs.sync().unwrap();
+        logs.sync(Instant::now()).unwrap();
         logs.append(job, 5, lines(5..7)).await.unwrap();
         let path = folder.root().join(Layout::log(job).as_str());
         match left {

@@ -134,6 +134,23 @@ impl JobLog {
         self.spool().read(from, limits::BATCH_BYTES)
     }
 
+    /// Drops the records from `from` on, and writes what `say` makes of their number and the bytes of their text in their
+    /// place.
+    ///
+    /// # Errors
+    /// When the spool does not have them, or the disk refuses the word on them.
+    pub(crate) fn cut(
+        &self,
+        from: u64,
+        say: impl FnOnce(u64, u64) -> String,
+    ) -> Result<(), SpoolError> {
+        let (records, bytes) = self.spool().cut(from)?;
+        if records == 0 {
+            return Ok(());
+        }
+        self.say(None, &say(records, bytes))
+    }
+
     /// Lets go of records that the daemon has made durable.
     pub(crate) fn forget_below(&self, durable: u64) {
         let mut spool = self.spool();

@@ -54,7 +54,11 @@ pub const DEADLINE_ALLOWANCE: Duration = Duration::from_secs(5);
 /// How long the worker token stays good for the last log lines and the completion of a job that was cancelled.
 pub const AFTER_EXPIRY: Duration = Duration::from_secs(120);
 
-/// How long a runner that was told to stop at once tries to say so.
+/// How long the log of a job that was cancelled is still shipped after its processes have ended; what is left is cut.
+/// Long enough for a log that is read by people, short enough that one that grew without bound frees its slot soon.
+pub const LAST_LINES: Duration = Duration::from_secs(3);
+
+/// How long a runner that was told to stop at once, or the worker of a cancelled job with its last lines, tries to say so.
 pub const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// The pause after the first failed request; it doubles from there. A daemon that restarts is back within it.

@@ -1,7 +1,8 @@
 //! Sends a job's log from the spool to the daemon, in order and without gaps, whatever happens to the connection. It
 //! waits a moment for more lines before it sends some, unless the log is closed: so a short job costs one request, and a
-//! job without lines none.
+//! job without lines none. The log of a job that was cancelled is cut a moment after its processes have ended.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,33 +14,37 @@ use tokio::time::{sleep, timeout};
 use crate::job_log::{JobLog, Progress};
 use crate::limits;
 use crate::link::{Link, Verdict};
+use crate::options::Options;
 use crate::spool::SpoolError;
-use crate::stop::Stop;
+use crate::stop::{Rest, Stop};
 
 /// Knows how much of a log the daemon has.
 #[derive(Debug)]
 pub(crate) struct LogShipper {
     log: Arc<JobLog>,
     link: Link,
-    ship_after: Duration,
+    options: Options,
     progress: watch::Receiver<Progress>,
     sent: u64,
     sent_bytes: u64,
+    /// The daemon cannot have records from this number on: none of them was ever sent.
+    unsent: u64,
     backoff: Backoff,
 }
 
 impl LogShipper {
     /// Nothing below the log's first record needs to be sent.
-    pub(crate) fn new(log: Arc<JobLog>, link: Link, ship_after: Duration) -> Self {
+    pub(crate) fn new(log: Arc<JobLog>, link: Link, options: Options) -> Self {
         let progress = log.watch();
         let sent = progress.borrow().written;
         Self {
             log,
             link,
-            ship_after,
+            options,
             progress,
             sent,
             sent_bytes: 0,
+            unsent: sent,
             backoff: limits::backoff(),
         }
     }
@@ -49,23 +54,79 @@ impl LogShipper {
         self.sent
     }
 
+    /// How many records have not reached the daemon.
+    pub(crate) fn unshipped(&self) -> u64 {
+        self.progress.borrow().written.saturating_sub(self.sent)
+    }
+
     /// Sends from this record on, because the daemon has lost what followed.
     pub(crate) fn rewind(&mut self, next: u64) {
         self.sent = next;
         self.sent_bytes = 0;
     }
 
-    /// Sends until the log is closed and the daemon has all of it, or until the job is over.
+    /// Sends until the log is closed and the daemon has all of it, or until the daemon does not listen any more. A job
+    /// that was cancelled does not wait for long.
     pub(crate) async fn run(mut self) -> Self {
-        while self.something_to_send().await && self.link.stop.reason() != Some(Stop::JobOver) {
-            if let Err(error) = self.send_batch().await {
-                let error = error_chain(&error);
-                tracing::error!(job = %self.link.job, error, "the log cannot be sent");
-                self.link.stop.request(Stop::LogFailed(error));
-                break;
-            }
+        let stop = self.link.stop.clone();
+        let given_up = self.after_cancelled_end(self.options.last_words);
+        let sent = tokio::select! {
+            _ = stop.leaves(Rest::Nothing) => Ok(()),
+            _ = given_up => Ok(()),
+            sent = self.send() => sent,
+        };
+        if let Err(error) = sent {
+            let error = error_chain(&error);
+            tracing::error!(job = %self.link.job, error, "the log cannot be sent");
+            stop.request(Stop::LogFailed(error));
         }
         self
+    }
+
+    async fn send(&mut self) -> Result<(), SpoolError> {
+        let mut late = pin!(self.after_cancelled_end(self.options.last_lines));
+        let mut is_cut = false;
+        loop {
+            tokio::select! {
+                biased;
+                reason = &mut late, if !is_cut => {
+                    is_cut = true;
+                    self.cut(&reason)?;
+                }
+                more = self.something_to_send() => {
+                    if !more {
+                        return Ok(());
+                    }
+                    self.send_batch().await?;
+                }
+            }
+        }
+    }
+
+    /// Waits until so long after the end of the processes of a job that was cancelled, and gives the reason of its stop.
+    fn after_cancelled_end(&self, span: Duration) -> impl Future<Output = Stop> + use<> {
+        let stop = self.link.stop.clone();
+        let mut progress = self.progress.clone();
+        async move {
+            let reason = stop.leaves(Rest::LastWords).await;
+            // The log is closed when the processes have ended. Its sender lives as long as `self.log`.
+            let _ = progress.wait_for(|progress| progress.closed).await;
+            sleep(span).await;
+            reason
+        }
+    }
+
+    /// Puts a word in place of all that was never sent.
+    fn cut(&self, reason: &Stop) -> Result<(), SpoolError> {
+        let reason = reason.explanation();
+        let seconds = self.options.last_lines.as_secs();
+        self.log.cut(self.unsent, |lines, bytes| {
+            tracing::warn!(job = %self.link.job, reason, lines, bytes, "cut the end of a log");
+            format!(
+                "the end of this log is cut ({lines} lines, {bytes} bytes): {reason}, and what was not sent {seconds} s \
+                 after its processes had ended is dropped"
+            )
+        })
     }
 
     /// Waits until a request is worth sending. False when there will never be one.
@@ -79,12 +140,13 @@ impl LogShipper {
         // The sender lives in `self.log`, so the waits end by their conditions; running out of time is the usual end
         // of the second.
         let _ = self.progress.wait_for(has_started).await;
-        let _ = timeout(self.ship_after, self.progress.wait_for(is_due)).await;
+        let _ = timeout(self.options.ship_after, self.progress.wait_for(is_due)).await;
         self.progress.borrow().written != sent
     }
 
     async fn send_batch(&mut self) -> Result<(), SpoolError> {
         let records = self.log.read(self.sent)?;
+        self.unsent = self.unsent.max(self.sent + records.len() as u64);
         let request = self
             .link
             .client
@@ -102,14 +164,12 @@ impl LogShipper {
                 self.log.forget_below(receipt.durable.min(receipt.received));
             }
             Ok(_) => sleep(self.backoff.failed()).await,
-            Err(failure) => match failure.verdict {
-                // The same number again would go in circles without a pause.
-                Verdict::LogFrom(next) if next != self.sent => self.rewind(next),
-                Verdict::LogFrom(_) | Verdict::Again | Verdict::Refused => {
-                    self.link.pause(&mut self.backoff, &failure).await;
+            Err(failure) => {
+                self.link.pause(&mut self.backoff, &failure).await;
+                if let Verdict::LogFrom(next) = failure.verdict {
+                    self.rewind(next);
                 }
-                Verdict::Over => {}
-            },
+            }
         }
         Ok(())
     }

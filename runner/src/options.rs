@@ -17,6 +17,8 @@ pub struct Options {
     pub deadline_allowance: Duration,
     /// How long a runner that stops at once tries to say so.
     pub last_words: Duration,
+    /// How long the log of a job that was cancelled is still shipped after its processes have ended.
+    pub last_lines: Duration,
 }
 
 impl Default for Options {
@@ -27,6 +29,7 @@ impl Default for Options {
             silence: limits::SILENCE,
             deadline_allowance: limits::DEADLINE_ALLOWANCE,
             last_words: limits::LAST_WORDS,
+            last_lines: limits::LAST_LINES,
         }
     }
 }

@@ -212,7 +212,12 @@ impl Session {
         match wake {
             Wake::Answer(newest, Ok(answer)) => {
                 self.outdated |= newest;
+                let is_empty = answer.messages.is_empty();
                 self.take(answer);
+                // A daemon holds a poll that there is nothing to say to; something else may not.
+                if newest && is_empty {
+                    self.poll_after += limits::FIRST_PAUSE;
+                }
                 self.start_waiting_workers();
             }
             Wake::Answer(newest, Err(error)) => {

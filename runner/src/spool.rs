@@ -172,6 +172,32 @@ impl Spool {
         Ok(records)
     }
 
+    /// Drops the records from `from` on, and tells how many they were and the bytes of their text.
+    ///
+    /// # Errors
+    /// As for [`Self::read`]; none is dropped then.
+    pub(crate) fn cut(&mut self, from: u64) -> Result<(u64, u64), SpoolError> {
+        let records = self.next.saturating_sub(from);
+        if records == 0 {
+            return Ok((0, 0));
+        }
+        let cursor = self.seek(from)?;
+        let mut bytes = 0;
+        while let Some(last) = self.segments.back_mut() {
+            if last.first == cursor.segment_first {
+                bytes += last.bytes - cursor.offset;
+                last.bytes = cursor.offset;
+                break;
+            }
+            bytes += last.bytes;
+            remove_file(&last.path);
+            self.segments.pop_back();
+        }
+        self.cursor = cursor;
+        self.next = from;
+        Ok((records, bytes - records * HEADER_BYTES as u64))
+    }
+
     /// Removes the files all of whose records are below `durable`.
     pub(crate) fn forget_below(&mut self, durable: u64) {
         while let Some(oldest) = self.segments.front() {
@@ -183,9 +209,7 @@ impl Spool {
             if end > durable || !is_full {
                 return;
             }
-            if let Err(error) = std::fs::remove_file(&oldest.path) {
-                tracing::warn!(path = %oldest.path.display(), %error, "cannot remove a spool file");
-            }
+            remove_file(&oldest.path);
             self.segments.pop_front();
         }
     }
@@ -307,6 +331,12 @@ impl Block<'_> {
             path: self.path.to_owned(),
             source,
         }
+    }
+}
+
+fn remove_file(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path) {
+        tracing::warn!(path = %path.display(), %error, "cannot remove a spool file");
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use model::{MaskStream, error_chain};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 use wire::Stream;
 
@@ -205,6 +206,8 @@ async fn copy_output(
             lines = stderr.lines(), if !full && !stderr.ended => sink(Stream::Stderr, lines?),
             () = log.has_room(), if full => {}
         }
+        // The runner has one thread: a script that prints without a pause must not keep it from a cancel.
+        yield_now().await;
     }
     for reader in [stdout, stderr] {
         sink(reader.stream, reader.rest()?);

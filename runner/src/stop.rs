@@ -1,5 +1,5 @@
 //! Why a job has to stop, told once to everyone who works on it. The first reason stands; whoever starts to listen later
-//! hears it too.
+//! hears it too. What is still told to the daemon is another question: every reason can make it less.
 
 use tokio::sync::watch;
 
@@ -35,50 +35,107 @@ impl Stop {
             Self::LogFailed(_) => "the log cannot be kept",
         }
     }
+
+    const fn rest(&self) -> Rest {
+        match self {
+            Self::DeadlinePassed
+            | Self::SessionExpired
+            | Self::ContactLost
+            | Self::LogFailed(_) => Rest::Everything,
+            Self::Cancelled | Self::RunnerStopped => Rest::LastWords,
+            Self::JobOver => Rest::Nothing,
+        }
+    }
 }
 
-/// One job's stop reason. Clones share it.
+/// What the daemon is still told about a job that stops. It only ever becomes less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rest {
+    /// Its whole log, and how it ended.
+    Everything,
+    /// How it ended, and as much of its log as can be shipped in a moment: somebody waits for the slot.
+    LastWords,
+    /// Nothing: the daemon does not listen any more.
+    Nothing,
+}
+
+/// A job that stops.
 #[derive(Debug, Clone)]
-pub(crate) struct StopSignal(watch::Sender<Option<Stop>>);
+struct Stopping {
+    /// The first reason.
+    reason: Stop,
+    /// The least that any reason leaves.
+    rest: Rest,
+}
+
+/// Whether and why one job stops. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct StopSignal(watch::Sender<Option<Stopping>>);
 
 impl StopSignal {
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(None))
     }
 
-    /// Asks the job to stop. Only the first reason counts.
+    /// Asks the job to stop.
     pub(crate) fn request(&self, reason: Stop) {
-        self.0.send_if_modified(|current| {
-            let first = current.is_none();
-            if first {
-                *current = Some(reason);
+        let rest = reason.rest();
+        self.0.send_if_modified(|current| match current {
+            None => {
+                *current = Some(Stopping { reason, rest });
+                true
             }
-            first
+            Some(stopping) => {
+                let is_less = stopping.rest < rest;
+                stopping.rest = stopping.rest.max(rest);
+                is_less
+            }
         });
     }
 
-    /// Why the job stops, if it does.
+    /// The first reason why the job stops, if it does.
     pub(crate) fn reason(&self) -> Option<Stop> {
-        self.0.borrow().clone()
+        let current = self.0.borrow();
+        current.as_ref().map(|stopping| stopping.reason.clone())
     }
 
-    /// Waits until the job has to stop.
+    /// Whether the daemon does not listen any more.
+    pub(crate) fn is_over(&self) -> bool {
+        let current = self.0.borrow();
+        current
+            .as_ref()
+            .is_some_and(|stopping| stopping.rest == Rest::Nothing)
+    }
+
+    /// Waits until the job has to stop, and gives the first reason.
     pub(crate) async fn requested(&self) -> Stop {
+        self.leaves(Rest::Everything).await
+    }
+
+    /// Waits until the job has to stop with no more left to tell than this, and gives the first reason.
+    pub(crate) async fn leaves(&self, rest: Rest) -> Stop {
         let mut receiver = self.0.subscribe();
-        loop {
-            if let Some(reason) = receiver.borrow_and_update().clone() {
-                return reason;
-            }
-            // `self` holds the sender, so this cannot fail; if it did, nobody could ask any more.
-            if receiver.changed().await.is_err() {
-                return std::future::pending().await;
-            }
+        let stopping = receiver.wait_for(|current| {
+            current
+                .as_ref()
+                .is_some_and(|stopping| stopping.rest >= rest)
+        });
+        if let Ok(stopping) = stopping.await
+            && let Some(stopping) = &*stopping
+        {
+            return stopping.reason.clone();
         }
+        // `self` holds the sender, so the wait does not fail; if it did, nobody could ask any more.
+        std::future::pending().await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     #[tokio::test]
@@ -90,5 +147,20 @@ mod tests {
         other.request(Stop::RunnerStopped);
         assert_eq!(stop.requested().await, Stop::Cancelled);
         assert_eq!(stop.reason(), Some(Stop::Cancelled));
+    }
+
+    #[tokio::test]
+    async fn a_later_reason_leaves_less_to_tell_and_never_more() {
+        let stop = StopSignal::new();
+        stop.request(Stop::DeadlinePassed);
+        let last_words = timeout(Duration::ZERO, stop.leaves(Rest::LastWords));
+        assert!(last_words.await.is_err(), "it may tell everything");
+        stop.request(Stop::Cancelled);
+        assert_eq!(stop.leaves(Rest::LastWords).await, Stop::DeadlinePassed);
+        assert!(!stop.is_over());
+        stop.request(Stop::JobOver);
+        stop.request(Stop::SessionExpired);
+        assert!(stop.is_over());
+        assert_eq!(stop.leaves(Rest::Nothing).await, Stop::DeadlinePassed);
     }
 }

@@ -144,7 +144,7 @@ impl Worker<'_> {
         let shipper = LogShipper::new(
             Arc::clone(&self.log),
             self.link.clone(),
-            self.workshop.options.ship_after,
+            self.workshop.options,
         );
         let mut shipping = JoinSet::new();
         shipping.spawn(shipper.run());
@@ -154,16 +154,13 @@ impl Worker<'_> {
         };
         self.timeline.skip_missing(self.assignment.steps.len());
         self.log.close();
-        if self.link.stop.reason() == Some(Stop::JobOver) {
-            return OVER_ALREADY;
-        }
         // A helper that is dropped stops: the completion says all that a report could.
         helpers.abort_all();
         let patience = self.patience();
         let told = timeout_at(patience, self.tell_the_end(shipping, failure)).await;
         match told {
             Ok(Some(state)) => state.as_str(),
-            Ok(None) if self.link.stop.reason() == Some(Stop::JobOver) => OVER_ALREADY,
+            Ok(None) if self.link.stop.is_over() => OVER_ALREADY,
             Ok(None) => UNTOLD,
             Err(_) => {
                 tracing::error!(job = %self.link.job, "gave up telling the daemon how the job ended");
@@ -297,6 +294,13 @@ impl Worker<'_> {
     ) -> Option<JobState> {
         let mut backoff = limits::backoff();
         while let Some(Ok(mut shipper)) = shipping.join_next().await {
+            let lines = shipper.unshipped();
+            if lines > 0 {
+                tracing::warn!(job = %self.link.job, lines, "gave up the end of a log");
+            }
+            if self.link.stop.is_over() {
+                return None;
+            }
             if let Some(Stop::LogFailed(message)) = self.link.stop.reason() {
                 failure.get_or_insert(JobFailure::SetupFailed(message));
             }
@@ -316,14 +320,10 @@ impl Worker<'_> {
                     tracing::info!(job = %self.link.job, reason, "the job was over already");
                     return None;
                 }
-                Verdict::LogFrom(next) => {
-                    shipper.rewind(next);
-                    self.link.pause(&mut backoff, &refusal).await;
-                }
-                Verdict::Again | Verdict::Refused => {
-                    self.link.pause(&mut backoff, &refusal).await;
-                }
+                Verdict::LogFrom(next) => shipper.rewind(next),
+                Verdict::Again | Verdict::Refused => {}
             }
+            self.link.pause(&mut backoff, &refusal).await;
             shipping.spawn(shipper.run());
         }
         None

@@ -49,6 +49,28 @@ fn a_job_that_writes_nothing_makes_no_file() {
 }
 
 #[test]
+fn a_cut_spool_goes_on_where_it_was_cut() {
+    for at in 0..100 {
+        let (_folder, mut spool) = spool(600);
+        for number in 0..100 {
+            spool.append(&records(number..number + 1)).unwrap();
+        }
+        spool.read(at / 2, 300).unwrap();
+        let text: usize = records(at..100)
+            .iter()
+            .map(|record| record.text.len())
+            .sum();
+        assert_eq!(spool.cut(at).unwrap(), (100 - at, text as u64), "{at}");
+        assert_eq!(spool.cut(at).unwrap(), (0, 0));
+        spool.append(&records(200..202)).unwrap();
+        let mut expected = records(0..at);
+        expected.extend(records(200..202));
+        assert_eq!(spool.read(0, usize::MAX).unwrap(), expected, "{at}");
+        assert_eq!(spool.read(at, usize::MAX).unwrap(), records(200..202));
+    }
+}
+
+#[test]
 fn a_batch_is_bounded_but_never_empty() {
     let (_folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
     spool.append(&records(0..100)).unwrap();

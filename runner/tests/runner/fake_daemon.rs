@@ -39,6 +39,8 @@ pub(crate) enum Fault {
     Unavailable,
     /// Another process is the runner.
     RunnerInUse,
+    /// Something else answers, with an empty list.
+    Nothing,
     /// Another process's poll has come in place of this one.
     PollReplaced,
 }
@@ -61,6 +63,7 @@ pub(crate) struct State {
     cancelled: BTreeSet<Uuid>,
     faults: Vec<(&'static str, Fault)>,
     away: Option<&'static str>,
+    closed: BTreeSet<Uuid>,
     renewed_token: Option<String>,
     unknown_runner: bool,
 }
@@ -137,6 +140,14 @@ impl FakeDaemon {
 
     pub(crate) fn come_back(&self) {
         self.change(|state| state.away = None);
+    }
+
+    /// Ends a job and takes nothing about it any more, the end of its log neither.
+    pub(crate) fn close(&self, id: Uuid) {
+        self.change(|state| {
+            state.closed.insert(id);
+            state.cancelled.insert(id)
+        });
     }
 
     pub(crate) fn renew_token(&self, token: &str) {
@@ -218,6 +229,7 @@ impl FakeDaemon {
             Some(Fault::JobOver) => return Ok(problem(409, ErrorCode::JobOver, None)),
             Some(Fault::Unavailable) => return Ok(problem(503, ErrorCode::Unavailable, None)),
             Some(Fault::RunnerInUse) => return Ok(problem(409, ErrorCode::RunnerInUse, None)),
+            Some(Fault::Nothing) => return Ok(json(&[(); 0])),
             Some(Fault::PollReplaced) => return Ok(problem(409, ErrorCode::PollReplaced, None)),
             Some(Fault::LoseLogFrom(_) | Fault::CutAfter) | None => {}
         }
@@ -243,6 +255,9 @@ impl FakeDaemon {
     }
 
     fn of_job(&self, job: Uuid, rest: &[&str], from: usize, digest: String, body: Bytes) -> Answer {
+        if self.state().closed.contains(&job) {
+            return problem(409, ErrorCode::JobOver, None);
+        }
         match rest {
             ["resolve"] => match self.state().assignments.get(&job) {
                 Some(assignment) => json(assignment),

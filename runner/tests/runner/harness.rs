@@ -28,6 +28,7 @@ pub(crate) const OPTIONS: Options = Options {
     silence: Duration::from_secs(100),
     deadline_allowance: Duration::ZERO,
     last_words: Duration::from_secs(60),
+    last_lines: Duration::from_secs(60),
 };
 
 pub(crate) struct Harness {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use runner::Options;
-use wire::JobFailure;
+use wire::{JobFailure, Stream};
 
-use crate::fake_daemon::Fault;
-use crate::harness::{CANCELLED, Harness, OPTIONS, SUCCEEDED, ends, job};
+use crate::fake_daemon::{Fault, State};
+use crate::harness::{CANCELLED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
 
 const COUNT: &str = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done";
 
@@ -81,7 +81,7 @@ async fn a_job_that_is_over_is_stopped_and_not_completed() {
     let job = job(&["echo up; sleep 60"]);
     harness.daemon.fail_next("logs", Fault::JobOver);
     harness.daemon.offer(job.clone());
-    let held = |state: &crate::fake_daemon::State| {
+    let held = |state: &State| {
         let is_held = |poll: &wire::Poll| poll.holding.contains(&job.job_id);
         state.polls.iter().any(is_held).then_some(())
     };
@@ -89,6 +89,64 @@ async fn a_job_that_is_over_is_stopped_and_not_completed() {
     harness.idle().await;
     assert!(harness.daemon.state().completions.is_empty());
     assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_cancelled_job_that_prints_on_frees_its_slot_when_the_daemon_has_closed_it() {
+    let harness = Harness::start_with(OPTIONS, 1).await;
+    let job = job(&["trap '' TERM; yes"]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "y").await;
+    harness.daemon.cancel(job.job_id);
+    harness.daemon.close(job.job_id);
+    let before = count(&harness.daemon.state(), "PATCH logs");
+    harness.idle().await;
+    assert!(harness.leftovers().is_empty());
+    // One may have been on its way, and the next says that the job is closed.
+    let after = count(&harness.daemon.state(), "PATCH logs");
+    assert!(after <= before + 2, "{after} requests after {before}");
+}
+
+fn count(state: &State, request: &str) -> usize {
+    let requests = state.requests.iter();
+    requests.filter(|one| *one == request).count()
+}
+
+#[tokio::test]
+async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
+    let options = Options {
+        ship_after: PATIENCE,
+        last_lines: Duration::ZERO,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    let job = job(&["seq 1 100000; touch printed; sleep 60"]);
+    // The daemon has the first lines when it is time to cut, and the runner does not know it.
+    harness.daemon.fail_next("logs", Fault::CutAfter);
+    harness.daemon.offer(job.clone());
+    let printed = harness.work().join(job.job_id.to_string()).join("printed");
+    while !printed.exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    harness.daemon.cancel(job.job_id);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    let stdout = harness.stdout(&job);
+    assert_eq!(end.log_records, stdout.len() as u64 + 1);
+    let shipped = 1..=stdout.len();
+    assert!(stdout == shipped.map(|number| number.to_string()).collect::<Vec<_>>());
+    // What is cut ends with the runner's own line.
+    let cut = (stdout.len() + 1..=100_000).map(|number| number.to_string());
+    let cut: Vec<_> = cut.chain(["the job was cancelled".to_owned()]).collect();
+    let bytes: usize = cut.iter().map(String::len).sum();
+    assert_eq!(
+        harness.lines(&job, Stream::Runner),
+        [format!(
+            "the end of this log is cut ({} lines, {bytes} bytes): the job was cancelled, and what was not sent 0 s after \
+             its processes had ended is dropped",
+            cut.len()
+        )]
+    );
 }
 
 #[tokio::test]

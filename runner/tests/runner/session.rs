@@ -1,6 +1,8 @@
 //! How a runner takes jobs, tells what it holds, and ends.
 
-use runner::{Configuration, InstanceError, SessionError, Urgency};
+use std::time::Instant;
+
+use runner::{Configuration, InstanceError, SessionError, Urgency, limits};
 use wire::JobFailure;
 
 use crate::fake_daemon::Fault;
@@ -147,6 +149,23 @@ async fn a_daemon_that_is_away_at_first_is_waited_for() {
         harness.daemon.fail_next(route, Fault::Unavailable);
     }
     assert_eq!(ends(&harness.run(&job(&["true"])).await), [SUCCEEDED]);
+}
+
+#[tokio::test]
+async fn a_poll_that_is_not_held_is_repeated_with_a_pause() {
+    const TIMES: u32 = 4;
+    let start = Instant::now();
+    let harness = Harness::start().await;
+    for _ in 0..TIMES {
+        harness.daemon.fail_next("messages", Fault::Nothing);
+    }
+    let held = harness.daemon.wait_for("a poll that is held", |state| {
+        let requests = state.requests.iter();
+        let polls = requests.filter(|one| *one == "POST messages").count();
+        (polls > TIMES as usize).then_some(())
+    });
+    held.await;
+    assert!(start.elapsed() >= limits::FIRST_PAUSE * TIMES);
 }
 
 #[tokio::test]

@@ -20,6 +20,9 @@ const PASSED_NAMES: [&str; 7] = [
     "SERVICE_TOKEN",
 ];
 
+/// Names the job whose steps a process belongs to.
+pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
+
 /// The runner's own environment.
 #[derive(Clone, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
@@ -83,7 +86,7 @@ impl Environment {
             ("SERVICE_PROJECT_ID", assignment.project_id.to_string()),
             ("SERVICE_WORKFLOW_ID", assignment.workflow_id.to_string()),
             ("SERVICE_REVISION_ID", assignment.revision_id.to_string()),
-            ("SERVICE_JOB_ID", assignment.job_id.to_string()),
+            (JOB_ID, assignment.job_id.to_string()),
             ("SERVICE_SCAN_NAME", assignment.scan.clone()),
         ];
         for (name, value) in of_service {

@@ -19,6 +19,7 @@ mod configuration;
 mod conflict;
 mod contact;
 mod environment;
+mod escaped;
 mod evaluation;
 mod execution;
 mod instance;

@@ -1,6 +1,6 @@
 //! The one place that starts processes. A script runs in a process group of its own, and the whole group ends with it:
-//! SIGTERM, and SIGKILL for what is still there when the grace is over. What left the group on purpose (`setsid`) is out
-//! of reach.
+//! SIGTERM, and SIGKILL for what is still there when the grace is over. What left the group on purpose (`setsid`) ends with
+//! the job (`escaped.rs`).
 
 #![expect(
     clippy::disallowed_methods,

@@ -19,6 +19,7 @@ use crate::configuration::Configuration;
 use crate::conflict::Conflict;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
+use crate::escaped;
 use crate::instance::{Instance, InstanceError};
 use crate::limits;
 use crate::options::Options;
@@ -76,6 +77,8 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     let anonymous = Client::new(&url, None).map_err(SessionError::Client)?;
     let instance = Instance::take(&setup.folder)?;
     let workdir = Workdir::open(&configuration.workdir)?;
+    escaped::end(workdir.jobs(), setup.options.grace).await;
+    workdir.clear();
     workdir::remove_leftovers(&setup.folder.join("spool"));
     let client = anonymous.with_token(Secret::new(configuration.token.clone()));
     let contact = Contact::new();

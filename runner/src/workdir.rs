@@ -1,6 +1,7 @@
 //! The folders a runner works in: private to its user, one per job, locked against a second runner, and cleared of what
 //! a killed runner left. Removal never follows a link.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt};
@@ -44,7 +45,7 @@ pub(crate) struct Workdir {
 }
 
 impl Workdir {
-    /// Makes the directory when it is missing, locks it and removes what earlier jobs left.
+    /// Makes the directory when it is missing, and locks it.
     ///
     /// # Errors
     /// [`WorkdirError`].
@@ -61,8 +62,18 @@ impl Workdir {
         };
         // Scripts start in folders below it, wherever the runner was started.
         let path = path.canonicalize().map_err(unusable)?;
-        remove_leftovers(&path);
         Ok(Self { path, _lock: lock })
+    }
+
+    /// The jobs that an earlier runner has left something of.
+    pub(crate) fn jobs(&self) -> BTreeSet<Uuid> {
+        let leftovers = leftovers(&self.path).into_iter();
+        leftovers.map(|(job, _)| job).collect()
+    }
+
+    /// Removes what earlier jobs left.
+    pub(crate) fn clear(&self) {
+        remove_leftovers(&self.path);
     }
 
     /// Where a job works.
@@ -114,19 +125,21 @@ pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
 
 /// Removes everything in a folder whose name begins with a job id: no job outlives its runner.
 pub(crate) fn remove_leftovers(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let is_of_a_job = name
-            .to_str()
-            .and_then(|name| name.get(..ID_BYTES))
-            .is_some_and(|id| Uuid::try_parse(id).is_ok());
-        if is_of_a_job {
-            remove(&entry.path());
-        }
+    for (_, path) in leftovers(folder) {
+        remove(&path);
     }
+}
+
+fn leftovers(folder: &Path) -> Vec<(Uuid, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let of_jobs = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let id = name.to_str()?.get(..ID_BYTES)?;
+        Some((Uuid::try_parse(id).ok()?, entry.path()))
+    });
+    of_jobs.collect()
 }
 
 /// Removes a file or a tree. A script may have taken away its own right to remove what is in a folder; that is given
@@ -197,6 +210,8 @@ mod tests {
         std::fs::write(folder.path().join("notes"), "").unwrap();
 
         let workdir = Workdir::open(folder.path()).unwrap();
+        assert_eq!(workdir.jobs(), BTreeSet::from([job]));
+        workdir.clear();
 
         let mut names: Vec<_> = std::fs::read_dir(folder.path())
             .unwrap()

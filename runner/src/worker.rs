@@ -1,6 +1,7 @@
 //! One job from its offer to its acknowledged completion: claim, execute, ship, upload, complete, clean up. The daemon
 //! may be away at any time; everything is said again until it is answered, while the steps go on.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::artifact::{ArtifactError, Packed, pack};
 use crate::clock;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
+use crate::escaped;
 use crate::evaluation::{Evaluation, Site};
 use crate::execution::{Conclusion, Execution};
 use crate::job_log::JobLog;
@@ -157,7 +159,11 @@ impl Worker<'_> {
         // A helper that is dropped stops: the completion says all that a report could.
         helpers.abort_all();
         let patience = self.patience();
-        let told = timeout_at(patience, self.tell_the_end(shipping, failure)).await;
+        let grace = self.workshop.options.grace;
+        let (told, ()) = tokio::join!(
+            timeout_at(patience, self.tell_the_end(shipping, failure)),
+            escaped::end(BTreeSet::from([self.link.job]), grace),
+        );
         match told {
             Ok(Some(state)) => state.as_str(),
             Ok(None) if self.link.stop.is_over() => OVER_ALREADY,

@@ -100,6 +100,16 @@ impl Harness {
         self.shutdown.send_replace(urgency);
     }
 
+    /// Ends the runner as one that waits for nothing, and starts it again.
+    pub(crate) async fn restart(&mut self) {
+        self.hurry(Urgency::Abandon);
+        let ended = tokio::time::timeout(PATIENCE, &mut self.session);
+        ended.await.unwrap().unwrap().unwrap();
+        let (shutdown, urgency) = watch::channel(Urgency::None);
+        self.shutdown = shutdown;
+        self.session = tokio::spawn(runner::serve(self.setup(), urgency));
+    }
+
     pub(crate) async fn ended(self) -> Result<(), SessionError> {
         let ended = tokio::time::timeout(PATIENCE, self.session);
         ended.await.unwrap().unwrap()

@@ -60,11 +60,48 @@ async fn a_child_that_left_the_group_does_not_hold_the_step_by_its_output() {
     assert!(start.elapsed() < PROMPT);
     let stdout = harness.stdout(&job);
     assert!(stdout.contains(&"done".to_owned()));
-    let ids: Vec<_> = stdout.iter().filter(|line| *line != "done").collect();
-    for id in ids {
-        let id = rustix::process::Pid::from_raw(id.parse().unwrap()).unwrap();
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    harness.idle().await;
+    let mut ids = stdout.iter().filter(|line| *line != "done");
+    assert!(!ids.any(|id| runs(id)));
+}
+
+/// A script that starts another in a session of its own, which writes its id into a file beside the job's folder.
+fn escape(script: &str, file: &str) -> String {
+    let escaped = format!("{script}; echo $$ > ../{file}; while :; do sleep 0.05; done");
+    format!("setsid sh -c {escaped:?} & until [ -s ../{file} ]; do sleep 0.02; done\n")
+        .replace('$', "\\$")
+}
+
+#[tokio::test]
+async fn what_left_the_group_ends_with_the_job() {
+    let harness = Harness::start().await;
+    let listens = escape("trap 'echo bye > ../bye; exit' TERM", "listens");
+    let ignores = escape("trap '' TERM", "ignores");
+    let job = job(&[&listens, &ignores, "kill -0 $(cat ../listens ../ignores)"]);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED, SUCCEEDED]);
+    harness.idle().await;
+    for file in ["listens", "ignores"] {
+        let id = std::fs::read_to_string(harness.work().join(file)).unwrap();
+        assert!(!runs(id.trim()), "{file}");
     }
+    assert!(harness.work().join("bye").exists());
+}
+
+#[tokio::test]
+async fn what_outlived_its_runner_ends_with_the_start_of_the_next() {
+    let mut harness = Harness::start().await;
+    let job = job(&[&format!("{}echo up; sleep 60", escape("true", "left"))]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    let id = std::fs::read_to_string(harness.work().join("left")).unwrap();
+    harness.restart().await;
+    let hello = harness.daemon.wait_for("the next runner", |state| {
+        (state.hellos.len() == 2).then_some(())
+    });
+    hello.await;
+    assert!(!runs(id.trim()));
+    assert_eq!(harness.leftovers(), ["left"]);
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Makes and mounts one, or tells why not.
-    pub(crate) fn mount(bytes: u64) -> Result<Self, String> {
+    /// Makes and mounts one of that size, with room for so many files, or tells why not.
+    pub(crate) fn mount(bytes: u64, files: u64) -> Result<Self, String> {
         let folder = crate::folder();
         let file = folder.path().join("image");
         std::fs::File::create(&file)
@@ -20,7 +20,8 @@ impl Image {
             .set_len(bytes)
             .unwrap();
         let file = file.display().to_string();
-        run("mkfs.ext4", &["-q", "-F", "-N", "3000000", &file])?;
+        let files = files.to_string();
+        run("mkfs.ext4", &["-q", "-F", "-N", &files, &file])?;
         // Without direct I/O the cache of the file below would answer for the disk.
         let device = run("losetup", &["--find", "--show", "--direct-io=on", &file])?;
         let image = Self {

@@ -18,8 +18,11 @@ const WRITERS: usize = 64;
 const SUCCESSES: usize = 200;
 const PAGES: usize = 20;
 
-/// On a file system of its own: a record and its folder for each job.
+/// On a file system of its own: a record and its folder for each job, and what there is without any.
 const BYTES_OF_A_JOB: u64 = 14_000;
+const BYTES_OF_THE_REST: u64 = 2_000_000_000;
+const FILES_OF_A_JOB: u64 = 3;
+const FILES_OF_THE_REST: u64 = 100_000;
 
 /// 1,000 scans, and one that stands on another.
 fn workflow() -> String {
@@ -35,7 +38,10 @@ fn workflow() -> String {
 
 /// Figures of an empty state and of one with that many finished jobs.
 pub(crate) fn run(jobs: usize) {
-    let image = Image::mount((jobs as u64 * BYTES_OF_A_JOB).max(2_000_000_000));
+    let image = Image::mount(
+        BYTES_OF_THE_REST + jobs as u64 * BYTES_OF_A_JOB,
+        FILES_OF_THE_REST + jobs as u64 * FILES_OF_A_JOB,
+    );
     let plain = crate::folder();
     let (root, image) = match &image {
         Ok(image) => (image.root(), Some(image)),

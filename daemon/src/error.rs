@@ -132,6 +132,7 @@ impl Error {
                 exit::TERMINATED
             }
             Self::Listen { .. } => exit::ADDRESS,
+            Self::Fatal(fatal) if fatal.is_pulled_away => exit::STATE_PULLED_AWAY,
             Self::Fatal(_) => exit::COMMIT_FAILED,
             Self::Close(state::CloseError::Store(error)) => match error {
                 store::file::CloseError::Disk(_) => exit::COMMIT_FAILED,
@@ -154,6 +155,10 @@ impl Error {
             Self::Open(state::OpenError::Store(store::OpenError::Network { .. })) => {
                 Some("to use it all the same, give --allow-network-state")
             }
+            Self::Fatal(fatal) if fatal.is_pulled_away => Some(
+                "nothing was acknowledged after that. If another daemon has the folder now, leave it to that one. Otherwise \
+                 put back what is missing, or restore a backup, before the next start",
+            ),
             Self::Up(UpError::Missing { .. }) => {
                 Some("make the folder first, or name another one: everscand up DIR")
             }
@@ -236,5 +241,14 @@ mod tests {
         let unfinished = store::file::CloseError::Unfinished;
         let full = Error::Close(unfinished.into());
         check(full, exit::DISK_FULL, Some("make room"));
+        let fatal = |is_pulled_away| {
+            let message = "could not go on".to_owned();
+            Error::Fatal(state::Fatal {
+                message,
+                is_pulled_away,
+            })
+        };
+        check(fatal(false), exit::COMMIT_FAILED, None);
+        check(fatal(true), exit::STATE_PULLED_AWAY, Some("put back"));
     }
 }

@@ -20,6 +20,8 @@ pub(crate) const ADDRESS: u8 = 13;
 pub(crate) const COMMIT_FAILED: u8 = 14;
 /// The disk is full, so that the daemon cannot start, or has stopped with its files behind the journal.
 pub(crate) const DISK_FULL: u8 = 15;
+/// A file or folder of the state was removed, moved or replaced while the daemon ran.
+pub(crate) const STATE_PULLED_AWAY: u8 = 16;
 /// A demonstration, backup or restore was ended by Ctrl-C. This code and the next are what a shell makes of the signals.
 pub(crate) const INTERRUPTED: u8 = 130;
 /// The same by SIGTERM.

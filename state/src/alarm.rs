@@ -19,15 +19,25 @@ impl Alarm {
     }
 
     /// Reports a failure with everything that led to it.
-    pub(crate) fn ring(&self, error: &dyn std::error::Error) {
-        self.ring_with(error_chain(error));
+    pub(crate) fn ring(&self, error: &(dyn std::error::Error + 'static)) {
+        self.ring_for(Fatal {
+            message: error_chain(error),
+            is_pulled_away: is_pulled_away(error),
+        });
     }
 
     pub(crate) fn ring_with(&self, message: String) {
-        tracing::error!(message, "the state stops");
+        self.ring_for(Fatal {
+            message,
+            is_pulled_away: false,
+        });
+    }
+
+    fn ring_for(&self, failure: Fatal) {
+        tracing::error!(message = failure.message, "the state stops");
         self.0.send_if_modified(|fatal| {
             let is_first = fatal.is_none();
-            fatal.get_or_insert(Fatal { message });
+            fatal.get_or_insert(failure);
             is_first
         });
     }
@@ -35,7 +45,9 @@ impl Alarm {
     /// Rings when a failure means that what is durable is not known any more.
     pub(crate) fn watch(&self, error: &DiskError) {
         match error.action() {
-            Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem => self.ring(error),
+            Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem | Action::GoOn => {
+                self.ring(error)
+            }
             Action::Allocate
             | Action::ChangeMode
             | Action::CreateFile
@@ -73,4 +85,12 @@ impl Alarm {
             }
         }
     }
+}
+
+/// Whether the store said so, as the cause of an error.
+fn is_pulled_away(error: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |cause| cause.source());
+    causes
+        .filter_map(|cause| cause.downcast_ref::<DiskError>())
+        .any(|error| error.action() == Action::GoOn)
 }

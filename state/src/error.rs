@@ -160,6 +160,8 @@ impl From<Interrupted> for WriteError {
 pub struct Fatal {
     /// The chain of what happened.
     pub message: String,
+    /// Whether a file or folder of the state was removed, moved or replaced under the daemon.
+    pub is_pulled_away: bool,
 }
 
 /// Why something large was not written: a log, an artifact, a payload.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::batch::{Put, Seq};
 use crate::checkpoint::Checkpointer;
+use crate::control::Condition;
 use crate::disk::{Action, DiskError};
 use crate::failpoint;
 use crate::key::Key;
@@ -18,6 +19,7 @@ use crate::limits::{PARALLEL_PUTS, PUT_THREADS};
 use crate::live::LiveSet;
 use crate::parallel;
 use crate::pending::{Committed, Pending, Work};
+use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 
 /// Pauses while the disk is full: short first, since room often comes at once, then rare.
@@ -29,6 +31,7 @@ const RECORD_OVERHEAD: u64 = 64;
 
 pub(crate) struct Applier {
     pub(crate) tree: Tree,
+    pub(crate) folders: TopFolders,
     pub(crate) pending: Arc<Pending>,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) live: LiveSet,
@@ -110,14 +113,14 @@ impl Applier {
                     }
                 }
                 Work::Checkpoint => {
-                    self.checkpoint()?;
+                    self.checkpoint(Condition::Open)?;
                     self.pending.checkpoint_tried();
                 }
                 Work::Idle => {}
-                Work::Stop => return self.checkpoint(),
+                Work::Stop => return self.checkpoint(Condition::Stopped),
             }
             if self.is_checkpoint_due() {
-                self.checkpoint()?;
+                self.checkpoint(Condition::Open)?;
             }
             if self.since.bytes >= self.policy.spares_from {
                 self.checkpointer
@@ -129,6 +132,7 @@ impl Applier {
 
     /// False when the disk is full and it is time to stop.
     fn apply(&mut self, committed: &Committed) -> Result<bool, DiskError> {
+        self.folders.verify(&self.tree, &committed.batch)?;
         let mut pause = SHORTEST_PAUSE;
         let mut is_last_try = false;
         while let Err(error) = self.write(committed) {
@@ -145,6 +149,7 @@ impl Applier {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         failpoint::reach("batch-applied");
+        self.folders.follow(&self.tree, &committed.batch)?;
         self.live.apply(&committed.batch);
         self.applied = committed.seq;
         self.pending.applied(committed);
@@ -193,8 +198,8 @@ impl Applier {
         }
     }
 
-    fn checkpoint(&mut self) -> Result<End, DiskError> {
-        match self.checkpointer.run(self.applied, &self.live) {
+    fn checkpoint(&mut self, condition: Condition) -> Result<End, DiskError> {
+        match self.checkpointer.run(self.applied, &self.live, condition) {
             Ok(()) => {
                 self.since = Since::default();
                 Ok(End::Clean)

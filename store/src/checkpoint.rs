@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
-use crate::control::{self, Checkpoint, StoreId};
+use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::layout::Layout;
@@ -26,7 +26,12 @@ pub(crate) struct Checkpointer {
 impl Checkpointer {
     /// The tree holds everything up to `seq`, and `live` is the live set as of then. A full disk leaves the old mark
     /// and its journal as they are.
-    pub(crate) fn run(&self, seq: Seq, live: &LiveSet) -> Result<(), DiskError> {
+    pub(crate) fn run(
+        &self,
+        seq: Seq,
+        live: &LiveSet,
+        condition: Condition,
+    ) -> Result<(), DiskError> {
         failpoint::reach("checkpoint-begun");
         self.lock.verify(&self.disk)?;
         let at = Checkpoint {
@@ -43,15 +48,34 @@ impl Checkpointer {
         failpoint::reach("index-written");
         self.root.sync_file_system()?;
         failpoint::reach("tree-synced");
-        self.mark(at)
+        self.mark(at, condition)
     }
 
     /// Marks `at` as durable in the tree and retires what came before.
-    pub(crate) fn mark(&self, at: Checkpoint) -> Result<(), DiskError> {
-        control::write_checkpoint(&self.disk, &self.layout.checkpoint, self.store, at)?;
+    pub(crate) fn mark(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
+        self.write(at, condition)?;
         failpoint::reach("checkpoint-written");
         live::remove_older(&self.disk, &self.layout.index, at.seq)?;
         failpoint::reach("index-removed");
         self.segments.retire(at.seq)
+    }
+
+    /// The first segment of this opening has its name. From now on a start refuses when the one being written is gone.
+    pub(crate) fn mark_open(&self, at: Checkpoint) -> Result<(), DiskError> {
+        self.write(at, Condition::Open)?;
+        failpoint::reach("store-marked-open");
+        Ok(())
+    }
+
+    fn write(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
+        // Writing the index takes a while, and a mark of somebody else must not be replaced.
+        self.lock.verify(&self.disk)?;
+        control::write_checkpoint(
+            &self.disk,
+            &self.layout.checkpoint,
+            self.store,
+            at,
+            condition,
+        )
     }
 }

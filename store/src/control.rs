@@ -28,6 +28,38 @@ pub(crate) struct Checkpoint {
     pub(crate) epoch: Epoch,
 }
 
+/// What the journal is to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Condition {
+    /// A segment is being written. Without it acknowledged changes may be missing.
+    Open,
+    /// The files alone show everything.
+    Stopped,
+}
+
+/// What `CHECKPOINT` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) at: Checkpoint,
+    /// Older programs did not say.
+    pub(crate) condition: Option<Condition>,
+}
+
+impl Mark {
+    /// The least epoch of the segment that must be there. None when no segment is needed, or nobody knows.
+    pub(crate) fn being_written(mark: Option<Self>) -> Option<Epoch> {
+        match mark {
+            Some(Self { at, condition }) => match condition {
+                Some(Condition::Open) => Some(at.epoch),
+                Some(Condition::Stopped) | None => None,
+            },
+            // A folder that lost its mark may have lost its journal with it.
+            None => Some(Epoch(0)),
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct FormatFile {
     format: u64,
@@ -45,6 +77,9 @@ struct CheckpointFile {
     store: StoreId,
     seq: Seq,
     epoch: Epoch,
+    /// Not in the checksum, so that older programs read this: no damage makes one word of the other.
+    #[serde(default)]
+    state: Option<Condition>,
     sum: u32,
 }
 
@@ -73,11 +108,21 @@ pub(crate) fn write_format(disk: &Disk, path: &Path, store: StoreId) -> Result<(
     replace_durably(disk, path, format!("{content}\n").as_bytes())
 }
 
+/// The position that `CHECKPOINT` tells.
 pub(crate) fn read_checkpoint(
     disk: &Disk,
     path: &Path,
     store: StoreId,
 ) -> Result<Option<Checkpoint>, OpenError> {
+    Ok(read_mark(disk, path, store)?.map(|mark| mark.at))
+}
+
+/// All that `CHECKPOINT` says.
+pub(crate) fn read_mark(
+    disk: &Disk,
+    path: &Path,
+    store: StoreId,
+) -> Result<Option<Mark>, OpenError> {
     let Some(bytes) = read(disk, path)? else {
         return Ok(None);
     };
@@ -95,7 +140,10 @@ pub(crate) fn read_checkpoint(
     if file.sum != checkpoint.sum(store) {
         return Err(damaged(path, "its checksum is wrong".to_owned()));
     }
-    Ok(Some(checkpoint))
+    Ok(Some(Mark {
+        at: checkpoint,
+        condition: file.state,
+    }))
 }
 
 pub(crate) fn write_checkpoint(
@@ -103,12 +151,14 @@ pub(crate) fn write_checkpoint(
     path: &Path,
     store: StoreId,
     checkpoint: Checkpoint,
+    condition: Condition,
 ) -> Result<(), DiskError> {
     let Checkpoint { seq, epoch } = checkpoint;
     let content = serde_json::json!(CheckpointFile {
         store,
         seq,
         epoch,
+        state: Some(condition),
         sum: checkpoint.sum(store)
     });
     replace_durably(disk, path, format!("{content}\n").as_bytes())
@@ -196,11 +246,34 @@ mod tests {
             epoch: Epoch(3),
         };
         assert_eq!(read_checkpoint(&disk, &path, STORE).unwrap(), None);
-        write_checkpoint(&disk, &path, STORE, checkpoint).unwrap();
-        assert_eq!(
-            read_checkpoint(&disk, &path, STORE).unwrap(),
-            Some(checkpoint)
-        );
+        for condition in [Condition::Open, Condition::Stopped] {
+            write_checkpoint(&disk, &path, STORE, checkpoint, condition).unwrap();
+            let mark = Mark {
+                at: checkpoint,
+                condition: Some(condition),
+            };
+            assert_eq!(read_mark(&disk, &path, STORE).unwrap(), Some(mark));
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_of_an_older_program_says_nothing_of_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::new();
+        let path = folder.path().join("CHECKPOINT");
+        let at = Checkpoint {
+            seq: Seq(7),
+            epoch: Epoch(3),
+        };
+        write_checkpoint(&disk, &path, STORE, at, Condition::Open).unwrap();
+        let text = String::from_utf8(disk.read(&path, 1000).unwrap()).unwrap();
+        let older = text.replace(r#","state":"open""#, "");
+        assert_ne!(older, text);
+        replace_durably(&disk, &path, older.as_bytes()).unwrap();
+        let mark = read_mark(&disk, &path, STORE).unwrap();
+        let condition = None;
+        assert_eq!(mark, Some(Mark { at, condition }));
+        assert_eq!(Mark::being_written(mark), None);
     }
 
     #[test]
@@ -216,12 +289,14 @@ mod tests {
                 seq: Seq(41),
                 epoch: Epoch(3),
             },
+            Condition::Open,
         )
         .unwrap();
         let text = String::from_utf8(disk.read(&path, 1000).unwrap()).unwrap();
         for changed in [
             text.replace("41", "40"),
             text.replace("07", "08"),
+            text.replace("open", "oqen"),
             String::new(),
         ] {
             replace_durably(&disk, &path, changed.as_bytes()).unwrap();

@@ -35,6 +35,7 @@ pub enum Action {
     ChangeMode,
     CreateFile,
     CreateFolder,
+    GoOn,
     Inspect,
     Link,
     ListFolder,
@@ -220,6 +221,24 @@ impl Disk {
     pub(crate) fn identity(&self, path: &Path) -> Result<Identity, DiskError> {
         let (_, identity) = self.run(Action::Inspect, path, || self.files.inspect(path))?;
         Ok(identity)
+    }
+
+    /// Fails when `path` does not lead to that file or folder any more: it was removed, moved or replaced under us.
+    pub(crate) fn verify(&self, path: &Path, identity: Identity) -> Result<(), DiskError> {
+        let what = match self.identity(path) {
+            Ok(found) if found == identity => return Ok(()),
+            Ok(_) => "another one has taken its place while it was in use",
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                "it was removed or moved while it was in use"
+            }
+            Err(error) => return Err(error),
+        };
+        Err(DiskError::new(Action::GoOn, path, io::Error::other(what)))
     }
 
     /// Makes names that were created, renamed or removed in a folder durable.
@@ -408,6 +427,7 @@ impl fmt::Display for Action {
             Self::ChangeMode => "change the mode of",
             Self::CreateFile => "create",
             Self::CreateFolder => "create folder",
+            Self::GoOn => "go on with",
             Self::Inspect => "inspect",
             Self::Link => "give a file the second name",
             Self::ListFolder => "list folder",

@@ -26,6 +26,7 @@ use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
 use crate::space::{Gauge, Room, Watermarks};
 use crate::staged::Staged;
+use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
 
@@ -173,8 +174,10 @@ impl FileEngine {
         }
         let segments = checkpointer.segments.clone();
         let lock = checkpointer.lock.clone();
+        let tree = self.tree();
         let applier = Applier {
-            tree: self.tree(),
+            folders: TopFolders::of(&tree)?,
+            tree,
             pending: self.pending.clone(),
             checkpointer,
             live: records,

@@ -1,25 +1,32 @@
 //! The writing end of the journal: one write and one sync per batch, into a segment that was reserved and filled
 //! before. When a segment is full the next one is durable, name and header, before its first record. Says nothing
-//! about the tree.
+//! about the tree. Each sync is followed by a look whether lock and segment still have their names: without them another
+//! process may write the store, or nobody finds what was written.
 
 use std::sync::Arc;
 
 use crate::batch::{Batch, Epoch, Seq};
-use crate::disk::{DiskError, DiskFile};
+use crate::disk::{DiskError, DiskFile, Identity};
 use crate::failpoint;
+use crate::lock::Lock;
 use crate::record;
 use crate::segment::{self, DATA_START, Header};
 use crate::segments::Segments;
 
 pub(crate) struct Journal {
     segments: Arc<Segments>,
+    lock: Arc<Lock>,
     epoch: Epoch,
     current: Current,
 }
 
+/// Bytes that stay free at the end of a segment.
+const MARK_BYTES: u64 = record::HEADER_BYTES as u64;
+
 /// The segment being written.
 struct Current {
     file: DiskFile,
+    identity: Identity,
     salt: u64,
     size: u64,
     end: u64,
@@ -39,6 +46,7 @@ impl Journal {
     /// Begins a segment for the records after `last`. Without a spare a new file of `fresh` bytes is made.
     pub(crate) fn start(
         segments: Arc<Segments>,
+        lock: Arc<Lock>,
         epoch: Epoch,
         last: Seq,
         fresh: u64,
@@ -47,6 +55,7 @@ impl Journal {
         let current = Current::begin(&segments, file, epoch, last)?;
         Ok(Self {
             segments,
+            lock,
             epoch,
             current,
         })
@@ -55,13 +64,22 @@ impl Journal {
     /// Writes one record; it is durable when this returns.
     pub(crate) fn append(&mut self, seq: Seq, batch: &Batch) -> Result<(), JournalError> {
         let mut bytes = record::encode(self.current.salt, seq, batch);
-        if self.current.end + bytes.len() as u64 > self.current.size {
+        if self.current.end + bytes.len() as u64 + MARK_BYTES > self.current.size {
             self.rotate(bytes.len() as u64)?;
             bytes = record::encode(self.current.salt, seq, batch);
         }
         self.current
             .append(seq, &bytes)
+            .and_then(|()| self.verify())
             .map_err(JournalError::Broken)
+    }
+
+    /// Whether what was written is found by the next start, and by no other process before. Asked after the sync: whoever
+    /// takes the lock later reads the record.
+    fn verify(&self) -> Result<(), DiskError> {
+        let disk = &self.segments.disk;
+        self.lock.verify(disk)?;
+        disk.verify(self.current.file.path(), self.current.identity)
     }
 
     /// Ends the segment being written; it is retired like any other.
@@ -71,7 +89,7 @@ impl Journal {
     }
 
     fn rotate(&mut self, record: u64) -> Result<(), JournalError> {
-        let needed = DATA_START as u64 + record;
+        let needed = DATA_START as u64 + record + MARK_BYTES;
         let next = self
             .segments
             .take(needed, self.segments.size())
@@ -85,11 +103,14 @@ impl Journal {
         let last = self.current.last;
         let next =
             Current::begin(&self.segments, next, self.epoch, last).map_err(JournalError::Broken)?;
-        let full = std::mem::replace(&mut self.current, next);
         // A segment without records has just lost its name to the next one, which begins with the same record.
-        if !full.is_empty() {
-            self.segments.seal(full.file.path().to_owned(), last);
+        if !self.current.is_empty() {
+            let marked = self.current.mark(self.epoch);
+            marked.map_err(JournalError::Broken)?;
+            let path = self.current.file.path().to_owned();
+            self.segments.seal(path, last);
         }
+        self.current = next;
         Ok(())
     }
 }
@@ -104,11 +125,13 @@ impl Current {
         failpoint::reach("segment-taken");
         let salt = u64::from_le_bytes(segments.disk.random()?);
         let first = last.next();
+        let size = file.len()?;
         let header = Header {
             store: segments.store,
             epoch,
             first,
             salt,
+            length: size,
         };
         file.write_at(&header.encode(), 0)?;
         file.sync_data()?;
@@ -119,8 +142,8 @@ impl Current {
         failpoint::reach("segment-named");
         segments.disk.sync_folder(segments.folder())?;
         failpoint::reach("segment-begun");
-        let size = file.len()?;
         Ok(Self {
+            identity: file.identity()?,
             file,
             salt,
             size,
@@ -131,6 +154,15 @@ impl Current {
 
     fn is_empty(&self) -> bool {
         self.end == DATA_START as u64
+    }
+
+    /// Ends a full segment. The next one has its name, so that it can be asked for.
+    fn mark(&self, epoch: Epoch) -> Result<(), DiskError> {
+        let mark = segment::mark(self.salt, epoch, self.last.next());
+        self.file.write_at(&mark, self.end)?;
+        self.file.sync_data()?;
+        failpoint::reach("segment-marked");
+        Ok(())
     }
 
     fn append(&mut self, seq: Seq, bytes: &[u8]) -> Result<(), DiskError> {

@@ -36,6 +36,7 @@ mod segment;
 mod segments;
 mod space;
 mod staged;
+mod top_folders;
 mod tree;
 mod view;
 

@@ -1,5 +1,5 @@
-//! One writer per store: an exclusive lock on the file `LOCK`, which is never removed or replaced, since a second
-//! file of that name could be locked a second time. The file says who holds it, for the message only.
+//! One writer per store: an exclusive lock on the file `LOCK`. A second file of that name could be locked a second time, so
+//! each commit looks whether it still is the same. The file says who holds it, for the message only.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Action, Disk, DiskError, DiskFile, Identity};
+use crate::disk::{Disk, DiskError, DiskFile, Identity};
 use crate::engine::OpenError;
 use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
 
@@ -29,6 +29,7 @@ pub struct Owner {
 /// Held until dropped.
 pub(crate) struct Lock {
     file: DiskFile,
+    identity: Identity,
 }
 
 impl Lock {
@@ -41,21 +42,17 @@ impl Lock {
                 owner: read_owner(disk, path),
             });
         }
-        let lock = Self { file };
+        let identity = file.identity()?;
+        let lock = Self { file, identity };
         lock.verify(disk)?;
         lock.write_owner(disk)?;
         Ok(lock)
     }
 
-    /// Fails when the path no longer leads to the locked file: the store was moved or replaced under us.
+    /// Fails when the path no longer leads to the locked file: another process may have locked the one that does. While
+    /// this one is open, no other file can be taken for it.
     pub(crate) fn verify(&self, disk: &Disk) -> Result<(), DiskError> {
-        if disk.identity(self.file.path())? == self.file.identity()? {
-            return Ok(());
-        }
-        let moved = std::io::Error::other(
-            "it was replaced while in use; another process may own the store now",
-        );
-        Err(DiskError::new(Action::Lock, self.file.path(), moved))
+        disk.verify(self.file.path(), self.identity)
     }
 
     fn write_owner(&self, disk: &Disk) -> Result<(), DiskError> {

@@ -89,7 +89,13 @@ impl Look {
         let mut damage = DamageList::of(layout);
         // Read before everything else, so that a checkpoint in between shows as a change of the mark.
         let checkpoint_bytes = mark::checkpoint_bytes(disk, layout)?;
-        let checkpoint = damage.read_checkpoint(disk, store)?;
+        let marked = damage.read_mark(disk, store)?;
+        let checkpoint = marked.map(|marked| marked.at);
+        let being_written = if damage.has_checkpoint() {
+            None
+        } else {
+            control::Mark::being_written(marked)
+        };
         let span = copied::span(disk, layout, store)?;
         let complete = span.map(|span| span.after);
         let least = complete.or(checkpoint.map(|checkpoint| checkpoint.seq));
@@ -125,7 +131,14 @@ impl Look {
         let root = layout.root.clone();
         let (tree, mut scan) = match span {
             None => {
-                let scan = scan::survey(disk, &layout.journal, store, base.seq, &mut take)?;
+                let scan = scan::survey(
+                    disk,
+                    &layout.journal,
+                    store,
+                    base.seq,
+                    being_written,
+                    &mut take,
+                )?;
                 damage.add_journal(disk, store, &scan, indexed)?;
                 (Tree::new(disk.clone(), root), scan)
             }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::batch::{Epoch, Seq, sequence_of};
-use crate::control::{self, Checkpoint, StoreId};
+use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
 use crate::copied::{self, CopiedJournal, Shortfall};
 use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
@@ -115,20 +115,27 @@ impl Mending {
     /// Writes `CHECKPOINT` anew when it is missing or damaged and an index or the journal still tells the position. The journal is
     /// then done again from further back than needed, which changes nothing.
     pub fn mend_checkpoint(&self) -> Result<Vec<Moved>, OpenError> {
+        let segments = scan::segments(&self.disk, &self.layout.journal)?;
         match control::read_checkpoint(&self.disk, &self.layout.checkpoint, self.store) {
             Ok(Some(_)) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
+            // What went with it may have been acknowledged: that is a loss to be accepted.
+            Ok(None) if segments.is_empty() => return Ok(Vec::new()),
             Ok(None) | Err(_) => {}
         }
         let index = live::survey(&self.disk, &self.layout.index, self.store, Seq(0))?.newest;
-        let segments = scan::segments(&self.disk, &self.layout.journal)?;
         let at = match index {
             Some(index) => index.at,
             None if segments.is_empty() => return Ok(Vec::new()),
             None => scan::beginning(&self.disk, &self.layout.journal)?,
         };
         let moved = self.set_aside(&self.layout.below(&self.layout.checkpoint))?;
-        control::write_checkpoint(&self.disk, &self.layout.checkpoint, self.store, at)?;
+        self.write_checkpoint(at)?;
         Ok(moved.into_iter().collect())
+    }
+
+    fn write_checkpoint(&self, at: Checkpoint) -> Result<(), DiskError> {
+        let (disk, path) = (&self.disk, &self.layout.checkpoint);
+        control::write_checkpoint(disk, path, self.store, at, Condition::Stopped)
     }
 
     /// Gives up what a damaged journal holds behind the damage, or a copy has not got. What is readable in front of it is
@@ -188,7 +195,7 @@ impl Mending {
             seq: loss.last.next(),
             epoch,
         };
-        control::write_checkpoint(disk, &layout.checkpoint, self.store, at)?;
+        self.write_checkpoint(at)?;
         if span.is_some() {
             // With one of its holds the folder is a copy, and does its journal again.
             restored::mark_with_holds_over(disk, layout, over)?;
@@ -237,7 +244,8 @@ impl Mending {
 
     fn readable(&self) -> Result<Readable, OpenError> {
         let (disk, layout) = (&self.disk, &self.layout);
-        let checkpoint = control::read_checkpoint(disk, &layout.checkpoint, self.store)?;
+        let mark = control::read_mark(disk, &layout.checkpoint, self.store)?;
+        let checkpoint = mark.map(|mark| mark.at);
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let index = live::survey(disk, &layout.index, self.store, least)?.newest;
         let indexed = index.map(|index| index.at);
@@ -247,7 +255,14 @@ impl Mending {
         };
         let mut overlay = Overlay::default();
         let mut take = |record: Record| overlay.add(record.seq, &record.batch);
-        let scan = scan::survey(disk, &layout.journal, self.store, base.seq, &mut take)?;
+        let scan = scan::survey(
+            disk,
+            &layout.journal,
+            self.store,
+            base.seq,
+            Mark::being_written(mark),
+            &mut take,
+        )?;
         let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
         let applied = indexed.map(|at| at.seq).filter(|seq| *seq > scan.last);
         let first = scan.last.next();

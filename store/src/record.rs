@@ -94,6 +94,11 @@ impl Frame {
         HEADER_BYTES + self.payload
     }
 
+    /// Whether it is the mark of a full segment. No batch is without operations.
+    pub(crate) fn is_mark(&self) -> bool {
+        self.operations == 0
+    }
+
     /// The record at the start of `rest`, which this frame was read from and which is a part of `whole`; `None` when
     /// the payload makes no sense although its checksum is right. Contents are not copied and keep `whole` in memory.
     pub(crate) fn decode(&self, whole: &Bytes, rest: &[u8]) -> Option<Record> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
-use crate::control::{self, Checkpoint, StoreId};
+use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
 use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
@@ -20,6 +20,7 @@ use crate::limits::COPY_EPOCHS;
 use crate::live::{self, Index, LiveSet};
 use crate::lock::Lock;
 use crate::overlay::Overlay;
+use crate::record::Record;
 use crate::replace;
 use crate::restored;
 use crate::scan::{self, Scan};
@@ -113,12 +114,15 @@ pub(crate) fn recover(
     };
     // Nobody has synced the files of a copy yet.
     if is_written && at.seq == base.seq && !is_restored {
-        checkpointer.mark(at)?;
+        checkpointer.mark(at, Condition::Stopped)?;
     } else {
-        checkpointer.run(at.seq, &live)?;
+        checkpointer.run(at.seq, &live, Condition::Stopped)?;
     }
     failpoint::reach("store-recovered");
-    let journal = Journal::start(segments, at.epoch, at.seq, options.first_segment_bytes)?;
+    let lock = checkpointer.lock.clone();
+    let fresh = options.first_segment_bytes;
+    let journal = Journal::start(segments, lock, at.epoch, at.seq, fresh)?;
+    checkpointer.mark_open(at)?;
     Ok(Recovered {
         epoch: at.epoch,
         last: at.seq,
@@ -226,7 +230,7 @@ fn initialise(disk: &Disk, layout: &Layout) -> Result<StoreId, DiskError> {
         seq: Seq(0),
         epoch: Epoch(0),
     };
-    control::write_checkpoint(disk, &layout.checkpoint, store, nothing)?;
+    control::write_checkpoint(disk, &layout.checkpoint, store, nothing, Condition::Stopped)?;
     // `FORMAT` comes last: where it is there is all the rest.
     disk.sync_folder(&layout.root)?;
     control::write_format(disk, &layout.format, store)?;
@@ -272,10 +276,11 @@ struct Past {
 
 impl Past {
     fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, OpenError> {
-        let checkpoint = control::read_checkpoint(disk, &layout.checkpoint, store)?;
+        let mark = control::read_mark(disk, &layout.checkpoint, store)?;
+        let checkpoint = mark.map(|mark| mark.at);
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let mut index = live::newest(disk, &layout.index, store, least)?;
-        // After a clean stop the journal may go as a whole; the index knows the position too.
+        // The index knows the position too.
         let Some(base) = checkpoint.or(index.as_ref().map(|index| index.at)) else {
             let what =
                 "it is missing, and no live index tells the position of the store".to_owned();
@@ -286,10 +291,13 @@ impl Past {
             });
         };
         let mut overlay = Overlay::default();
-        let scan = scan::scan(disk, &layout.journal, store, base.seq, &mut |record| {
+        let mut take = |record: Record| {
             overlay.add(record.seq, &record.batch);
             index.iter_mut().for_each(|index| index.follow(&record));
-        })?;
+        };
+        let being_written = Mark::being_written(mark);
+        let journal = &layout.journal;
+        let scan = scan::scan(disk, journal, store, base.seq, being_written, &mut take)?;
         if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
             let what = format!(
                 "it ends with record {}, but record {} was applied",

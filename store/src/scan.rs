@@ -53,9 +53,10 @@ pub(crate) fn scan(
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
+    being_written: Option<Epoch>,
     take: &mut dyn FnMut(Record),
 ) -> Result<Scan, OpenError> {
-    let mut scan = survey(disk, folder, store, checkpoint, take)?;
+    let mut scan = survey(disk, folder, store, checkpoint, being_written, take)?;
     match scan.broken.take() {
         None => Ok(scan),
         Some(Broken { path, offset, what }) => Err(OpenError::Damaged { path, offset, what }),
@@ -72,19 +73,21 @@ pub(crate) fn readable(
     checkpoint: Seq,
     take: &mut dyn FnMut(Record),
 ) -> Result<Scan, DiskError> {
-    let scan = survey(disk, folder, store, checkpoint, take)?;
+    let scan = survey(disk, folder, store, checkpoint, None, take)?;
     if let Some(broken) = &scan.broken {
         tracing::debug!(?broken, last = %scan.last, "the journal is read up to its first gap");
     }
     Ok(scan)
 }
 
-/// Reads a journal as far as it is readable.
+/// Reads a journal as far as it is readable. With `being_written` no segment may be short or missing, and the last one must
+/// be of that epoch or a later one.
 pub(crate) fn survey(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
+    being_written: Option<Epoch>,
     take: &mut dyn FnMut(Record),
 ) -> Result<Scan, DiskError> {
     let firsts = firsts(disk, folder)?;
@@ -99,6 +102,8 @@ pub(crate) fn survey(
         .partition_point(|first| *first <= checkpoint.next())
         .saturating_sub(1);
     let mut previous: Option<Seq> = None;
+    let mut is_followed = false;
+    let mut shortened = None;
     for first in &firsts[needed..] {
         let path = path(*first);
         let expected = previous.unwrap_or(checkpoint).next();
@@ -123,10 +128,33 @@ pub(crate) fn survey(
         scan.comes_to_the_last = Some(first) == firsts.last();
         previous = Some(Seq(contents.next.0.saturating_sub(1)));
         scan.end = End::of(&bytes, contents.end);
+        is_followed = contents.is_followed;
+        if being_written.is_some()
+            && let Some(damage) = header.shortened(bytes.len())
+        {
+            // What follows may be readable all the same, when only what was never written is gone.
+            shortened.get_or_insert(Broken::of(path.clone(), damage));
+        }
         if let Some(damage) = contents.damage {
             scan.broken = Some(Broken::of(path, damage));
             break;
         }
+    }
+    scan.broken = shortened.or(scan.broken);
+    if let Some(least) = being_written.filter(|_| scan.broken.is_none()) {
+        let next = previous.map(Seq::next).filter(|_| is_followed);
+        let is_older = scan.segments.is_empty() || scan.epoch < least;
+        scan.broken = match next {
+            Some(next) => Some(Broken::missing(
+                path(next),
+                "it is missing, although the segment before it is full and says that it follows",
+            )),
+            None if is_older => Some(Broken::missing(
+                folder.to_owned(),
+                "the segment that was being written is missing",
+            )),
+            None => None,
+        };
     }
     if scan.broken.is_some() {
         scan.end = end_at(disk, &scan.segments, 0)?;
@@ -175,7 +203,10 @@ pub(crate) fn segments(disk: &Disk, folder: &Path) -> Result<Vec<PathBuf>, DiskE
 }
 
 fn firsts(disk: &Disk, folder: &Path) -> Result<Vec<Seq>, DiskError> {
-    let names = disk.list(folder)?;
+    let names = match disk.list(folder) {
+        Err(error) if error.is_missing() => Vec::new(),
+        names => names?,
+    };
     let mut firsts: Vec<Seq> = names
         .iter()
         .filter_map(|(name, _)| segment::first_of_file_name(name))
@@ -262,6 +293,14 @@ impl End {
 }
 
 impl Broken {
+    fn missing(path: PathBuf, what: &str) -> Self {
+        Self {
+            path,
+            offset: 0,
+            what: what.to_owned(),
+        }
+    }
+
     fn of(path: PathBuf, damage: Damage) -> Self {
         Self {
             path,

@@ -1,17 +1,20 @@
-//! One file of the journal: a header block, then records back to back, then whatever the file held before. Reading
+//! One file of the journal: a header block, then records back to back, then whatever the file held before. A full segment
+//! ends with a mark: a record without operations, whose number is that of the first record of the next segment. Reading
 //! tells an end that was never acknowledged from damage in front of records that were.
 
 use bytes::Bytes;
 
-use crate::batch::{Epoch, Seq};
-use crate::control::{FORMAT, StoreId};
-use crate::record::{self, Cursor, Record};
+use crate::batch::{Batch, Epoch, Seq};
+use crate::control::StoreId;
+use crate::record::{self, Cursor, Frame, Record};
 
 /// Records begin here: the header has a block of its own, so that no append rewrites it.
 pub(crate) const DATA_START: usize = 4096;
 
 const MAGIC: [u8; 8] = *b"EVSJRNL\n";
-const SUMMED: usize = 8 + 8 + 16 + 8 + 8 + 8;
+/// Format of a header that says how long the segment was made; the one before did not.
+const FORMAT: u64 = 2;
+const FORMAT_WITHOUT_LENGTH: u64 = 1;
 const SUFFIX: &str = ".jnl";
 
 /// Sequence numbers that a search behind damage believes: further ahead than one segment could hold is no record.
@@ -23,6 +26,8 @@ pub(crate) struct Header {
     pub(crate) epoch: Epoch,
     pub(crate) first: Seq,
     pub(crate) salt: u64,
+    /// Bytes of the file when the segment was begun, which it keeps; 0 where an older program did not say.
+    pub(crate) length: u64,
 }
 
 /// Up to where a segment has records, and whether that is where they should end.
@@ -31,6 +36,8 @@ pub(crate) struct Contents {
     /// The number that the next record would have.
     pub(crate) next: Seq,
     pub(crate) end: usize,
+    /// Whether a mark says that another segment follows.
+    pub(crate) is_followed: bool,
     /// Why they end there, when it is not the end of what was written.
     pub(crate) damage: Option<Damage>,
 }
@@ -63,6 +70,7 @@ impl Header {
         bytes.extend(self.epoch.0.to_le_bytes());
         bytes.extend(self.first.0.to_le_bytes());
         bytes.extend(self.salt.to_le_bytes());
+        bytes.extend(self.length.to_le_bytes());
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
         bytes.resize(DATA_START, 0);
         bytes
@@ -83,18 +91,36 @@ impl Header {
                 epoch: Epoch(fields.u64()?),
                 first: Seq(fields.u64()?),
                 salt: fields.u64()?,
+                length: if format == FORMAT_WITHOUT_LENGTH {
+                    0
+                } else {
+                    fields.u64()?
+                },
             };
-            Some((magic, format, header, fields.u32()?))
+            let summed = bytes.len() - fields.rest.len();
+            let is_right = crc32fast::hash(&bytes[..summed]) == fields.u32()?;
+            Some((magic == MAGIC && is_right, format, header))
         };
-        let (magic, format, header, sum) =
+        let (is_right, format, header) =
             read().ok_or_else(|| damage("the segment is shorter than its header"))?;
-        if magic != MAGIC || crc32fast::hash(&bytes[..SUMMED]) != sum {
+        if !is_right {
             return Err(damage("the header of the segment is not readable"));
         }
-        if format != FORMAT {
-            return Err(damage("the segment has another format than the store"));
+        if ![FORMAT, FORMAT_WITHOUT_LENGTH].contains(&format) {
+            return Err(damage("the segment has a format that is not known here"));
         }
         Ok(header)
+    }
+
+    /// What is wrong with the length of a segment. It was durable before the segment had its name.
+    pub(crate) fn shortened(&self, bytes: usize) -> Option<Damage> {
+        ((bytes as u64) < self.length).then(|| Damage {
+            offset: bytes,
+            what: format!(
+                "the segment ends here, and it was made with {} bytes",
+                self.length
+            ),
+        })
     }
 }
 
@@ -104,6 +130,7 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
     let mut contents = Contents {
         next: header.first,
         end: DATA_START,
+        is_followed: false,
         damage: None,
     };
     loop {
@@ -113,6 +140,10 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
         let Some(frame) = record::frame(header.salt, rest, wanted) else {
             break;
         };
+        if frame.is_mark() {
+            contents.is_followed = true;
+            break;
+        }
         let Some(record) = frame.decode(bytes, rest) else {
             let what = format!("record {expected} is intact but not understood");
             contents.damage = Some(Damage {
@@ -128,9 +159,18 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
     let expected = contents.next;
     contents.damage = search(header, bytes, contents.end, expected).map(|(_, later)| Damage {
         offset: contents.end,
-        what: format!("record {expected} is not readable, although record {later} behind it is"),
+        what: if later.is_mark() {
+            format!("record {expected} is not readable, although the mark of a full segment behind it is")
+        } else {
+            format!("record {expected} is not readable, although record {} behind it is", later.seq)
+        },
     });
     contents
+}
+
+/// The mark that a segment with the record `next` follows this one.
+pub(crate) fn mark(salt: u64, epoch: Epoch, next: Seq) -> Vec<u8> {
+    record::encode(salt, next, &Batch::new(epoch))
 }
 
 /// Where the records up to `last` end.
@@ -152,15 +192,17 @@ pub(crate) fn end_of(header: &Header, bytes: &[u8], last: Seq) -> usize {
 pub(crate) fn last_cut_off(header: &Header, bytes: &[u8], contents: &Contents) -> Option<Seq> {
     let mut last = None;
     let mut from = contents.end;
-    while let Some((at, seq)) = search(header, bytes, from, contents.next) {
-        last = last.max(Some(seq));
+    while let Some((at, frame)) = search(header, bytes, from, contents.next) {
+        // A mark has the number of a record in the next segment.
+        let seq = frame.seq.0.saturating_sub(u64::from(frame.is_mark()));
+        last = last.max(Some(Seq(seq)));
         from = at;
     }
     last
 }
 
-/// The first valid record behind `from`, and where it is.
-fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<(usize, Seq)> {
+/// The first valid record or mark behind `from`, and where it is.
+fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<(usize, Frame)> {
     let plausible = expected.0..expected.0.saturating_add(SEARCH_AHEAD);
     let wanted = |seq: Seq, epoch| epoch == header.epoch && plausible.contains(&seq.0);
     let epoch = header.epoch.0.to_le_bytes();
@@ -168,9 +210,7 @@ fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<(
     (from + 1..=last.min(reserved(bytes)))
         // The epoch stands at byte 20 of a record: one comparison rules out almost every position.
         .filter(|at| bytes[at + 20..at + 28] == epoch)
-        .find_map(|at| {
-            record::frame(header.salt, &bytes[at..], wanted).map(|frame| (at, frame.seq))
-        })
+        .find_map(|at| record::frame(header.salt, &bytes[at..], wanted).map(|frame| (at, frame)))
 }
 
 /// Where the zeros begin that a segment is filled with when it is reserved, to the block: no record begins in them.
@@ -195,7 +235,10 @@ mod tests {
         epoch: Epoch(2),
         first: Seq(10),
         salt: 77,
+        length: 6000,
     };
+    /// Bytes of a header with their checksum.
+    const WRITTEN: usize = 8 + 8 + 16 + 8 + 8 + 8 + 8 + 4;
 
     fn batch(number: u64) -> Batch {
         let mut batch = Batch::new(HEADER.epoch);
@@ -264,11 +307,53 @@ mod tests {
     fn a_header_comes_back_and_a_changed_one_does_not() {
         let bytes = HEADER.encode();
         assert_eq!(Header::decode(&bytes), Ok(HEADER));
-        for at in 0..SUMMED + 4 {
+        for at in 0..WRITTEN {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
             assert!(Header::decode(&changed).is_err(), "byte {at}");
             assert!(Header::decode(&bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_header_without_a_length_is_read_and_tells_of_no_loss() {
+        let mut bytes = HEADER.encode();
+        bytes[8..16].copy_from_slice(&FORMAT_WITHOUT_LENGTH.to_le_bytes());
+        let summed = WRITTEN - 8 - 4;
+        let sum = crc32fast::hash(&bytes[..summed]);
+        bytes[summed..summed + 4].copy_from_slice(&sum.to_le_bytes());
+        let header = Header::decode(&bytes).unwrap();
+        let length = 0;
+        assert_eq!(header, Header { length, ..HEADER });
+        assert_eq!(header.shortened(DATA_START), None);
+        assert_eq!(HEADER.shortened(6000), None);
+        assert_eq!(HEADER.shortened(5999).unwrap().offset, 5999);
+    }
+
+    #[test]
+    fn the_mark_of_a_full_segment_is_no_record() {
+        let (mut bytes, starts) = segment(3);
+        let end = starts[3];
+        let mark = mark(HEADER.salt, HEADER.epoch, Seq(13));
+        bytes[end..end + mark.len()].copy_from_slice(&mark);
+        let (records, whole) = contents(&HEADER, &bytes);
+        assert_eq!((records.len(), whole.end), (3, end));
+        assert!(whole.is_followed && whole.damage.is_none());
+        for at in end..end + mark.len() {
+            let mut torn = bytes.clone();
+            torn[at] ^= 4;
+            let (records, torn) = contents(&HEADER, &torn);
+            assert_eq!(records.len(), 3);
+            assert!(!torn.is_followed && torn.damage.is_none());
+        }
+        // In front of a mark there is no record that was being written.
+        for at in starts[2]..end {
+            let mut changed = bytes.clone();
+            changed[at] ^= 4;
+            let (records, found) = contents(&HEADER, &changed);
+            assert_eq!(records.len(), 2);
+            assert!(found.damage.is_some());
+            assert_eq!(last_cut_off(&HEADER, &changed, &found), Some(Seq(12)));
         }
     }
 

@@ -26,6 +26,7 @@ mod load;
 mod machine;
 mod power_cuts;
 mod promises;
+mod pulled_away;
 mod recon;
 mod removals;
 mod restart;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::batch::Seq;
-use crate::control::{self, Checkpoint, StoreId};
+use crate::control::{self, Mark, StoreId};
 use crate::copied::Shortfall;
 use crate::disk::{Disk, DiskError};
 use crate::engine::OpenError;
@@ -55,14 +55,14 @@ impl<'a> DamageList<'a> {
     }
 
     /// What `CHECKPOINT` says, when that can be read.
-    pub(super) fn read_checkpoint(
+    pub(super) fn read_mark(
         &mut self,
         disk: &Disk,
         store: StoreId,
-    ) -> Result<Option<Checkpoint>, DiskError> {
+    ) -> Result<Option<Mark>, DiskError> {
         let path = &self.layout.checkpoint;
-        let what = match control::read_checkpoint(disk, path, store) {
-            Ok(checkpoint) => return Ok(checkpoint),
+        let what = match control::read_mark(disk, path, store) {
+            Ok(mark) => return Ok(mark),
             Err(OpenError::Disk(error)) => return Err(error),
             Err(OpenError::Damaged { what, .. }) => what,
             Err(other) => other.to_string(),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::crash::with_journal;
 use super::world::{World, expected, files, temporary_folder};
 use crate::mend::{Loss, Mending, Moved};
-use crate::{OpenError, Seq};
+use crate::{Epoch, OpenError, Seq};
 
 /// A store that was stopped after one round.
 async fn stopped() -> (TempDir, PathBuf) {
@@ -89,11 +89,24 @@ async fn a_checkpoint_is_written_anew_from_the_index() {
     assert_eq!(done, [moved("journal/CHECKPOINT", aside)]);
     assert_eq!(content(&root, aside), "{");
     assert_eq!(fs::read_to_string(&checkpoint).unwrap(), before);
-    fs::remove_file(&checkpoint).unwrap();
-    assert_eq!(mending.mend_checkpoint().unwrap(), [], "nothing was there");
-    assert_eq!(fs::read_to_string(&checkpoint).unwrap(), before);
     drop(mending);
     assert_eq!(World::open(&root).await.unwrap().last, Seq(1));
+}
+
+#[tokio::test]
+async fn a_journal_that_is_gone_with_its_checkpoint_is_a_loss_to_be_accepted() {
+    let (_folder, root) = stopped().await;
+    fs::remove_dir_all(root.join("journal")).unwrap();
+    let error = World::open(&root).await.err().unwrap();
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+    let mending = Mending::begin(&root).unwrap();
+    assert_eq!(mending.mend_checkpoint().unwrap(), [], "nothing tells");
+    let (loss, _) = mending.accept_loss().unwrap().unwrap();
+    drop(mending);
+    let mut world = World::open(&root).await.unwrap();
+    assert_eq!(world.epoch, Epoch(2), "the index knows it");
+    assert_eq!(files(&root), expected(1));
+    assert!(world.round(1).await.unwrap() > loss.last);
 }
 
 #[tokio::test]

@@ -6,11 +6,19 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::simulated::Simulated;
 use super::simulated::model::Model;
-use super::world::{World, copy, expected, files, put, segments, temporary_folder, tiny};
-use crate::disk::{Action, Disk};
+use super::world::{
+    Records, World, copy, delete, expected, files, key, put, segments, temporary_folder, tiny,
+};
+use crate::batch::is_live;
+use crate::disk::{Action, Disk, DiskError};
 use crate::file::Options;
+use crate::look::{Look, Part};
+use crate::mend::Mending;
+use crate::segment::DATA_START;
 use crate::{CommitError, Engine, OpenError, Seq};
 
 async fn refusal(root: &Path) -> OpenError {
@@ -229,6 +237,184 @@ async fn a_lost_checkpoint_is_found_by_the_index_and_without_it_is_damage() {
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("CHECKPOINT"), "{error}");
     assert_eq!(files(&without_index), before);
+}
+
+/// The live records in the files.
+fn live_records(root: &Path) -> Records {
+    let files = files(root).into_iter();
+    let files = files.map(|(name, content)| (key(&name), Bytes::from(content)));
+    files
+        .filter(|(key, content)| is_live(key, content))
+        .collect()
+}
+
+/// A killed store with three segments, of which the last is being written, after `rounds` rounds.
+async fn killed(root: &Path) -> u64 {
+    let live = root.with_extension("live");
+    let unhurried = Options {
+        checkpoint_bytes: u64::MAX,
+        ..tiny()
+    };
+    let mut world = World::open_on(Disk::new(), &live, unhurried).await.unwrap();
+    let mut rounds = 0;
+    while segments(&live).len() < 3 {
+        world.round(rounds).await.unwrap();
+        rounds += 1;
+    }
+    world.engine.reader().pending.wait_for_tree().unwrap();
+    copy(&live, root);
+    rounds
+}
+
+#[tokio::test]
+async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepted() {
+    type Damage = Box<dyn Fn(&Path)>;
+    let folder = temporary_folder();
+    let pristine = folder.path().join("pristine");
+    let rounds = killed(&pristine).await;
+    let cut_to = |path: &Path, length: u64| {
+        let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(length).unwrap();
+    };
+    let mut damages: Vec<(String, Damage)> = vec![
+        (
+            "all segments are gone".to_owned(),
+            Box::new(|root| {
+                let gone = segments(root).into_iter();
+                gone.for_each(|path| fs::remove_file(path).unwrap());
+            }),
+        ),
+        (
+            "the journal is gone".to_owned(),
+            Box::new(|root| fs::remove_dir_all(root.join("journal")).unwrap()),
+        ),
+    ];
+    for at in 0..3 {
+        let remove = move |root: &Path| fs::remove_file(&segments(root)[at]).unwrap();
+        damages.push((format!("segment {at} is gone"), Box::new(remove)));
+        let length = fs::metadata(&segments(&pristine)[at]).unwrap().len();
+        for left in [length - 1, length / 2, DATA_START as u64, 100, 0] {
+            let cut = move |root: &Path| cut_to(&segments(root)[at], left);
+            let what = format!("segment {at} has {left} bytes of {length}");
+            damages.push((what, Box::new(cut)));
+        }
+    }
+    for (number, (what, damage)) in damages.iter().enumerate() {
+        let root = folder.path().join(number.to_string());
+        copy(&pristine, &root);
+        damage(&root);
+        let before = files(&root);
+        let error = refusal(&root).await;
+        assert!(
+            matches!(error, OpenError::Damaged { .. }),
+            "{what}: {error}"
+        );
+        assert!(error.to_string().contains("fsck"), "{what}: {error}");
+        assert_eq!(files(&root), before, "{what}");
+        let look = Look::at(&root).unwrap();
+        let is_journal = |damage: &crate::look::Damage| matches!(damage.part, Part::Journal { .. });
+        assert!(look.damage().iter().any(is_journal), "{what}");
+
+        let mending = Mending::begin(&root).unwrap();
+        mending.mend_checkpoint().unwrap();
+        assert!(mending.accept_loss().unwrap().is_some(), "{what}");
+        drop(mending);
+        let mut world = World::open(&root).await.unwrap();
+        // Nothing in the files is unknown to the live set.
+        world.records.sort();
+        assert_eq!(world.records, live_records(&root), "{what}");
+        world.commit([put("after", "x")]).await.unwrap();
+        drop(world);
+        assert!(World::open(&root).await.is_ok(), "{what}");
+    }
+    assert_eq!(World::open(&pristine).await.unwrap().last, Seq(rounds));
+}
+
+/// Why a commit was not acknowledged.
+fn source(result: Result<Seq, CommitError>) -> DiskError {
+    match result {
+        Err(CommitError::Unknown { source }) => source,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_once_the_lock_is_gone_or_another() {
+    for is_replaced in [false, true] {
+        let folder = temporary_folder();
+        let root = folder.path();
+        let mut first = World::open(root).await.unwrap();
+        first.round(0).await.unwrap();
+        fs::remove_file(root.join("LOCK")).unwrap();
+        let second = match is_replaced {
+            true => Some(World::open(root).await.unwrap()),
+            false => None,
+        };
+        let error = source(first.round(1).await);
+        assert_eq!(error.action(), Action::GoOn);
+        assert_eq!(error.path(), root.join("LOCK"));
+        assert_eq!(source(first.round(1).await).action(), Action::GoOn);
+        assert!(first.engine.close().is_err(), "it writes nothing more");
+        let Some(mut second) = second else {
+            continue;
+        };
+        assert_eq!(second.last, Seq(1));
+        second.round(1).await.unwrap();
+        second.engine.close().unwrap();
+        assert_eq!(files(root), expected(2));
+        assert_eq!(World::open(root).await.unwrap().last, Seq(2));
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_once_the_segment_lost_its_name() {
+    type Loss = fn(&Path);
+    let losses: [Loss; 4] = [
+        |root| fs::remove_file(&segments(root)[0]).unwrap(),
+        |root| fs::remove_dir_all(root.join("journal")).unwrap(),
+        |root| fs::rename(root.join("journal"), root.join("elsewhere")).unwrap(),
+        |root| {
+            let segment = &segments(root)[0];
+            let content = fs::read(segment).unwrap();
+            fs::remove_file(segment).unwrap();
+            fs::write(segment, content).unwrap();
+        },
+    ];
+    for loss in losses {
+        let folder = temporary_folder();
+        let root = folder.path().join("state");
+        let mut world = World::open(&root).await.unwrap();
+        world.round(0).await.unwrap();
+        loss(&root);
+        assert_eq!(source(world.round(1).await).action(), Action::GoOn);
+        assert_eq!(source(world.round(1).await).action(), Action::GoOn);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_of_files_that_is_removed_meanwhile_is_not_made_again() {
+    let folder = temporary_folder();
+    let root = folder.path();
+    let mut world = World::open(root).await.unwrap();
+    let pending = world.engine.reader().pending;
+    for n in 0..3 {
+        world.round(n).await.unwrap();
+    }
+    // Folders may come and go with their files.
+    world.commit([put("fleeting/a", "x")]).await.unwrap();
+    world.commit([delete("fleeting/a")]).await.unwrap();
+    world.commit([put("fleeting/a", "y")]).await.unwrap();
+    pending.wait_for_tree().unwrap();
+    fs::remove_dir_all(root.join("jobs")).unwrap();
+    // Acknowledged and in the journal, but the files cannot follow.
+    world.round(3).await.unwrap();
+    assert!(pending.wait_for_tree().is_err());
+    let error = source(world.round(4).await);
+    assert_eq!(error.action(), Action::GoOn);
+    assert_eq!(error.path(), root.join("jobs"));
+    assert!(!root.join("jobs").exists());
+    drop(world);
+    assert_eq!(World::open(root).await.unwrap().last, Seq(7));
 }
 
 #[tokio::test]

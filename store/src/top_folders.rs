@@ -1,0 +1,83 @@
+//! The folders right below the root, as the thread knows them that writes the files. When somebody removes one while the
+//! store is open, a file that is written anew would bring it back with nothing else in it, and nobody would be told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::batch::Batch;
+use crate::disk::{DiskError, DiskFile, Identity, Kind};
+use crate::key::{Key, Prefix};
+use crate::tree::Tree;
+
+pub(crate) struct TopFolders {
+    known: BTreeMap<Key, Folder>,
+}
+
+struct Folder {
+    identity: Identity,
+    /// While it is open, no other folder gets its number.
+    _file: DiskFile,
+}
+
+impl TopFolders {
+    /// Those that there are.
+    pub(crate) fn of(tree: &Tree) -> Result<Self, DiskError> {
+        let mut folders = Self {
+            known: BTreeMap::new(),
+        };
+        for (key, kind) in tree.entries(&Prefix::root())? {
+            if kind == Kind::Folder {
+                folders.learn(tree, key)?;
+            }
+        }
+        Ok(folders)
+    }
+
+    /// Fails when a folder that `batch` writes to is not the one it was. To be asked before the batch is written.
+    pub(crate) fn verify(&self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
+        for key in tops(written(batch)) {
+            if let Some(folder) = self.known.get(&key) {
+                tree.disk.verify(&tree.path(&key), folder.identity)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows what `batch` has made of the folders: the first file in one makes it, and removing the last takes it away.
+    pub(crate) fn follow(&mut self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
+        let unknown = tops(written(batch)).filter(|key| !self.known.contains_key(key));
+        let changed: BTreeSet<Key> = unknown.chain(tops(batch.deletes.iter())).collect();
+        changed
+            .into_iter()
+            .try_for_each(|key| self.learn(tree, key))
+    }
+
+    fn learn(&mut self, tree: &Tree, key: Key) -> Result<(), DiskError> {
+        if tree.kind(&key)? != Kind::Folder {
+            self.known.remove(&key);
+            return Ok(());
+        }
+        let path = tree.path(&key);
+        let folder = Folder {
+            _file: tree.disk.open_to_read(&path)?,
+            identity: tree.disk.identity(&path)?,
+        };
+        self.known.insert(key, folder);
+        Ok(())
+    }
+}
+
+fn written(batch: &Batch) -> impl Iterator<Item = &Key> {
+    let ledgers = batch.appends.iter().map(|append| &append.ledger);
+    batch
+        .puts
+        .keys()
+        .chain(batch.adopts.keys())
+        .chain(ledgers)
+        .chain(&batch.deletes)
+}
+
+/// The folders right below the root that keys lie in.
+fn tops<'a>(keys: impl Iterator<Item = &'a Key>) -> impl Iterator<Item = Key> {
+    let tops: BTreeSet<Key> = keys.filter_map(|key| key.ancestors().last()).collect();
+    tops.into_iter()
+}

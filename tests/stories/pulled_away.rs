@@ -1,0 +1,218 @@
+//! Somebody takes away what the state stands on: a part of the journal of a killed daemon, or the lock, the journal or a
+//! folder of files under one that runs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{World, eventually, lines};
+
+const WORKFLOW: &str = "
+scans:
+  greet:
+    on: {dispatch: {}}
+    steps:
+      - run: echo hello
+";
+const JOBS: usize = 12;
+
+/// A daemon without a runner, so that every job waits.
+fn waiting(jobs: usize) -> (World, BTreeSet<String>) {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("hello.yaml", Some(WORKFLOW))]);
+    world.start_daemon();
+    world.sync();
+    let jobs = (0..jobs)
+        .map(|_| world.dispatch("hello", "greet", &[]))
+        .collect();
+    (world, jobs)
+}
+
+fn newest_segment(state: &Path) -> PathBuf {
+    let names = std::fs::read_dir(state.join("journal")).unwrap();
+    let paths = names.map(|entry| entry.unwrap().path());
+    let segments = paths.filter(|path| path.extension().is_some_and(|end| end == "jnl"));
+    segments.max().unwrap()
+}
+
+fn cut(path: &Path, length: u64) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_len(length).unwrap();
+}
+
+/// Jobs that have a record in the files.
+fn records(state: &Path) -> usize {
+    let found = Command::new("find")
+        .arg(state.join("jobs"))
+        .args(["-name", "job.json"])
+        .output()
+        .unwrap();
+    String::from_utf8(found.stdout).unwrap().lines().count()
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// Lets a daemon start that refuses, and answers what it says.
+fn refused(world: &mut World) -> String {
+    let before = lines(&world.path("daemon.log")).len();
+    world.spawn_daemon();
+    assert!(!world.await_daemon(), "it serves: {}", world.daemon_log());
+    let ended = world.daemon_ended();
+    let told = lines(&world.path("daemon.log"))[before..].join("\n");
+    assert_eq!(ended.code(), Some(12), "{told}");
+    told
+}
+
+/// Every job is listed, and ends when it is cancelled.
+fn assert_in_hand(world: &World, jobs: &BTreeSet<String>) {
+    let listed: BTreeSet<String> = world.jobs_of("hello", "greet").into_iter().collect();
+    assert_eq!(&listed, jobs, "{}", world.daemon_log());
+    for job in jobs {
+        world.everscan(&["job", "cancel", "-j", job]);
+        assert_eq!(world.finished(job)["state"], "cancelled");
+    }
+}
+
+#[test]
+fn a_start_refuses_a_journal_that_is_not_whole_and_no_job_is_out_of_hand() {
+    let (mut world, jobs) = waiting(JOBS);
+    let (state, whole) = (world.path("state"), world.path("whole"));
+    for n in 0..5 {
+        world.everscan(&["var", "set", "DEPTH", &n.to_string()]);
+    }
+    // The files show what only the journal and the memory of the daemon have in common.
+    eventually("the files", || records(&state) == JOBS);
+    world.kill_daemon();
+    copy(&state, &whole);
+
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 3] = [
+        ("the newest segment is gone", |state| {
+            std::fs::remove_file(newest_segment(state)).unwrap();
+        }),
+        ("it is shorter", |state| cut(&newest_segment(state), 5_000)),
+        ("the journal is gone", |state| {
+            std::fs::remove_dir_all(state.join("journal")).unwrap();
+        }),
+    ];
+    let state_dir = state.to_str().unwrap().to_owned();
+    for (what, damage) in damages {
+        damage(&state);
+        let told = refused(&mut world);
+        assert!(told.contains("fsck"), "{what}: {told}");
+        refused(&mut world);
+        let fsck = |more: &[&str]| {
+            let arguments = [&["fsck", "--state-dir", &state_dir], more].concat();
+            let output = world.output("everscand", &arguments);
+            (
+                output.status.code(),
+                String::from_utf8(output.stdout).unwrap(),
+            )
+        };
+        let (code, told) = fsck(&[]);
+        assert_eq!(code, Some(1), "{what}: {told}");
+        assert!(told.contains("journal_damaged"), "{what}: {told}");
+        let (code, told) = fsck(&["--repair", "--accept-loss"]);
+        assert_eq!(code, Some(0), "{what}: {told}");
+        world.start_daemon();
+        assert_in_hand(&world, &jobs);
+        world.stop_daemon();
+        std::fs::remove_dir_all(&state).unwrap();
+        copy(&whole, &state);
+    }
+    // And without any loss, once the journal is whole again.
+    world.start_daemon();
+    let var = world.json(&["var", "get", "DEPTH"]);
+    assert_eq!(var["value"], "4", "{var}");
+    assert_in_hand(&world, &jobs);
+}
+
+/// Changes are refused from now on, and the daemon ends with the exit code for that.
+fn assert_stops(world: &mut World, what: &str) -> String {
+    let set = world.output("everscan", &["var", "set", "DEPTH", "9"]);
+    assert!(!set.status.success(), "{what}: acknowledged");
+    let ended = world.daemon_ended();
+    let told = world.daemon_log();
+    assert_eq!(ended.code(), Some(16), "{what}: {told}");
+    assert!(told.contains("hint: "), "{what}: {told}");
+    told
+}
+
+#[test]
+fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
+    let (mut world, jobs) = waiting(1);
+    std::fs::remove_file(world.path("state/LOCK")).unwrap();
+    let mut second = world
+        .command("everscand")
+        .args(["run", "--listen", "127.0.0.1:0", "--state-dir"])
+        .arg(world.path("state"))
+        .arg("--source")
+        .arg(format!("main={}", world.path("repository").display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    let output = second.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut url).unwrap();
+    assert!(url.starts_with("http://"), "{url}");
+    let told = assert_stops(&mut world, "LOCK is gone");
+    assert!(told.contains("LOCK"), "{told}");
+    let set = world
+        .command("everscan")
+        .env("SERVICE_URL", url.trim())
+        .args(["var", "set", "DEPTH", "7"])
+        .status();
+    assert!(set.unwrap().success(), "the second one serves");
+    second.kill().unwrap();
+    second.wait().unwrap();
+    world.start_daemon();
+    let var = world.json(&["var", "get", "DEPTH"]);
+    assert_eq!(var["value"], "7", "{var}");
+    assert_in_hand(&world, &jobs);
+}
+
+#[test]
+fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
+    let (mut world, _) = waiting(1);
+    std::fs::remove_dir_all(world.path("state/journal")).unwrap();
+    assert_stops(&mut world, "the journal is gone");
+    assert!(refused(&mut world).contains("fsck"));
+    drop(world);
+
+    let (mut world, _) = waiting(1);
+    let token = world.token().unwrap();
+    std::fs::remove_dir_all(world.path("state")).unwrap();
+    let set = world
+        .command("everscan")
+        .env("SERVICE_TOKEN", token)
+        .args(["var", "set", "DEPTH", "9"])
+        .status();
+    assert!(!set.unwrap().success(), "acknowledged");
+    assert_eq!(world.daemon_ended().code(), Some(16));
+    assert!(!world.path("state").exists());
+}
+
+#[test]
+fn a_daemon_whose_jobs_are_gone_stops_at_the_next_one() {
+    let (mut world, jobs) = waiting(1);
+    eventually("the files", || records(&world.path("state")) == 1);
+    std::fs::remove_dir_all(world.path("state/jobs")).unwrap();
+    // In the journal, which is where the next start finds it.
+    let next = world.dispatch("hello", "greet", &[]);
+    eventually("the refusal", || {
+        let set = world.output("everscan", &["var", "set", "DEPTH", "9"]);
+        !set.status.success()
+    });
+    assert_eq!(world.daemon_ended().code(), Some(16));
+    assert!(world.daemon_log().contains("state/jobs"));
+    assert!(!world.path("state/jobs").exists());
+    world.start_daemon();
+    assert!(!jobs.contains(&next));
+    world.everscan(&["job", "cancel", "-j", &next]);
+    assert_eq!(world.finished(&next)["state"], "cancelled");
+}

@@ -10,6 +10,7 @@ use wire::JobState;
 
 use crate::duration;
 use crate::exit::Exit;
+use crate::progress::bytes;
 use crate::terminal::Terminal;
 
 /// A command that did not do what was asked.
@@ -75,6 +76,8 @@ pub(crate) enum Error {
         artifact: String,
         source: zip::result::ZipError,
     },
+    #[error("{artifact} has more than {} unpacked; nothing was kept", bytes(*limit))]
+    TooMuchUnpacked { artifact: String, limit: u64 },
     #[error("job {job} is not over after {}", duration::show(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
 }
@@ -132,7 +135,8 @@ impl Error {
             | Self::NoJson
             | Self::Engine { .. }
             | Self::Damaged { .. }
-            | Self::NotUnpacked { .. } => Exit::Failed,
+            | Self::NotUnpacked { .. }
+            | Self::TooMuchUnpacked { .. } => Exit::Failed,
         }
     }
 
@@ -153,6 +157,9 @@ impl Error {
             Self::NotUnpacked { .. } => {
                 Some("take the zip as it is, with --output-file".to_owned())
             }
+            Self::TooMuchUnpacked { .. } => Some(
+                "allow more with --max-size, or take the zip as it is, with --output-file".to_owned(),
+            ),
             Self::WaitTimedOut { job, .. } => {
                 Some(format!("it goes on; `everscan job wait {job}` waits again"))
             }

@@ -11,6 +11,12 @@ pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
 /// Bytes of a file that holds the value of a var or secret: 64 KiB, which is what the daemon takes, and a line end.
 pub(crate) const VALUE_FILE: u64 = 64 * 1024 + 2;
 
+/// Bytes that an artifact may have unpacked whatever its zip has: no artifact of a normal job is larger, and a disk holds it.
+pub(crate) const UNPACKED: u64 = 1024 * 1024 * 1024;
+
+/// How many times as large as its zip an artifact may be unpacked: text shrinks by 10 to 20, a zip that is to fill a disk by 1,000.
+pub(crate) const UNPACKED_TIMES: u64 = 100;
+
 /// The least time between two questions whether a job is over. A daemon that holds its answer never lets this matter;
 /// one that does not must not be asked in a tight circle.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);

@@ -161,3 +161,44 @@ fn an_entry_that_leads_out_of_the_folder_is_refused() {
     assert_eq!(files(folder.path()), ["in"]);
     assert!(files(&folder.path().join("in")).is_empty());
 }
+
+#[test]
+fn what_has_more_bytes_than_allowed_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("list.txt"), "older").unwrap();
+    let zip = zip(&[("list.txt", "12345"), ("sub/more.txt", "67890")]);
+    for (limit, code) in [(9, 1), (10, 0)] {
+        let server = Server::start([Reply::bytes(zip.clone())]);
+        let more = format!("--unpack . --max-size {limit}");
+        let told = download(folder.path(), &server.url, &more);
+        assert_eq!(told.code, code, "{}", told.talk);
+        let list = std::fs::read_to_string(folder.path().join("list.txt")).unwrap();
+        if code == 0 {
+            assert_eq!(files(folder.path()), ["list.txt", "sub"]);
+            assert_eq!(list, "12345");
+        } else {
+            assert_eq!(files(folder.path()), ["list.txt"]);
+            assert_eq!(list, "older");
+            assert!(told.talk.contains("more than 9 B"), "{}", told.talk);
+            assert!(told.talk.contains("--max-size"), "{}", told.talk);
+        }
+    }
+}
+
+#[test]
+fn a_zip_that_is_broken_at_its_end_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut zip = zip(&[("first.txt", "first"), ("second.txt", "second")]);
+    let at = zip.windows(6).position(|bytes| bytes == b"second").unwrap();
+    // Its name stays, its content is damaged: the checksum tells.
+    let content = at + "second.txt".len();
+    zip[content] ^= 1;
+    let server = Server::start([Reply::bytes(zip)]);
+    let told = download(folder.path(), &server.url, "--unpack .");
+    assert_eq!(told.code, 1, "{}", told.talk);
+    assert!(
+        files(folder.path()).is_empty(),
+        "{:?}",
+        files(folder.path())
+    );
+}

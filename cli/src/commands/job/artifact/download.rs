@@ -10,7 +10,7 @@ use clap::Args;
 use client::Download as Transfer;
 use tempfile::NamedTempFile;
 
-use super::unpack::{make_folder, unpack};
+use super::unpack::{make_folder, most_bytes, unpack};
 use crate::commands::job::selected::SelectedJob;
 use crate::digest::Digest;
 use crate::error::Error;
@@ -37,6 +37,15 @@ pub(crate) struct Download {
         conflicts_with = "output_file"
     )]
     unpack: Option<PathBuf>,
+    /// Unpack at most so many bytes, as in 500MiB; the larger of 1 GiB and 100 times the zip when left out
+    #[arg(
+        long,
+        env = "SERVICE_MAX_SIZE",
+        value_name = "SIZE",
+        value_parser = workflow::parse_size,
+        requires = "unpack"
+    )]
+    max_size: Option<u64>,
 }
 
 /// Where the artifact goes.
@@ -83,8 +92,9 @@ impl Download {
                     source,
                 })?;
                 let path = folder.join(artifact);
-                let (file, _) = arrive(session, &mut transfer, artifact, &path).await?;
-                let files = unpack(file.as_file(), artifact, &folder)?;
+                let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
+                let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
+                let files = unpack(file.as_file(), artifact, &folder, limit)?;
                 let s = if files == 1 { "" } else { "s" };
                 let told = format!("{} ({files} file{s})", folder.display());
                 session.terminal.say(&told);

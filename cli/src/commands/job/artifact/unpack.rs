@@ -1,27 +1,47 @@
 //! Unpacks a zip into a folder. Artifacts hold files and folders that lie inside the job's own folder; anything else in
-//! one was not packed by a runner, and nothing is written outside the folder whatever an entry is called.
+//! one was not packed by a runner, and nothing is written outside the folder whatever an entry is called. The entries are
+//! written to a temporary folder inside it first, and moved only when all of them are there.
 
-use std::fs::{DirBuilder, File};
-use std::io;
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
 use crate::error::Error;
+use crate::limits;
 
 /// Permissions of a file whose entry has none.
 const MODE: u32 = 0o666;
 
+/// How many bytes the files in a zip of `size` bytes may have when nobody says.
+pub(super) fn most_bytes(size: u64) -> u64 {
+    size.saturating_mul(limits::UNPACKED_TIMES)
+        .max(limits::UNPACKED)
+}
+
 /// Writes every entry of `zip` below `folder` and answers how many files that were. Files that are there are replaced.
-pub(super) fn unpack(zip: &File, artifact: &str, folder: &Path) -> Result<usize, Error> {
+/// Nothing stays of a zip that is broken or whose files have more than `limit` bytes.
+pub(super) fn unpack(
+    zip: &File,
+    artifact: &str,
+    folder: &Path,
+    limit: u64,
+) -> Result<usize, Error> {
     let broken = |source| Error::NotUnpacked {
         artifact: artifact.to_owned(),
         source,
     };
     let mut archive = ZipArchive::new(zip).map_err(broken)?;
-    let mut files = 0;
+    let temporary = tempfile::Builder::new()
+        .prefix(".everscan-")
+        .tempdir_in(folder)
+        .map_err(|source| failed(folder, source))?;
+    let (mut folders, mut files) = (BTreeSet::new(), BTreeSet::new());
+    let mut left = limit;
     for at in 0..archive.len() {
         let mut entry = archive.by_index(at).map_err(broken)?;
         let inside = entry
@@ -32,21 +52,56 @@ pub(super) fn unpack(zip: &File, artifact: &str, folder: &Path) -> Result<usize,
                 "an entry is neither a file nor a folder inside it".into(),
             )));
         };
-        let path = folder.join(name);
-        let failed = |source| Error::Write {
-            path: path.clone(),
-            source,
-        };
+        let path = temporary.path().join(&name);
+        let told = |source| failed(&folder.join(&name), source);
         if entry.is_dir() {
-            make_folder(&path).map_err(failed)?;
-        } else {
-            make_folder(path.parent().unwrap_or(folder))
-                .and_then(|()| write(&mut entry, &path))
-                .map_err(failed)?;
-            files += 1;
+            make_folder(&path).map_err(told)?;
+            folders.insert(name);
+            continue;
         }
+        let written = make_folder(path.parent().unwrap_or(folder))
+            .and_then(|()| write(&mut entry, &path, left))
+            .map_err(told)?;
+        left = left
+            .checked_sub(written)
+            .ok_or_else(|| Error::TooMuchUnpacked {
+                artifact: artifact.to_owned(),
+                limit,
+            })?;
+        files.insert(name);
     }
-    Ok(files)
+    move_all(temporary.path(), folder, &folders, &files)?;
+    Ok(files.len())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the files are the user's own, not of a state"
+)]
+fn move_all(
+    from: &Path,
+    to: &Path,
+    folders: &BTreeSet<PathBuf>,
+    files: &BTreeSet<PathBuf>,
+) -> Result<(), Error> {
+    for name in folders {
+        let path = to.join(name);
+        make_folder(&path).map_err(|source| failed(&path, source))?;
+    }
+    for name in files {
+        let path = to.join(name);
+        make_folder(path.parent().unwrap_or(to))
+            .and_then(|()| fs::rename(from.join(name), &path))
+            .map_err(|source| failed(&path, source))?;
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::Write {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// Makes a folder and those above it.
@@ -54,7 +109,8 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(path)
 }
 
-fn write(entry: &mut ZipFile<'_, &File>, path: &Path) -> io::Result<()> {
+/// Writes the entry's content, at most one byte more than `limit`, and answers how many bytes that were.
+fn write(entry: &mut ZipFile<'_, &File>, path: &Path, limit: u64) -> io::Result<u64> {
     let mode = entry.unix_mode().unwrap_or(MODE) & 0o777;
     let mut file = File::options()
         .write(true)
@@ -62,5 +118,5 @@ fn write(entry: &mut ZipFile<'_, &File>, path: &Path) -> io::Result<()> {
         .truncate(true)
         .mode(mode)
         .open(path)?;
-    io::copy(entry, &mut file).map(drop)
+    io::copy(&mut entry.take(limit.saturating_add(1)), &mut file)
 }

@@ -42,7 +42,7 @@ pub(crate) enum Error {
         source: std::io::Error,
     },
     #[error("cannot start")]
-    Start(#[from] state::SubmitError),
+    Start(#[from] state::PayloadError),
     #[error("cannot start the runtime")]
     Runtime(#[source] std::io::Error),
     #[error(transparent)]
@@ -107,7 +107,10 @@ impl Error {
             Self::Open(state::OpenError::Keep { .. } | state::OpenError::Replace { .. }) => {
                 exit::FAILED
             }
-            Self::Start(state::SubmitError::DiskFull) => exit::DISK_FULL,
+            Self::Start(
+                state::PayloadError::Submit(state::SubmitError::DiskFull)
+                | state::PayloadError::Write(state::WriteError::DiskFull),
+            ) => exit::DISK_FULL,
             Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
                 exit::DISK_FULL
@@ -236,7 +239,7 @@ mod tests {
         check(full.into(), exit::DISK_FULL, Some("make room"));
         let denied = folder(ErrorKind::PermissionDenied);
         check(denied.into(), exit::FAILED, None);
-        let full = Error::Start(state::SubmitError::DiskFull);
+        let full = Error::Start(state::SubmitError::DiskFull.into());
         check(full, exit::DISK_FULL, Some("make room"));
         let unfinished = store::file::CloseError::Unfinished;
         let full = Error::Close(unfinished.into());

@@ -31,7 +31,7 @@ use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead, Totals};
 use crate::source::{Source, TipRecord};
-use crate::token::{Secret, Token, TokenHash};
+use crate::token::{Token, TokenHash};
 use crate::{
     JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName, Timestamp, TokenId,
     WorkflowId,
@@ -94,8 +94,6 @@ pub enum Change {
     Vars(Arc<ProjectVars>),
     /// A project's secrets are as given.
     Secrets(Arc<ProjectSecrets>),
-    /// The first admin token goes to its file, for the operator to read.
-    InitialAdminToken(Secret),
 }
 
 /// A line for a scan's history and the place it goes to.
@@ -262,8 +260,7 @@ impl World {
             | Change::ExpiryRemoved(_)
             | Change::HistoryPageRemoved(..)
             | Change::Ledger(_)
-            | Change::LedgerPageRemoved(..)
-            | Change::InitialAdminToken(_) => {}
+            | Change::LedgerPageRemoved(..) => {}
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use model::decide::Loss;
-use model::{Clock, Entropy, JobId, SealingKey};
-use state::{State, SubmitError};
+use model::{Clock, Entropy, JobId, SealingKey, Secret, SecretKind};
+use state::{PayloadError, State, SubmitError, WriteError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -46,16 +46,17 @@ pub struct Reconciler {
 impl Reconciler {
     /// Takes over the configured sources and starts the tasks. A full disk is no reason not to start: running jobs can
     /// still end.
-    pub async fn start(start: Start) -> Result<Self, SubmitError> {
+    pub async fn start(start: Start) -> Result<Self, PayloadError> {
         let Start {
             state,
             sources,
             clock,
-            entropy,
+            mut entropy,
             secret_key,
             retention,
         } = start;
-        unless_full(state.make_first_token().await)?;
+        let secret = Secret::random(SecretKind::Personal, &mut *entropy);
+        unless_full(state.make_first_token(secret).await)?;
         unless_full(source::configure(&state, &sources).await)?;
         let git = Calls::default();
         let sources: Vec<SourceHandle> = sources
@@ -116,9 +117,12 @@ impl Reconciler {
     }
 }
 
-fn unless_full(done: Result<(), SubmitError>) -> Result<(), SubmitError> {
-    match done {
-        Err(error @ (SubmitError::DiskLow | SubmitError::DiskFull)) => {
+fn unless_full(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadError> {
+    match done.map_err(Into::into) {
+        Err(
+            error @ (PayloadError::Submit(SubmitError::DiskLow | SubmitError::DiskFull)
+            | PayloadError::Write(WriteError::DiskFull)),
+        ) => {
             tracing::error!(%error, "starting with what was configured before");
             Ok(())
         }

@@ -251,15 +251,6 @@ impl Encoding<'_> {
                 delete(&mut self.batch, Layout::idempotency(key));
                 Ok(())
             }
-            Change::InitialAdminToken(secret) => {
-                let bytes = Bytes::from(format!("{}\n", secret.reveal()));
-                put(
-                    &mut self.batch,
-                    Layout::initial_admin_token(),
-                    Put { bytes, live: false },
-                );
-                Ok(())
-            }
         }
     }
 

@@ -1,12 +1,13 @@
 //! Payloads that are too large for a record: the inputs of a job and the text of a workflow. Each is written as an
-//! object before its command is decided, and adopted in the commit that names it, as a file of its owner.
+//! object before its command is decided, and adopted in the commit that names it, as a file of its owner. The first admin
+//! token travels the same way, since the journal must not hold it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use model::decide::{Activate, Dispatch};
-use model::{Change, Inputs, Job, JobId, large_payload};
+use model::decide::{Activate, Dispatch, InitialToken};
+use model::{Change, Inputs, Job, JobId, Secret, large_payload};
 use store::Staged;
 use workflow::{InputValue, hex, sha256};
 
@@ -57,6 +58,21 @@ impl State {
             if let Some(revision) = revision {
                 let key = Layout::revision_text(revision.workflow.id, &revision.reference);
                 adopt(batch, key, staged);
+            }
+        });
+        Ok(submitted.await?)
+    }
+
+    /// Makes the first admin token. Its secret goes into a file as an object, so that the journal has its hash alone. It
+    /// takes the place of the file of an older first token.
+    pub(crate) async fn store_first_token(&self, secret: &Secret) -> Result<(), PayloadError> {
+        let staged = self.stage(format!("{}\n", secret.reveal()).into()).await?;
+        let command = InitialToken {
+            hash: secret.hash(),
+        };
+        let submitted = self.submit_with(command, move |decision, batch| {
+            if !decision.changes.is_empty() {
+                adopt(batch, Layout::initial_admin_token(), staged);
             }
         });
         Ok(submitted.await?)

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::decide::{Command, InitialToken};
-use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Timestamp, World};
+use model::decide::Command;
+use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Secret, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
 use store::{Engine, Gauge, Room, Seq};
@@ -12,7 +12,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::committer::{Committer, Luggage, Waiting, waiting};
-use crate::error::{CloseError, Fatal, OpenError, ReadError, SubmitError, WriteError};
+use crate::error::{
+    CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError,
+};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
 use crate::limits::{PIECES_IN_VAIN, WAITING_COMMANDS};
@@ -198,17 +200,18 @@ impl State {
 
     /// Makes the first admin token in a state that never had a token. One whose tokens were damaged has had some: who
     /// can damage a file must not become admin by it.
-    pub async fn make_first_token(&self) -> Result<(), SubmitError> {
-        if !self.shared.has_lost_tokens {
-            return self.submit(InitialToken).await;
+    pub async fn make_first_token(&self, secret: Secret) -> Result<(), PayloadError> {
+        if self.read(|world| world.tokens().next().is_some()) {
+            return Ok(());
         }
-        if self.read(|world| world.tokens().next().is_none()) {
+        if self.shared.has_lost_tokens {
             tracing::error!(
                 "there is no token, and no first one is made, since records of tokens are in quarantine/tokens: \
                  restore them to tokens/ from a backup, or empty that folder and start again for a first token"
             );
+            return Ok(());
         }
-        Ok(())
+        self.store_first_token(&secret).await
     }
 
     /// Waits until everything answered so far stands in files that other programs can read: a file follows its commit

@@ -9,7 +9,7 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::limits::TOKENS;
 use crate::moment::Moment;
 use crate::scope::Scopes;
-use crate::token::{Secret, SecretKind, Token};
+use crate::token::{Secret, SecretKind, Token, TokenHash};
 use crate::world::{Change, World};
 use crate::{Timestamp, TokenId};
 
@@ -83,9 +83,13 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     end.ok_or_else(|| refused("is too far in the future"))
 }
 
-/// Make the first admin token, unless there is any token.
+/// Make the first admin token, unless there is any token. Its secret is in a file before this is decided, and no change
+/// has it: a commit's journal must not hold it.
 #[derive(Debug, Clone)]
-pub struct InitialToken;
+pub struct InitialToken {
+    /// Hash of the secret.
+    pub hash: TokenHash,
+}
 
 impl Command for InitialToken {
     type Answer = ();
@@ -95,20 +99,16 @@ impl Command for InitialToken {
         if world.tokens().next().is_some() {
             return Ok(Decision::unchanged(()));
         }
-        let scopes = Scopes::admin();
-        let create = CreateToken {
+        let token = Token {
+            id: TokenId::random(moment.entropy),
             name: "initial admin".to_owned(),
-            scopes: scopes.clone(),
-            life: None,
-            granted_by: scopes,
+            hash: self.hash,
+            scopes: Scopes::admin(),
+            created_at: moment.now,
+            expires_at: None,
         };
-        let Decision {
-            mut changes,
-            answer,
-        } = create.decide(world, moment)?;
-        changes.push(Change::InitialAdminToken(answer.secret));
         Ok(Decision {
-            changes,
+            changes: vec![Change::Token(Arc::new(token))],
             answer: (),
         })
     }

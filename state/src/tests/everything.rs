@@ -8,7 +8,7 @@ use super::removal::{EXPIRING, finished};
 
 pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
-    state.make_first_token().await.unwrap();
+    opened.make_first_token().await;
     state.submit(CreateRegistration).await.unwrap();
     opened.set_values().await;
     let tip = RecordTip {

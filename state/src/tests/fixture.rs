@@ -13,8 +13,8 @@ use model::decide::{
 };
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, ProjectId, RunnerId, ScanHead, ScanKey, SealingKey,
-    SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId,
-    WorkflowRecord,
+    Secret, SecretKind, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp,
+    TokenHash, WorkflowId, WorkflowRecord,
 };
 use store::{Watermark, Watermarks};
 use tempfile::TempDir;
@@ -335,6 +335,14 @@ impl Opened {
     fn new((state, closing): (State, Closing)) -> Self {
         let closing = Ending(Some(closing));
         Self { state, closing }
+    }
+
+    /// Makes the first admin token, each time from another secret.
+    pub(crate) async fn make_first_token(&self) -> Secret {
+        let mut entropy = Seeded(self.state.found().0);
+        let secret = Secret::random(SecretKind::Personal, &mut entropy);
+        self.state.make_first_token(secret.clone()).await.unwrap();
+        secret
     }
 
     /// A clean stop.

@@ -17,6 +17,9 @@ pub(crate) const UNPACKED: u64 = 1024 * 1024 * 1024;
 /// How many times as large as its zip an artifact may be unpacked: text shrinks by 10 to 20, a zip that is to fill a disk by 1,000.
 pub(crate) const UNPACKED_TIMES: u64 = 100;
 
+/// Characters from which on a secret seldom occurs in other text. Shorter ones are taken with a warning.
+pub(crate) const SECRET_CHARS: usize = 8;
+
 /// The least time between two questions whether a job is over. A daemon that holds its answer never lets this matter;
 /// one that does not must not be asked in a tight circle.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);

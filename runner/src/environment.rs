@@ -9,16 +9,11 @@ use wire::Assignment;
 
 use crate::limits;
 
-/// What every step gets from the runner's own environment, besides `LC_*`. The last is for steps that call the API.
-const PASSED_NAMES: [&str; 7] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LANG",
-    "TZ",
-    "TMPDIR",
-    "SERVICE_TOKEN",
-];
+/// The token for steps that call the API.
+const TOKEN: &str = "SERVICE_TOKEN";
+
+/// What every step gets from the runner's own environment, besides `LC_*`.
+const PASSED_NAMES: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN];
 
 /// Names the job whose steps a process belongs to.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
@@ -30,6 +25,13 @@ pub struct HostEnvironment(BTreeMap<OsString, OsString>);
 impl FromIterator<(OsString, OsString)> for HostEnvironment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
         Self(variables.into_iter().collect())
+    }
+}
+
+impl HostEnvironment {
+    /// The token that every step gets.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.0.get(OsStr::new(TOKEN))?.to_str()
     }
 }
 

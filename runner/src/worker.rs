@@ -66,7 +66,7 @@ pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop
         return;
     };
     tracing::info!(job = %link.job, scan = assignment.scan, "job started");
-    let masker = masker(&assignment).await;
+    let masker = masker(&assignment, &workshop.environment).await;
     let mask = masker.clone().unwrap_or_default();
     let worker = Worker {
         log: Arc::new(JobLog::new(
@@ -357,9 +357,10 @@ impl Worker<'_> {
     }
 }
 
-/// What hides the secrets of a job. Large secrets take a moment.
-async fn masker(assignment: &Assignment) -> Result<Masker, String> {
-    let secrets: Vec<String> = assignment.secrets.values().cloned().collect();
+/// What hides the secrets of a job and the token that its steps see. Large secrets take a moment.
+async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Masker, String> {
+    let token = host.token().map(str::to_owned);
+    let secrets: Vec<String> = assignment.secrets.values().cloned().chain(token).collect();
     let made = spawn_blocking(move || Masker::new(secrets.iter().map(String::as_str))).await;
     match made {
         Ok(masker) => masker.map_err(|error| error_chain(&error)),

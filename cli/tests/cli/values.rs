@@ -156,3 +156,15 @@ fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
         told.talk
     );
 }
+
+#[test]
+fn a_short_secret_is_set_with_a_warning() {
+    for (value, is_short) in [("hunter2\n", true), ("hunter22\n", false)] {
+        let server = Server::start([Reply::json(&named("A"))]);
+        let line = "secret set A --file - --project main";
+        let told = with_input(&server.url, line, value);
+        assert_eq!(told.code, 0, "{}", told.talk);
+        assert!(told.talk.starts_with("secret A is set"), "{}", told.talk);
+        assert_eq!(told.talk.contains("warning: "), is_short, "{}", told.talk);
+    }
+}

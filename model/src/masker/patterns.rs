@@ -11,6 +11,9 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// What URL encoders leave as it is beside letters and digits: RFC 3986, the same for whole paths, JavaScript, forms.
 const URL_PLAIN: [&str; 4] = ["-_.~", "-_.~/", "-_.~!*'()", "-_.*"];
 
+/// A single quote within a shell's single quotes, as people and as Python's `shlex.quote` write it.
+const QUOTES: [&str; 2] = [r"'\''", r#"'"'"'"#];
+
 /// Adds every form of a secret that is long enough to be told from other text.
 pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
     // A line end around a secret is not secret, and a pattern that begins with one would keep back every line.
@@ -18,7 +21,8 @@ pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
     let lines = whole.split(['\n', '\r']).map(str::trim);
     for text in lines.chain([whole]) {
         if text.chars().count() >= SECRET_CHARS {
-            let mut forms = vec![text.to_owned(), text.replace('\'', r"'\''")];
+            let mut forms = vec![text.to_owned()];
+            forms.extend(QUOTES.map(|quote| text.replace('\'', quote)));
             forms.extend(json(text));
             forms.extend(urls(text));
             forms.extend(hexadecimal(text));

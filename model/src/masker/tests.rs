@@ -53,6 +53,7 @@ fn secrets_are_hidden_and_other_text_is_left_alone() {
     check(&["a b/c"], "a+b%2Fc a%20b/c", "*** ***");
     check(&["a\"b\nc"], r#"{"x": "a\"b\nc"}"#, r#"{"x": "***"}"#);
     check(&["it's"], r"echo 'it'\''s'", "echo '***'");
+    check(&["it's"], r#"echo 'it'"'"'s'"#, "echo '***'");
     check(&["hunter2"], "68756E74657232 68756e74657232", "*** ***");
     check(
         &["hunter2"],

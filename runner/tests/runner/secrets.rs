@@ -59,6 +59,16 @@ async fn a_secret_reaches_the_step_and_not_its_log() {
 }
 
 #[tokio::test]
+async fn the_token_that_steps_get_from_the_runner_is_hidden_like_a_secret() {
+    let harness = Harness::start().await;
+    let job = job(&[
+        "echo \"token: $SERVICE_TOKEN.\"; printf %s \"$SERVICE_TOKEN\" | base64; printf %s \"$SERVICE_TOKEN\" | wc -c",
+    ]);
+    harness.run(&job).await;
+    assert_eq!(harness.stdout(&job), ["token: ***.", "***", "13"]);
+}
+
+#[tokio::test]
 async fn a_line_is_seen_while_the_step_goes_on_unless_it_may_begin_a_secret() {
     let harness = Harness::start().await;
     let job = with_secret(&["echo one; printf 'correct\\ncorr'; sleep 60"]);

@@ -8,6 +8,7 @@ use wire::SetValue;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::hidden_input;
+use crate::limits;
 use crate::project::ProjectOption;
 use crate::session::Session;
 use crate::value;
@@ -40,12 +41,20 @@ impl Set {
             }
         };
         let project = self.project.choose(&client).await?;
+        let is_short = value.trim().chars().count() < limits::SECRET_CHARS;
         let set = SetValue { value };
         let secret = client.set_secret(&project, &self.name, &set).await?;
         let (name, version) = (secret.name, secret.version);
         session
             .terminal
             .say(&format!("secret {name} is set in version {version}"));
+        if is_short {
+            session.terminal.say(&format!(
+                "warning: it has fewer than {} characters: other text in logs that happens to have it is masked too, and so \
+                 tells what it is; use a longer one",
+                limits::SECRET_CHARS
+            ));
+        }
         Ok(Exit::Succeeded)
     }
 }

@@ -45,7 +45,8 @@ pub(crate) struct Serving {
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr()?;
     let site = Site {
-        listener: bind(settings.listen)?,
+        listener: bind(settings.listen)
+            .map_err(|error| in_use(&settings.state).unwrap_or(error))?,
         state: settings.state,
         allow_network_state: settings.allow_network_state,
         sources: settings.sources,
@@ -68,6 +69,13 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
     let listener = TcpListener::bind(address).map_err(fail)?;
     listener.set_nonblocking(true).map_err(fail)?;
     Ok(listener)
+}
+
+/// That another daemon has the state: the usual reason why the address is taken, and another address would not help.
+fn in_use(state: &Path) -> Option<Error> {
+    let root = state.to_owned();
+    let owner = store::user(state)?;
+    Some(Error::Open(store::OpenError::Locked { root, owner }.into()))
 }
 
 /// Serves until what is done meanwhile has come to its end, or the state fails.

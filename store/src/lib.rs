@@ -61,6 +61,6 @@ pub use disk::{Action, Details, DiskError, Form};
 pub use engine::{CommitError, Engine, OpenError, Page, Piece, ReadError, Reader};
 pub use feed::{Change, Changes, Compacted};
 pub use key::{Key, KeyError, Prefix};
-pub use lock::Owner;
+pub use lock::{Owner, user};
 pub use space::{FreeSpace, Gauge, Room, Watermark, Watermarks};
 pub use staged::Staged;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, DiskError, DiskFile, Identity};
 use crate::engine::OpenError;
+use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
@@ -75,6 +76,11 @@ impl Owner {
             since: disk.seconds_since_1970(),
         }
     }
+}
+
+/// The process that has the store in `root` open, as far as this system tells.
+pub fn user(root: &Path) -> Option<Owner> {
+    holder(&Disk::new(), &Layout::new(root).lock)
 }
 
 /// Who holds the lock of a store, if anybody does, asked without touching it: even a shared lock of a moment could keep

@@ -102,6 +102,11 @@ fn a_second_daemon_on_one_state_folder_and_on_one_port() {
     );
     assert_told(&second, 10, &["in use", &pid]);
     let address = world.url().trim_start_matches("http://").to_owned();
+    let both = world.output(
+        "everscand",
+        &["run", "--state-dir", &state, "--listen", &address],
+    );
+    assert_told(&both, 10, &["in use", &pid]);
     let other = world.path("other").display().to_string();
     let port = world.output(
         "everscand",

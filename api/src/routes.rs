@@ -173,6 +173,24 @@ mod tests {
     }
 
     #[test]
+    fn all_is_below_v0_and_a_jobs_path_has_its_id_alone() {
+        for route in ROUTES {
+            let is_probe = matches!(route.id, RouteId::Healthz | RouteId::Readyz);
+            assert_eq!(route.path.starts_with("/v0/"), !is_probe, "{}", route.path);
+            if route.path.contains("{job}") || route.path.contains("{artifact}") {
+                let after = route
+                    .path
+                    .strip_prefix("/v0/jobs/{job}")
+                    .unwrap_or_else(|| {
+                        panic!("{} names a job by more than its id", route.path);
+                    });
+                let other = after.replace("{artifact}", "");
+                assert!(!other.contains('{'), "{}", route.path);
+            }
+        }
+    }
+
+    #[test]
     fn no_two_routes_answer_one_request() {
         let mut seen = HashSet::new();
         for route in ROUTES {

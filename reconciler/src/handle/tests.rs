@@ -126,6 +126,14 @@ async fn a_worker_session_ends_after_four_hours() {
         end_of(&house, worker.job().id).await,
         Reason::SessionExpired
     );
+    let job = worker.job().id;
+    let state = house.job(job).await.state.clone();
+    assert!(matches!(state, JobState::Cancelled { .. }), "{state:?}");
+    let told = house.handle.poll(runner, 1, vec![job]).await.unwrap();
+    assert_eq!(told, [Message::Cancelled(job)]);
+    // The runner has put it down, and its one place is free.
+    let next = house.dispatch(workflow, "plain").await.id;
+    assert_eq!(house.offer(runner, &[]).await.0, next);
     house.close().await;
 }
 

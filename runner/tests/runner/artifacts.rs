@@ -5,7 +5,7 @@ use std::io::{Cursor, Read as _};
 use wire::JobFailure;
 
 use crate::fake_daemon::Fault;
-use crate::harness::{Harness, SUCCEEDED, artifact, ends, job};
+use crate::harness::{Harness, SKIPPED, SUCCEEDED, artifact, ends, job, step_if};
 
 #[tokio::test]
 async fn artifacts_hold_what_the_steps_left() {
@@ -29,6 +29,22 @@ async fn artifacts_hold_what_the_steps_left() {
     let mut file = archive.by_name("out/file").unwrap();
     file.read_to_string(&mut content).unwrap();
     assert_eq!(content, "content\n");
+}
+
+#[tokio::test]
+async fn the_artifact_of_a_skipped_step_is_not_uploaded_when_its_condition_is_the_same() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo a > a"]);
+    let condition = "vars.GREETING == 'other'";
+    job.steps.push(step_if(condition, "echo b > b"));
+    job.artifacts = vec![artifact("first", &["a"]), artifact("skipped", &["b"])];
+    job.artifacts[1].condition = Some(condition.to_owned());
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED, SKIPPED]);
+    assert_eq!(end.failure, None);
+    let state = harness.daemon.state();
+    let names: Vec<_> = state.artifacts.keys().map(|(_, name)| name).collect();
+    assert_eq!(names, ["first"]);
 }
 
 #[tokio::test]

@@ -83,6 +83,20 @@ async fn empty_settings_are_none_and_flags_are_read_as_people_write_them() {
 }
 
 #[tokio::test]
+async fn without_a_name_a_runner_is_called_as_its_host() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let mut configure = program(home.path(), &["configure", "--url", &daemon.url]);
+    configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+    let configured = output(configure).await;
+    assert!(configured.status.success(), "{}", talk(&configured));
+    assert_eq!(daemon.state().registrations[0].name, host.trim());
+    let folder = home.path().join(".everscan/runner").join(host.trim());
+    assert!(folder.is_dir(), "{}", folder.display());
+}
+
+#[tokio::test]
 async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();

@@ -120,6 +120,7 @@ async fn the_environment_is_what_is_promised_and_later_layers_win() {
     let set = [
         ("A", "workflow"),
         ("A", "scan ${{ vars.GREETING }}"),
+        ("B", "$HIDDEN"),
         ("SERVICE_TOKEN", "own"),
     ];
     job.env = set
@@ -131,6 +132,7 @@ async fn the_environment_is_what_is_promised_and_later_layers_win() {
         harness.stdout(&job),
         [
             "A=scan hello".to_owned(),
+            "B=$HIDDEN".to_owned(),
             "LANG=C.UTF-8".to_owned(),
             "PROXY=passed".to_owned(),
             format!("SERVICE_JOB_ID={}", job.job_id),

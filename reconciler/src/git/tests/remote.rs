@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -213,6 +214,11 @@ fn a_mirror_changes_between_local_and_remote() {
             .read(&commit, "workflows", &ReadLimits::default())
             .unwrap();
         assert_eq!(snapshot.files[0].content, Content::Text(text.into()));
+        let mode = std::fs::metadata(source.mirror_dir())
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o700, "{text}");
     }
 }
 

@@ -57,8 +57,15 @@ pub(crate) fn job(
             .unwrap_or_default(),
         log: wire::LogSummary {
             records: log_records,
+            cut: log_cut(job),
         },
     }
+}
+
+/// Where the log of a job was cut, if it was.
+pub(crate) fn log_cut(job: &Job) -> Option<wire::LogCut> {
+    let model::LogCut { record, limit } = job.state.run()?.log_cut?;
+    Some(wire::LogCut { record, limit })
 }
 
 fn explanation(reason: &Reason) -> wire::Explanation {

@@ -39,6 +39,7 @@ fn unfinished(job: &Job) -> wire::UnfinishedJob {
         state: convert::state(&job.state),
         trigger: convert::trigger(job.trigger),
         created_at: job.created_at,
+        log_cut: convert::log_cut(job),
     }
 }
 

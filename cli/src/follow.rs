@@ -3,7 +3,8 @@
 use client::Client;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
-use wire::{Job, LogRecord};
+use wire::{Job, LogCut, LogRecord};
+use workflow::format_size;
 
 use crate::error::Error;
 use crate::limits;
@@ -70,4 +71,13 @@ fn write(session: &mut Session<'_>, record: &LogRecord) -> Result<(), Error> {
         Some(line) => session.terminal.line(&line),
         None => session.terminal.printed_line(&record.record.text),
     }
+}
+
+/// Says where a log was cut.
+pub(crate) fn cut_at(cut: &LogCut) -> String {
+    format!(
+        "cut at record {}: it has reached its limit of {}",
+        cut.record,
+        format_size(cut.limit)
+    )
 }

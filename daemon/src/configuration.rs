@@ -6,13 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use model::{SealingKey, SourceName};
-use reconciler::{Location, LocationError, Reference, RetentionSettings, SourceConfig};
+use reconciler::{LOG_LIMIT, Location, LocationError, Reference, RetentionSettings, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::arguments::RunOptions;
 use crate::limits::SHORTEST_INTERVAL;
-use crate::retention::FileRetention;
+use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 
 /// Where the daemon listens when nothing is said: this machine only.
@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_key: Option<SealingKey>,
     pub(crate) retention: RetentionSettings,
+    pub(crate) log_limit: u64,
 }
 
 /// The configuration file.
@@ -48,6 +49,8 @@ struct File {
     sources: Vec<FileSource>,
     #[serde(default)]
     retention: FileRetention,
+    #[serde(default)]
+    log_limit: Option<Size>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -85,6 +88,8 @@ pub(crate) enum ConfigurationError {
     Source { name: String, problem: String },
     #[error("retention: {problem}")]
     Retention { problem: String },
+    #[error("log_limit: {problem}")]
+    LogLimit { problem: String },
     #[error("two sources are named `{name}`")]
     TwoSources { name: SourceName },
     #[error(transparent)]
@@ -140,6 +145,11 @@ impl Settings {
             .retention
             .check()
             .map_err(|problem| ConfigurationError::Retention { problem })?;
+        let log_limit = match file.log_limit.map_or(Ok(LOG_LIMIT), Size::bytes) {
+            Ok(0) => Err("must be more than 0".to_owned()),
+            read => read,
+        };
+        let log_limit = log_limit.map_err(|problem| ConfigurationError::LogLimit { problem })?;
         let key_file = options
             .secret_key_file
             .or_else(|| file.secret_key_file.map(|path| base.join(path)));
@@ -153,6 +163,7 @@ impl Settings {
             listen: options.listen.or(listen).unwrap_or(LISTEN),
             sources,
             retention,
+            log_limit,
         })
     }
 }
@@ -319,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn a_log_may_grow_to_256_mib_unless_something_else_is_said() {
+        for (line, bytes) in [
+            ("", 256 << 20),
+            ("log_limit: 1GiB\n", 1 << 30),
+            ("log_limit: 9\n", 9),
+        ] {
+            let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+            assert_eq!(settings.log_limit, bytes);
+        }
+    }
+
+    #[test]
     fn a_folder_is_a_path_of_names() {
         for (text, expected) in [
             ("workflows", "workflows"),
@@ -378,6 +401,9 @@ mod tests {
                 "as in 127.0.0.1:7411",
             ),
             ("state: [\n", &[], "line 1, column 8"),
+            ("state: s\nlog_limit: 0\n", &[], "log_limit: must be more"),
+            ("state: s\nlog_limit: 500KB\n", &[], "log_limit: `500KB`"),
+            ("state: s\nlog_limit: [1]\n", &[], "must be a size"),
             ("state: s\nretention: {job: 3}\n", &[], "job"),
             ("state: s\nretention: {age: soon}\n", &[], "retention: age"),
             ("state: s\nretention: {bytes: 1 GB}\n", &[], "10GiB"),
@@ -389,7 +415,7 @@ mod tests {
             (
                 "state: s\nretention: {workflows: {a/b: {bytes: -1}}}\n",
                 &[],
-                "`bytes` must be a size",
+                "must be a size",
             ),
         ] {
             let error = resolve(text, sources).unwrap_err().to_string();

@@ -33,11 +33,20 @@ struct FilePolicy {
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "`bytes` must be a size, such as 10GiB, or a number of bytes"
+    expecting = "`bytes` and `log_limit` must be a size, such as 10GiB, or a number of bytes"
 )]
-enum Size {
+pub(crate) enum Size {
     Bytes(u64),
     Text(String),
+}
+
+impl Size {
+    pub(crate) fn bytes(self) -> Result<u64, String> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Text(text) => workflow::parse_size(&text).map_err(|error| error.to_string()),
+        }
+    }
 }
 
 impl FileRetention {
@@ -68,12 +77,9 @@ impl FilePolicy {
             workflow::parse_duration(&text)
                 .map_err(|error| format!("age: {error}\nhint: {}", error.hint()))
         });
-        let bytes = self.bytes.map(|size| match size {
-            Size::Bytes(bytes) => Ok(bytes),
-            Size::Text(text) => {
-                workflow::parse_size(&text).map_err(|error| format!("bytes: {error}"))
-            }
-        });
+        let bytes = self
+            .bytes
+            .map(|size| size.bytes().map_err(|error| format!("bytes: {error}")));
         Ok(RetentionPolicy {
             jobs: self.jobs,
             age: age.transpose()?,

@@ -31,6 +31,8 @@ pub(crate) struct Site {
     pub(crate) secret_key: Option<SealingKey>,
     /// How much of the past is kept.
     pub(crate) retention: RetentionSettings,
+    /// The longest log of a job, in bytes.
+    pub(crate) log_limit: u64,
 }
 
 /// A daemon that serves.
@@ -52,6 +54,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         sources: settings.sources,
         secret_key: settings.secret_key,
         retention: settings.retention,
+        log_limit: settings.log_limit,
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
@@ -110,6 +113,7 @@ where
         sources,
         secret_key,
         retention,
+        log_limit,
     } = site;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
     let address = listener.local_addr().map_err(Error::Runtime)?;
@@ -129,6 +133,7 @@ where
         entropy: Box::new(SystemEntropy),
         secret_key,
         retention,
+        log_limit,
     })
     .await?;
     let handle = reconciler.handle();

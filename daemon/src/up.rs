@@ -17,7 +17,7 @@ use ::runner::{ConfigurationError, SessionError};
 use chrono::Local;
 use model::decide::CreateToken;
 use model::{Scope, Scopes, SealingKey};
-use reconciler::{Location, RetentionSettings, SourceConfig};
+use reconciler::{LOG_LIMIT, Location, RetentionSettings, SourceConfig};
 use thiserror::Error;
 
 use crate::arguments::UpOptions;
@@ -87,6 +87,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         sources: vec![source(&workflows)],
         secret_key: Some(secret_key(&home)?),
         retention: RetentionSettings::default(),
+        log_limit: LOG_LIMIT,
     };
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)

@@ -274,6 +274,21 @@ pub struct Run {
     /// Length of the log at the end, in bytes; 0 while running.
     #[serde(default)]
     pub log_bytes: u64,
+    /// The longest log that the scan allows, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_limit: Option<u64>,
+    /// That the log was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_cut: Option<LogCut>,
+}
+
+/// Where a log was cut that had reached its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogCut {
+    /// The number of the record that says so.
+    pub record: u64,
+    /// The limit, in bytes.
+    pub limit: u64,
 }
 
 /// Names a runner with what people call it.

@@ -51,8 +51,8 @@ pub use id::{
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
-    Artifact, End, Inputs, Job, JobState, Run, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
-    WorkflowRef, large_payload,
+    Artifact, End, Inputs, Job, JobState, LogCut, Run, RunnerRef, Step, StepOutcome, StepStatus,
+    Trigger, WorkflowRef, large_payload,
 };
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};

@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use crate::job::{Artifact, End, JobState, Run, Step, StepOutcome, StepStatus};
+use crate::job::{Artifact, End, JobState, LogCut, Run, Step, StepOutcome, StepStatus};
 
 /// Something that happens to a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,8 @@ pub enum JobEvent {
     StepsReported(Vec<Step>),
     /// An artifact was stored.
     ArtifactStored(Artifact),
+    /// Its log reached its limit.
+    LogCut(LogCut),
     /// The worker is done.
     Completed {
         /// How it ended.
@@ -64,6 +66,7 @@ impl JobEvent {
             Self::NoLongerWanted(_) => "skipped",
             Self::StepsReported(_) => "reported on",
             Self::ArtifactStored(_) => "given an artifact",
+            Self::LogCut(_) => "told that its log is cut",
             Self::Completed { .. } => "completed",
             Self::Lost(_) => "lost",
             Self::OutOfTime(_) => "out of time",
@@ -85,6 +88,10 @@ impl JobState {
             }
             (Self::Running { mut run }, JobEvent::ArtifactStored(artifact)) => {
                 run.artifacts.push(artifact);
+                Ok(Self::Running { run })
+            }
+            (Self::Running { mut run }, JobEvent::LogCut(cut)) => {
+                run.log_cut = Some(cut);
                 Ok(Self::Running { run })
             }
             (
@@ -118,6 +125,7 @@ impl JobState {
                 state @ Self::Scheduled,
                 event @ (JobEvent::StepsReported(_)
                 | JobEvent::ArtifactStored(_)
+                | JobEvent::LogCut(_)
                 | JobEvent::Completed { .. }
                 | JobEvent::Lost(_)
                 | JobEvent::OutOfTime(_)),

@@ -38,6 +38,7 @@ struct Shared {
     presence: Mutex<Presence>,
     removals: Arc<tokio::sync::Mutex<()>>,
     retention: RetentionSettings,
+    log_limit: u64,
     sources: HashMap<SourceName, SourceHandle>,
     secret_key: Option<SealingKey>,
     stopping: watch::Sender<bool>,
@@ -170,6 +171,7 @@ impl Handle {
         sources: &[SourceHandle],
         secret_key: Option<SealingKey>,
         retention: RetentionSettings,
+        log_limit: u64,
     ) -> Self {
         let sources = sources
             .iter()
@@ -185,6 +187,7 @@ impl Handle {
                 presence: Mutex::new(Presence::new(Instant::now())),
                 removals: Arc::default(),
                 retention,
+                log_limit,
                 sources,
                 secret_key,
                 stopping: watch::Sender::new(false),
@@ -200,6 +203,11 @@ impl Handle {
     /// How much of the past is kept.
     pub(crate) fn retention(&self) -> &RetentionSettings {
         &self.shared.retention
+    }
+
+    /// The longest log of a job, in bytes.
+    pub(crate) fn log_limit(&self) -> u64 {
+        self.shared.log_limit
     }
 
     /// What seals secrets, when the daemon was given it.

@@ -37,6 +37,7 @@ pub use board::Message;
 pub use error::{DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
+pub use limits::LOG_LIMIT;
 pub use presence::Instance;
 pub use retention::{Retained, RetentionSettings, ScanRetained};
 pub use runners::RunnerSession;

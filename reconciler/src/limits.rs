@@ -74,3 +74,7 @@ pub(crate) const FIRST_RESTART: Duration = Duration::from_secs(1);
 /// The longest pause before a task that panicked begins again: what broke it may be over, and nobody else does its
 /// work.
 pub(crate) const LAST_RESTART: Duration = Duration::from_secs(60);
+
+/// The longest log of a job unless the configuration says otherwise: more than anybody reads, and little of a disk. A loop
+/// that prints fills it in seconds.
+pub const LOG_LIMIT: u64 = 256 * 1024 * 1024;

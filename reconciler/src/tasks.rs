@@ -34,6 +34,8 @@ pub struct Start {
     pub secret_key: Option<SealingKey>,
     /// How much of the past is kept.
     pub retention: RetentionSettings,
+    /// The longest log of a job, in bytes.
+    pub log_limit: u64,
 }
 
 /// The running tasks.
@@ -54,6 +56,7 @@ impl Reconciler {
             mut entropy,
             secret_key,
             retention,
+            log_limit,
         } = start;
         let secret = Secret::random(SecretKind::Personal, &mut *entropy);
         unless_full(state.make_first_token(secret).await)?;
@@ -63,7 +66,9 @@ impl Reconciler {
             .into_iter()
             .map(|config| SourceHandle::new(config, state.root(), git.clone()))
             .collect();
-        let handle = Handle::new(state, clock, entropy, &sources, secret_key, retention);
+        let handle = Handle::new(
+            state, clock, entropy, &sources, secret_key, retention, log_limit,
+        );
         handle.tell_of_sealed_secrets();
         let mut tasks = JoinSet::new();
         for source in sources {

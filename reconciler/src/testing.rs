@@ -22,7 +22,8 @@ use uuid::Uuid;
 use workflow::TemplatePolicy;
 
 use crate::{
-    Handle, Message, Reconciler, RetentionSettings, RunnerSession, SourceConfig, Start, Worker,
+    Handle, LOG_LIMIT, Message, Reconciler, RetentionSettings, RunnerSession, SourceConfig, Start,
+    Worker,
 };
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
@@ -256,6 +257,7 @@ impl House {
             entropy: Box::new(Seeded(2)),
             secret_key: Some(SealingKey::random(&mut Seeded(3))),
             retention,
+            log_limit: LOG_LIMIT,
         })
         .await
         .unwrap();

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::decide::{
-    Claim, ClaimOutcome, Claimed, Complete, Failure, Refusal, ReportSteps, StoreArtifact,
+    Claim, ClaimOutcome, Claimed, Complete, CutLog, Failure, Refusal, ReportSteps, StoreArtifact,
     declared_artifact,
 };
-use model::{Artifact, Job, JobId, JobState, NamedValues, Revision, RunnerId, Step, TokenHash};
+use model::{
+    Artifact, Job, JobId, JobState, LogCut, NamedValues, Revision, RunnerId, Step, TokenHash,
+};
 use state::{LogReceipt, NewLogRecord, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::InputValue;
@@ -169,20 +171,39 @@ impl Handle {
             .await?)
     }
 
-    /// Appends to the job's log. For a short while also to that of a job somebody else ended.
+    /// Appends to the job's log, up to its limit. For a short while also to that of a job somebody else ended.
     pub async fn append_log(
         &self,
         worker: &Worker,
         from: u64,
         records: Vec<NewLogRecord>,
     ) -> Result<LogReceipt, WorkerError> {
-        if let Err(error) = worker.executing()
-            && !worker.may_say_last_words(self)
-        {
-            return Err(error);
+        let executing = worker.executing();
+        let is_over = executing.is_err();
+        if !worker.may_say_last_words(self) {
+            executing?;
         }
+        let (job, run) = (worker.job.id, worker.job.state.run());
+        let limit = run.and_then(|run| run.log_limit).unwrap_or(u64::MAX);
+        let limit = limit.min(self.log_limit());
         let logs = self.state().logs();
-        Ok(logs.append(worker.job.id, from, records).await?)
+        let receipt = logs.append_within(limit, job, from, records).await?;
+        if let Some(record) = receipt.cut
+            && !is_over
+            && run.is_some_and(|run| run.log_cut.is_none())
+        {
+            let cut = CutLog {
+                job,
+                token: worker.token,
+                cut: LogCut { record, limit },
+            };
+            match self.state().submit(cut).await {
+                // Its record stays as it is, and the log says it.
+                Ok(()) | Err(SubmitError::Refused(Refusal::JobOver { .. })) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(receipt)
     }
 
     /// Whether an artifact of that name may be uploaded now, before its bytes are read.

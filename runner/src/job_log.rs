@@ -2,6 +2,7 @@
 //! in memory are only its counters, which wake whoever waits for them. Secrets are hidden before a line gets here.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::{MaskStream, Masker};
@@ -31,6 +32,8 @@ pub(crate) struct Progress {
 pub(crate) struct JobLog {
     spool: Mutex<Spool>,
     masker: Masker,
+    /// Whether the daemon keeps the runner's own words only.
+    drops_output: AtomicBool,
     progress: watch::Sender<Progress>,
 }
 
@@ -39,6 +42,7 @@ impl JobLog {
     pub(crate) fn new(folder: PathBuf, next: u64, masker: Masker) -> Self {
         Self {
             masker,
+            drops_output: AtomicBool::new(false),
             spool: Mutex::new(Spool::new(folder, next)),
             progress: watch::Sender::new(Progress {
                 written: next,
@@ -64,7 +68,8 @@ impl JobLog {
         stream: Stream,
         lines: Vec<String>,
     ) -> Result<(), SpoolError> {
-        if lines.is_empty() {
+        let is_dropped = stream != Stream::Runner && self.drops_output.load(Ordering::Relaxed);
+        if lines.is_empty() || is_dropped {
             return Ok(());
         }
         let at = clock::now();
@@ -89,6 +94,11 @@ impl JobLog {
             progress.full = spool.bytes() >= limits::SPOOL_BYTES;
         });
         Ok(())
+    }
+
+    /// From here on lines of steps are dropped: the log has reached the daemon's limit.
+    pub(crate) fn drop_output(&self) {
+        self.drops_output.store(true, Ordering::Relaxed);
     }
 
     /// Adds the runner's own word.
@@ -168,5 +178,26 @@ impl JobLog {
     fn spool(&self) -> MutexGuard<'_, Spool> {
         // No method leaves the spool half changed, so a panic elsewhere does not spoil it.
         self.spool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_drops_output_takes_the_words_of_the_runner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = JobLog::new(folder.path().join("spool"), 0, Masker::default());
+        let step = |text: &str| {
+            let lines = vec![text.to_owned()];
+            log.write(Some(0), Stream::Stdout, lines).unwrap();
+        };
+        step("one");
+        log.drop_output();
+        step("two");
+        log.say(None, "the job was cancelled").unwrap();
+        let texts = log.read(0).unwrap().into_iter().map(|record| record.text);
+        assert_eq!(texts.collect::<Vec<_>>(), ["one", "the job was cancelled"]);
     }
 }

@@ -154,6 +154,9 @@ impl LogShipper {
         match self.link.judge(request.await) {
             Ok(receipt) if receipt.received > self.sent => {
                 self.backoff.succeeded();
+                if receipt.full {
+                    self.log.drop_output();
+                }
                 let bytes: usize = records.iter().map(|record| record.text.len()).sum();
                 self.sent_bytes += bytes as u64;
                 self.sent = receipt.received;

@@ -17,6 +17,9 @@ pub(crate) const LOG_TAIL_BYTES: u64 = 64 * 1024;
 /// share it.
 pub(crate) const LOG_PIECE_BYTES: usize = store::limits::BATCH_BYTES / 2;
 
+/// What the runner itself says behind the cut of a log that has reached its limit: why steps ended, some hundred lines.
+pub(crate) const LAST_WORDS_BYTES: u64 = 64 * 1024;
+
 /// A log is synced at least this often while it grows.
 pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 

@@ -272,6 +272,18 @@ pub struct Removed {
 pub struct LogSummary {
     /// Number of records.
     pub records: u64,
+    /// That it was cut, when it had reached its limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<LogCut>,
+}
+
+/// Where a log was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogCut {
+    /// The number of the record that says so. What steps printed from there on was not kept.
+    pub record: u64,
+    /// The limit, in bytes.
+    pub limit: u64,
 }
 
 /// The body of a dispatch.

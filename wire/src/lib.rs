@@ -23,7 +23,7 @@ pub use explanation::Explanation;
 pub use health::{Health, HealthStatus};
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
-    LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
+    LogCut, LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
     WorkflowRef,
 };
 pub use log::{LogReceipt, LogRecord, NewLogRecord, Stream};

@@ -46,4 +46,7 @@ pub struct LogReceipt {
     pub received: u64,
     /// Records below this number survive a power cut; the runner may forget them.
     pub durable: u64,
+    /// The log has reached its limit: what steps print is not stored any more, so it need not be sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, Trigger};
+use crate::{JobState, LogCut, Trigger};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ pub struct UnfinishedJob {
     pub trigger: Trigger,
     /// When it was scheduled.
     pub created_at: DateTime<Utc>,
+    /// That its log was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_cut: Option<LogCut>,
 }
 
 /// One look at a scan's trigger.

@@ -77,6 +77,8 @@ pub struct Scan {
     pub steps: Vec<Step>,
     /// A job that runs longer is stopped.
     pub timeout: Option<TimeDelta>,
+    /// The longest log of a job, in bytes; the daemon has a limit as well.
+    pub log_limit: Option<u64>,
     /// What follows a failed job.
     pub retry: Option<Retry>,
     /// Labels a runner must have.

@@ -46,6 +46,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         inherited_env,
         steps,
         timeout,
+        log_limit,
         retry,
         runs_on,
         overlap,
@@ -69,6 +70,10 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
     feed.texts("runs_on", runs_on);
     feed.text("overlap", overlap.name());
     feed.texts("pass_env", pass_env);
+    // Scans without it keep the digest that they had before there was such a key.
+    if let Some(bytes) = log_limit {
+        feed.text("log_limit", &bytes.to_string());
+    }
     ScanDigest(hex(&feed.0.finalize()))
 }
 

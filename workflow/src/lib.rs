@@ -49,6 +49,6 @@ pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use parse::{Parsed, TemplatePolicy, parse};
 pub use schema::json_schema;
-pub use size::{SizeError, parse_size};
+pub use size::{SizeError, format_size, parse_size};
 pub use template::Template;
 pub use timezone::{Timezone, TimezoneError, parse_timezone};

@@ -111,6 +111,13 @@ fn scan() -> Value {
                 "description": format!("A job that runs longer is stopped; at most {}.", format_duration(JOB_TIMEOUT)),
                 "$ref": "#/$defs/duration",
             },
+            "log_limit": {
+                "description": "A log that grows longer is cut, and the job goes on; the daemon has a limit as well.",
+                "anyOf": [
+                    { "type": "integer", "minimum": 1 },
+                    { "type": "string", "pattern": "^0*[1-9][0-9]*( *[KMGT]iB)?$" },
+                ],
+            },
             "retry": { "$ref": "#/$defs/retry" },
             "runs_on": {
                 "description": "Labels that a runner must have to take the job.",

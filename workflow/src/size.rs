@@ -36,6 +36,22 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     number.checked_mul(unit).ok_or_else(malformed)
 }
 
+/// Writes a size for people, in the largest unit of [`parse_size`] that fits.
+pub fn format_size(bytes: u64) -> String {
+    let (mut number, mut unit) = (bytes, "");
+    for next in UNITS {
+        if number == 0 || !number.is_multiple_of(1024) {
+            break;
+        }
+        (number, unit) = (number / 1024, next);
+    }
+    if unit.is_empty() {
+        format!("{number} bytes")
+    } else {
+        format!("{number}{unit}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +75,20 @@ mod tests {
             ("99999999999999999999", None),
         ] {
             assert_eq!(parse_size(text).ok(), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_written_in_the_largest_unit() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1_500, "1500 bytes"),
+            (4_096, "4KiB"),
+            (256 << 20, "256MiB"),
+            (5 << 40, "5TiB"),
+            (1 << 60, "1048576TiB"),
+        ] {
+            assert_eq!(format_size(bytes), text);
         }
     }
 }

@@ -323,3 +323,19 @@ fn a_script_with_a_colon_needs_quotes_or_a_block() {
     check(&run("|\n          echo error: none"), &[]);
     check(&run("'echo error: none'"), &[]);
 }
+
+#[test]
+fn log_limits() {
+    let scan = |limit: &str| {
+        format!(
+            "scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{{run: make}}], log_limit: {limit}}}}}"
+        )
+    };
+    for limit in ["10MiB", "500KiB", "1GiB", "1000", "'2 TiB'"] {
+        check(&scan(limit), &[]);
+    }
+    for limit in ["0", "0MiB", "500KB", "much", "-1", "1.5MiB", "''"] {
+        check(&scan(limit), &[Code::InvalidValue]);
+    }
+    check(&scan("[1]"), &[Code::WrongType]);
+}

@@ -129,6 +129,7 @@ pub(super) async fn append_log(handle: &Handle, mut request: Request) -> Result<
     Ok(reply::ok(&LogReceipt {
         received: receipt.received,
         durable: receipt.durable,
+        full: receipt.cut.is_some(),
     }))
 }
 

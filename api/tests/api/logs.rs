@@ -245,3 +245,63 @@ async fn a_cancelled_worker_has_two_minutes_for_its_last_words() {
     answer.problem(409, "job_over");
     assert_eq!(read(&service, &worker, "").await, "at work\nkilled\n");
 }
+
+#[tokio::test]
+async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
+    let service = Service::start().await;
+    service.dispatch("large").await;
+    let runner = service.register("one", &["large"], 1).await;
+    let worker = service.claim(&runner, &[]).await;
+    let lines: Vec<String> = (0..20).map(|n| format!("line {n}")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let receipt = append(&service, &worker, 0, &lines[..3]).await;
+    assert_eq!(
+        (&receipt["received"], &receipt["full"]),
+        (&json!(3), &Value::Null)
+    );
+    let receipt = append(&service, &worker, 3, &lines[3..]).await;
+    assert_eq!(
+        (&receipt["received"], &receipt["full"]),
+        (&json!(20), &json!(true))
+    );
+    assert_eq!(
+        append(&service, &worker, 20, &["more"]).await["durable"],
+        21
+    );
+
+    let log = read(&service, &worker, "").await;
+    let stored = log.lines().count() as u64;
+    assert!(log.starts_with("line 0\nline 1\n"), "{log}");
+    assert!(
+        log.lines()
+            .last()
+            .unwrap()
+            .starts_with("the log is cut here: "),
+        "{log}"
+    );
+    let job = service
+        .get(&format!("/v0/jobs/{}", worker.id))
+        .await
+        .expect(200);
+    let cut = json!({"record": stored - 1, "limit": 1_000});
+    assert_eq!(job["log"], json!({"records": stored, "cut": cut}));
+    let why = service
+        .get("/v0/workflows/main%2Fpipeline/scans/large/why")
+        .await
+        .expect(200);
+    assert_eq!(why["unfinished"][0]["log_cut"], cut);
+    // The worker counts what it has sent.
+    service.complete(&worker, 21).await.expect(200);
+    let job = service
+        .get(&format!("/v0/jobs/{}", worker.id))
+        .await
+        .expect(200);
+    assert_eq!(job["log"], json!({"records": stored, "cut": cut}));
+    assert_eq!(
+        read(&service, &worker, &format!("?from={}", stored - 1))
+            .await
+            .lines()
+            .count(),
+        1
+    );
+}

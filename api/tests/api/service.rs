@@ -15,7 +15,7 @@ use model::{
     Change, Clock, Entropy, Moment, RevisionId, Scope, Scopes, SealingKey, Timestamp, WorkflowId,
     WorkflowRecord, World,
 };
-use reconciler::{Handle, Location, Reconciler, RetentionSettings, SourceConfig, Start};
+use reconciler::{Handle, LOG_LIMIT, Location, Reconciler, RetentionSettings, SourceConfig, Start};
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
 use tempfile::TempDir;
@@ -45,6 +45,7 @@ scans:
   large:
     on: { dispatch: {} }
     runs_on: [large]
+    log_limit: 1000
     steps: [ { run: make all } ]
   nightly:
     on: { cron: "0 3 * * *" }
@@ -202,6 +203,7 @@ impl Service {
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),
             retention: RetentionSettings::default(),
+            log_limit: LOG_LIMIT,
             secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
         })
         .await

@@ -68,7 +68,10 @@ pub(crate) fn job(state: JobState) -> Job {
             finished_at: Some(at(2)),
         }],
         artifacts: vec![artifact()],
-        log: LogSummary { records: 2 },
+        log: LogSummary {
+            records: 2,
+            cut: None,
+        },
     }
 }
 
@@ -310,6 +313,7 @@ pub(crate) fn why() -> Why {
             state: JobState::Scheduled,
             trigger: Trigger::Expr,
             created_at: at(2),
+            log_cut: None,
         }],
         records: vec![
             look(

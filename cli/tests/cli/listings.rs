@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use wire::{JobState, Page, Why};
+use wire::{JobState, LogCut, Page, Why};
 
 use crate::everscan::run_at;
 use crate::fixtures::{artifact, id, job, page, runner, source, stale_file, token, why, workflow};
@@ -87,6 +87,27 @@ fn sources() {
         "GET /v0/sources/main",
         reply,
     );
+}
+
+#[test]
+fn a_log_that_was_cut_is_told_with_its_job_and_its_scan() {
+    let cut = Some(LogCut {
+        record: 41,
+        limit: 256 << 20,
+    });
+    let said = |line: &str, reply: Reply| {
+        let server = Server::start([reply]);
+        run_at(&server.url, line).data
+    };
+    let mut job = job(JobState::Running);
+    job.log.cut = cut;
+    let shown = said(&format!("job show {}", id(1)), Reply::json(&job));
+    let wanted = "cut at record 41: it has reached its limit of 256MiB";
+    assert!(shown.contains(wanted), "{shown}");
+    let mut why = why();
+    why.unfinished[0].log_cut = cut;
+    let shown = said("scan why main/recon changes", Reply::json(&why));
+    assert!(shown.contains(wanted), "{shown}");
 }
 
 #[test]

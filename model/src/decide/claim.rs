@@ -133,6 +133,8 @@ impl Command for Claim {
             artifacts: Vec::new(),
             log_records: 0,
             log_bytes: 0,
+            log_limit: scan.log_limit,
+            log_cut: None,
         };
         let claimed = job.after(JobEvent::Claimed(Box::new(run)))?;
         let job = Arc::new(Job {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use workflow::Scan;
 
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::{Job, JobState, Run, Step};
+use crate::job::{Job, JobState, LogCut, Run, Step};
 use crate::life_cycle::JobEvent;
 use crate::limits::{MESSAGE_CHARS, STEP_ERRORS_BYTES};
 use crate::moment::Moment;
@@ -35,6 +35,34 @@ impl Command for ReportSteps {
             return Ok(Decision::unchanged(()));
         }
         let job = job.after(JobEvent::StepsReported(steps))?;
+        Ok(Decision {
+            changes: vec![Change::Job(job)],
+            answer: (),
+        })
+    }
+}
+
+/// Note that a job's log has reached its limit.
+#[derive(Debug, Clone)]
+pub struct CutLog {
+    /// The job.
+    pub job: JobId,
+    /// Hash of the worker's token.
+    pub token: TokenHash,
+    /// Where.
+    pub cut: LogCut,
+}
+
+impl Command for CutLog {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let (job, run) = running(world, self.job, self.token)?;
+        if run.log_cut.is_some() {
+            return Ok(Decision::unchanged(()));
+        }
+        let job = job.after(JobEvent::LogCut(self.cut))?;
         Ok(Decision {
             changes: vec![Change::Job(job)],
             answer: (),

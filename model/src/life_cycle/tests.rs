@@ -42,6 +42,8 @@ fn run() -> Box<Run> {
         artifacts: Vec::new(),
         log_records: 0,
         log_bytes: 0,
+        log_limit: None,
+        log_cut: None,
     })
 }
 

@@ -357,6 +357,7 @@ impl FakeDaemon {
             json(&LogReceipt {
                 received,
                 durable: 0,
+                full: false,
             })
         })
     }

@@ -9,6 +9,7 @@ use store::append_file::{AppendFile, AppendReader};
 use store::{Append, DiskError, Key};
 use tokio::time::Instant;
 
+use super::cut::Cut;
 use super::encode::encode;
 use super::stream::{LogStream, decode};
 use super::{LogError, LogReceipt, NewLogRecord, Stream};
@@ -17,18 +18,20 @@ use crate::error::{ReadError, WriteError};
 use crate::limits::{LOG_PIECE_BYTES, LOG_TAIL_BYTES, LOG_TEXT_BYTES};
 
 pub(crate) struct JobLog {
-    root: PathBuf,
-    key: Key,
+    pub(super) root: PathBuf,
+    pub(super) key: Key,
     /// None while the disk is too full to make one.
     file: Option<AppendFile>,
     alarm: Alarm,
     /// The sync that failed, after which nothing becomes durable any more.
     failed: Option<DiskError>,
     /// Whether a commit holds the end, after which nothing is added.
-    is_sealed: bool,
+    pub(super) is_sealed: bool,
+    /// Since it has reached its limit.
+    pub(super) cut: Option<Cut>,
     /// When the job was first seen to be over.
     over_since: Option<Instant>,
-    received: Reach,
+    pub(super) received: Reach,
     /// What lies beyond waits in `tail` until the disk has room.
     written: Reach,
     durable: Reach,
@@ -38,9 +41,9 @@ pub(crate) struct JobLog {
 
 /// How far a log has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Reach {
-    records: u64,
-    bytes: u64,
+pub(super) struct Reach {
+    pub(super) records: u64,
+    pub(super) bytes: u64,
 }
 
 impl JobLog {
@@ -74,6 +77,7 @@ impl JobLog {
             alarm,
             failed: None,
             is_sealed: false,
+            cut: None,
             over_since: None,
             received: found,
             written: found,
@@ -81,6 +85,7 @@ impl JobLog {
             tail: Vec::new(),
         };
         if found.records > 0 {
+            log.cut = log.find_cut()?;
             // What survived the last process may still be in the page cache only.
             log.sync()?;
         }
@@ -88,10 +93,19 @@ impl JobLog {
     }
 
     pub(crate) fn receipt(&self) -> LogReceipt {
-        LogReceipt {
-            received: self.received.records,
-            durable: self.durable.records,
+        match &self.cut {
+            None => LogReceipt {
+                received: self.received.records,
+                durable: self.durable.records,
+                cut: None,
+            },
+            Some(cut) => cut.receipt(self.durable.records, self.is_durable()),
         }
+    }
+
+    /// How many records are stored.
+    pub(crate) const fn records(&self) -> u64 {
+        self.received.records
     }
 
     /// How long the log is, in bytes.
@@ -103,15 +117,19 @@ impl JobLog {
         &mut self,
         from: u64,
         records: &[NewLogRecord],
+        limit: u64,
     ) -> Result<LogReceipt, LogError> {
-        let next = self.received.records;
-        if from > next {
-            return Err(LogError::Mismatch { next });
-        }
         for (n, record) in (from..).zip(records) {
             if record.text.len() > LOG_TEXT_BYTES {
                 return Err(LogError::TooLong { n });
             }
+        }
+        if let Some(cut) = self.cut.take() {
+            return self.append_behind(cut, from, records);
+        }
+        let next = self.received.records;
+        if from > next {
+            return Err(LogError::Mismatch { next });
         }
         let known = usize::try_from(next - from)
             .unwrap_or(usize::MAX)
@@ -128,14 +146,21 @@ impl JobLog {
         }
         let mut bytes = Vec::new();
         for (n, record) in (next..).zip(fresh) {
+            let whole = bytes.len();
             encode(&mut bytes, n, record).map_err(LogError::Unwritable)?;
+            if self.received.bytes + bytes.len() as u64 > limit {
+                bytes.truncate(whole);
+                let (kept, rest) = fresh.split_at(usize::try_from(n - next).unwrap_or(0));
+                self.keep(&bytes, kept.len() as u64)?;
+                return self.cut_off(limit, record.at, rest);
+            }
         }
         self.keep(&bytes, fresh.len() as u64)?;
         Ok(self.receipt())
     }
 
     /// Whether the records received from `from` on are these.
-    fn has(&self, from: u64, records: &[NewLogRecord]) -> Result<bool, LogError> {
+    pub(super) fn has(&self, from: u64, records: &[NewLogRecord]) -> Result<bool, LogError> {
         let mut stream = LogStream::new(&self.root, self.key.clone(), from);
         let mut wanted = records.iter();
         while wanted.len() > 0 {
@@ -158,7 +183,7 @@ impl JobLog {
     }
 
     /// Takes whole lines: into the file, or while the disk is full into memory as far as a commit can carry them.
-    fn keep(&mut self, bytes: &[u8], records: u64) -> Result<(), LogError> {
+    pub(super) fn keep(&mut self, bytes: &[u8], records: u64) -> Result<(), LogError> {
         let reach = Reach {
             records: self.received.records + records,
             bytes: self.received.bytes + bytes.len() as u64,
@@ -261,9 +286,8 @@ impl JobLog {
 
     /// Makes a log durable that has all of its records. The word of one that was lost stands for them.
     pub(crate) fn settle(&mut self, records: u64, now: Timestamp) -> Result<(), LogError> {
-        let next = self.received.records;
-        if next < records {
-            return Err(LogError::Mismatch { next });
+        if records > self.received.records {
+            self.expect_whole(records)?;
         }
         if self.is_lost()? {
             self.begin_anew(now)?;
@@ -353,7 +377,7 @@ impl JobLog {
             stream: Stream::Runner,
             text,
         };
-        self.append(next, &[word]).map(drop)
+        self.append(next, &[word], u64::MAX).map(drop)
     }
 
     fn broken(&self, error: DiskError) -> LogError {

@@ -3,8 +3,11 @@
 //! An append is written at once and synced within a second; the answer says how far both have come. The end of a log
 //! that is not synced when its job completes rides inside the completing commit. So a job can end on a full disk: a
 //! little of its log is kept in memory and is read once there is room, and the journal has room for the commit.
+//!
+//! A log that reaches its limit is cut: see `cut.rs`.
 
 mod backed_up;
+mod cut;
 mod encode;
 mod job_log;
 mod stream;
@@ -74,6 +77,9 @@ pub struct LogReceipt {
     pub received: u64,
     /// Records below this number survive a power cut.
     pub durable: u64,
+    /// The number of the record that says so, when the log was cut at its limit. What its worker sends is taken and not
+    /// stored.
+    pub cut: Option<u64>,
 }
 
 /// Why records were not appended.
@@ -143,19 +149,33 @@ impl Logs {
         }
     }
 
-    /// Appends records whose first has the number `from`. Records that are stored already are compared, not stored
-    /// again.
+    /// Appends records to a log without a limit.
     pub async fn append(
         &self,
         job: JobId,
         from: u64,
         records: Vec<NewLogRecord>,
     ) -> Result<LogReceipt, LogError> {
+        self.append_within(u64::MAX, job, from, records).await
+    }
+
+    /// Appends records whose first has the number `from`. Records that are stored already are compared, not stored
+    /// again. A log that would be longer than `limit` bytes is cut.
+    pub async fn append_within(
+        &self,
+        limit: u64,
+        job: JobId,
+        from: u64,
+        records: Vec<NewLogRecord>,
+    ) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
         let appended = blocking(move || {
-            let receipt = logs.with(job, |log| log.append(from, &records))?;
+            let (receipt, stored) = logs.with(job, |log| {
+                let receipt = log.append(from, &records, limit)?;
+                Ok((receipt, log.records()))
+            })?;
             if let Some(sender) = lock(&logs.shared.growth).get(&job) {
-                sender.send_replace(receipt.received);
+                sender.send_replace(stored);
             }
             Ok::<_, LogError>((receipt, receipt.durable < receipt.received))
         });
@@ -175,7 +195,8 @@ impl Logs {
     /// How many records the log of a job has, whether the job runs or is over.
     pub async fn records(&self, job: JobId) -> Result<u64, LogError> {
         if self.is_open(job) {
-            Ok(self.receipt(job).await?.received)
+            let logs = self.clone();
+            blocking(move || logs.with(job, |log| Ok(log.records()))).await
         } else {
             Ok(self.stream(job, 0).count().await?)
         }
@@ -249,17 +270,14 @@ impl Logs {
     /// the records there are and their length, which are others when the file was lost.
     fn seal(&self, job: JobId, records: u64, now: Timestamp) -> Result<Sealed, LogError> {
         self.with(job, |log| {
-            let next = log.receipt().received;
-            if next != records {
-                return Err(LogError::Mismatch { next });
-            }
+            log.expect_whole(records)?;
             let mut tail = log.tail_for_commit()?;
             if log.is_lost()? {
                 log.begin_anew(now)?;
                 tail = log.tail_for_commit()?;
             }
             Ok(Sealed {
-                records: log.receipt().received,
+                records: log.records(),
                 bytes: log.bytes(),
                 tail,
             })

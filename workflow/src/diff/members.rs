@@ -10,6 +10,7 @@ use super::{Change, Edit, Part, readers, steps};
 use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
+use crate::size::format_size;
 use crate::template::Template;
 
 /// What differs outside of the scans.
@@ -37,6 +38,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         inherited_env: _,
         steps,
         timeout,
+        log_limit,
         retry,
         runs_on,
         overlap,
@@ -48,6 +50,11 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
     found.extend(all_artifacts(artifacts, after, around));
     let mut changes = Changes::of(Part::Itself);
     changes.compare("timeout", time(*timeout), time(after.timeout));
+    changes.compare(
+        "log_limit",
+        log_limit.map(format_size),
+        after.log_limit.map(format_size),
+    );
     changes.compare("retry", retry.map(attempts), after.retry.map(attempts));
     changes.compare("runs_on", list(runs_on), list(&after.runs_on));
     changes.compare("overlap", word(overlap.name()), word(after.overlap.name()));

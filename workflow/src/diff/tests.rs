@@ -254,9 +254,11 @@ fn what_belongs_to_the_workflow_is_told_once() {
 #[test]
 fn everything_else_of_a_scan() {
     check(
-        &scan("env: {A: '1'}, timeout: 1h, runs_on: [linux, big], overlap: queue, pass_env: [A]"),
+        &scan(
+            "env: {A: '1'}, timeout: 1h, log_limit: 1MiB, runs_on: [linux, big], overlap: queue, pass_env: [A]",
+        ),
         &scan("env: {A: '2'}, retry: {attempts: 3}, runs_on: [big, linux], overlap: replace"),
-        "scan `a`: env `A` `1` → `2`; timeout `1h` removed; retry `attempts: 3, backoff: 10s` added; runs_on `linux, big` → \
+        "scan `a`: env `A` `1` → `2`; timeout `1h` removed; log_limit `1MiB` removed; retry `attempts: 3, backoff: 10s` added; runs_on `linux, big` → \
          `big, linux`; overlap `queue` → `replace`; pass_env `A` removed",
     );
 }

@@ -84,6 +84,7 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
             json!([{ "run": "echo" }, { "run": "echo" }]),
         ),
         (&keys::SCAN, at(build, "/timeout"), json!("2h")),
+        (&keys::SCAN, at(build, "/log_limit"), json!("2MiB")),
         (&keys::SCAN, at(build, "/retry"), Value::Null),
         (&keys::SCAN, at(build, "/runs_on"), json!(["linux"])),
         (&keys::SCAN, at(build, "/overlap"), json!("skip")),

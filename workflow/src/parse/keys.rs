@@ -1,12 +1,13 @@
 //! The keys of each object of a workflow file: what the reader takes and what the schema offers.
 
 pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
-pub(crate) const SCAN: [&str; 9] = [
+pub(crate) const SCAN: [&str; 10] = [
     "on",
     "artifacts",
     "env",
     "steps",
     "timeout",
+    "log_limit",
     "retry",
     "runs_on",
     "overlap",

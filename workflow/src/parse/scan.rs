@@ -101,6 +101,9 @@ impl Reader<'_> {
         let timeout = object
             .get("timeout")
             .and_then(|entry| self.duration(entry, "`timeout`", Some(JOB_TIMEOUT)));
+        let log_limit = object
+            .get("log_limit")
+            .and_then(|entry| self.size(entry, "`log_limit`"));
         let retry = object.get("retry").and_then(|entry| self.retry(entry));
         let runs_on = object
             .get("runs_on")
@@ -122,6 +125,7 @@ impl Reader<'_> {
             inherited_env: Arc::clone(&inherited.variables),
             steps,
             timeout,
+            log_limit,
             retry,
             runs_on,
             overlap,

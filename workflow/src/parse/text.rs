@@ -9,6 +9,7 @@ use crate::diagnostic::Code;
 use crate::duration::parse_duration;
 use crate::limits::LABEL_CHARS;
 use crate::names::NameError;
+use crate::size::parse_size;
 use crate::suggestion::did_you_mean;
 use crate::yaml::{Content, Entry, Meaning, Node};
 
@@ -129,6 +130,22 @@ impl Reader<'_> {
                 .suggest(|| did_you_mean(text, names));
         }
         found
+    }
+
+    /// A size in bytes, which is more than nothing.
+    pub(super) fn size(&mut self, entry: &Entry, what: &str) -> Option<u64> {
+        let node = &entry.value;
+        let text = match &node.content {
+            Content::Scalar(scalar) if scalar.meaning() == Meaning::Number => &scalar.text,
+            _ => self.text(node, what)?,
+        };
+        let message = match parse_size(text.trim_end()) {
+            Ok(0) => format!("{what} must be more than 0"),
+            Ok(bytes) => return Some(bytes),
+            Err(error) => format!("{what}: {error}"),
+        };
+        self.report.error(node.span, Code::InvalidValue, message);
+        None
     }
 
     /// A duration up to `max`.

@@ -1,11 +1,12 @@
 //! `everscan job show`.
 
 use clap::Args;
-use wire::{Artifact, Input, Job, Step};
+use wire::{Artifact, Input, Job, LogSummary, Step};
 
 use super::selected::SelectedJob;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::follow::cut_at;
 use crate::progress::bytes;
 use crate::session::Session;
 use crate::table::{Fields, Table, short_commit, time, time_or_dash};
@@ -52,7 +53,7 @@ fn text(job: &Job) -> String {
         .add("created", time(&job.created_at))
         .add_some("started", job.started_at.as_ref().map(time))
         .add_some("finished", job.finished_at.as_ref().map(time))
-        .add("log records", job.log.records.to_string());
+        .add("log records", log(&job.log));
     for (key, value) in &job.inputs {
         let value = match value {
             Input::Bool(value) => value.to_string(),
@@ -69,6 +70,14 @@ fn text(job: &Job) -> String {
         text.push_str(&section);
     }
     text
+}
+
+/// How much log there is.
+fn log(log: &LogSummary) -> String {
+    match &log.cut {
+        None => log.records.to_string(),
+        Some(cut) => format!("{}, {}", log.records, cut_at(cut)),
+    }
 }
 
 fn steps(steps: &[Step]) -> Option<String> {

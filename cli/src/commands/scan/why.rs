@@ -8,6 +8,7 @@ use crate::clause::{Clause, Known};
 use crate::clock::moment;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::follow::cut_at;
 use crate::session::Session;
 use crate::table::{Fields, time};
 use crate::untrusted::clean;
@@ -50,10 +51,13 @@ fn text(why: &Why) -> String {
     });
     let unfinished = why.unfinished.iter().map(|job| {
         format!(
-            "{} {} ({})",
+            "{} {} ({}{})",
             job.id,
             job.state.as_str(),
-            job.trigger.as_str()
+            job.trigger.as_str(),
+            job.log_cut
+                .as_ref()
+                .map_or_else(String::new, |cut| format!("; its log is {}", cut_at(cut)))
         )
     });
     let unfinished: Vec<String> = unfinished.collect();

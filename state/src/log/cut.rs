@@ -1,0 +1,179 @@
+//! The end of a log that has reached its limit. A record in the stream `runner` says so in the place of the first record
+//! that is not stored. What the worker sends from there on is taken and not stored, but for a few of the runner's own
+//! words, which tell how the job ended. They are numbered on after the cut, so every stored record has its place.
+//!
+//! The log alone says whether it is cut, so a start of the daemon finds it as it was. From the cut on the worker's own
+//! numbers are not the stored ones, and any is taken: nothing that it may still send again depends on them.
+
+use model::Timestamp;
+use store::append_file::AppendReader;
+use workflow::format_size;
+
+use super::encode::encode;
+use super::job_log::JobLog;
+use super::stream::decode;
+use super::{LogError, LogReceipt, NewLogRecord, Stream};
+use crate::error::ReadError;
+use crate::limits::LAST_WORDS_BYTES;
+
+/// What the record begins with that stands at the cut.
+const MARK: &str = "the log is cut here: ";
+
+/// The cut of a log.
+pub(super) struct Cut {
+    /// The number of the record that tells of it.
+    at: u64,
+    /// The number that the worker uses next.
+    next: u64,
+    /// The runner's words behind the cut.
+    words: Vec<NewLogRecord>,
+    /// Their length in the file.
+    bytes: u64,
+}
+
+impl Cut {
+    /// The worker may forget what is not stored, once what is stored is durable.
+    pub(super) fn receipt(&self, durable: u64, is_durable: bool) -> LogReceipt {
+        LogReceipt {
+            received: self.next,
+            durable: if is_durable {
+                self.next
+            } else {
+                durable.min(self.at)
+            },
+            cut: Some(self.at),
+        }
+    }
+}
+
+impl JobLog {
+    /// Refuses the number of records that a worker says it has sent, if it is not that of the log.
+    pub(super) fn expect_whole(&self, records: u64) -> Result<(), LogError> {
+        let is_whole = match &self.cut {
+            None => records == self.received.records,
+            Some(cut) => records >= cut.at,
+        };
+        if is_whole {
+            Ok(())
+        } else {
+            let next = self.receipt().received;
+            Err(LogError::Mismatch { next })
+        }
+    }
+
+    /// The cut of a log that was just opened. It is found near the end, since little is stored behind it.
+    pub(super) fn find_cut(&self) -> Result<Option<Cut>, LogError> {
+        let failed = |error| LogError::Read(ReadError::Store(store::ReadError::from(error)));
+        let Some(file) = AppendReader::open(&self.root, &self.key).map_err(failed)? else {
+            return Ok(None);
+        };
+        let start = self.received.bytes.saturating_sub(2 * LAST_WORDS_BYTES);
+        let wanted = usize::try_from(self.received.bytes - start).unwrap_or(usize::MAX);
+        let end = file.read(start, wanted).map_err(failed)?;
+        let mut cut: Option<Cut> = None;
+        for line in end.split_inclusive(|byte| *byte == b'\n') {
+            // The first line may be half of one.
+            let Some(stored) = decode(line) else {
+                continue;
+            };
+            match &mut cut {
+                Some(cut) => {
+                    cut.bytes += line.len() as u64;
+                    cut.words.push(stored.record);
+                }
+                None if is_mark(&stored.record) => {
+                    cut = Some(Cut {
+                        at: stored.n,
+                        next: stored.n,
+                        words: Vec::new(),
+                        bytes: 0,
+                    });
+                }
+                None => {}
+            }
+        }
+        Ok(cut)
+    }
+
+    /// Says that the log is cut in the place of the next record, and takes the rest of the records.
+    pub(super) fn cut_off(
+        &mut self,
+        limit: u64,
+        now: Timestamp,
+        rest: &[NewLogRecord],
+    ) -> Result<LogReceipt, LogError> {
+        let at = self.received.records;
+        let mark = NewLogRecord {
+            at: now,
+            step: None,
+            stream: Stream::Runner,
+            text: format!(
+                "{MARK}it has reached its limit of {}; the step goes on, and what it prints is not kept",
+                format_size(limit)
+            ),
+        };
+        let line = self.line(&mark)?;
+        self.keep(&line, 1)?;
+        tracing::warn!(key = %self.key, record = at, limit, "a log has reached its limit and is cut");
+        let cut = Cut {
+            at,
+            next: at,
+            words: Vec::new(),
+            bytes: 0,
+        };
+        self.append_behind(cut, at, rest)
+    }
+
+    /// Takes records of a log that is cut. What is stored is durable at once: the worker may forget all of them.
+    pub(super) fn append_behind(
+        &mut self,
+        mut cut: Cut,
+        from: u64,
+        records: &[NewLogRecord],
+    ) -> Result<LogReceipt, LogError> {
+        let taken = self.take_behind(&mut cut, from, records);
+        self.cut = Some(cut);
+        taken?;
+        self.sync()?;
+        Ok(self.receipt())
+    }
+
+    fn take_behind(
+        &mut self,
+        cut: &mut Cut,
+        from: u64,
+        records: &[NewLogRecord],
+    ) -> Result<(), LogError> {
+        let stored = usize::try_from(cut.at.saturating_sub(from)).unwrap_or(usize::MAX);
+        let (repeated, behind) = records.split_at(stored.min(records.len()));
+        if !self.has(from, repeated)? {
+            return Err(LogError::Mismatch { next: cut.next });
+        }
+        for word in behind {
+            // A repeat comes with the same words.
+            if word.stream != Stream::Runner || cut.words.contains(word) {
+                continue;
+            }
+            let line = self.line(word)?;
+            let bytes = cut.bytes + line.len() as u64;
+            if !self.is_sealed && bytes <= LAST_WORDS_BYTES {
+                self.keep(&line, 1)?;
+                cut.bytes = bytes;
+                cut.words.push(word.clone());
+            }
+        }
+        cut.next = cut.next.max(from.saturating_add(records.len() as u64));
+        Ok(())
+    }
+
+    /// A record as the next line.
+    fn line(&self, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
+        let mut line = Vec::new();
+        encode(&mut line, self.received.records, record).map_err(LogError::Unwritable)?;
+        Ok(line)
+    }
+}
+
+fn is_mark(record: &NewLogRecord) -> bool {
+    record.stream == Stream::Runner && record.step.is_none() && record.text.starts_with(MARK)
+}

@@ -5,6 +5,7 @@ use model::{
     Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, Var,
     WorkflowRecord, WorkflowStatus, World,
 };
+use state::DamagedLines;
 use std::collections::BTreeMap;
 use workflow::{InputValue, Severity};
 
@@ -60,6 +61,13 @@ pub(crate) fn job(
             cut: log_cut(job),
         },
     }
+}
+
+pub(crate) fn damaged(damaged: Vec<DamagedLines>) -> Vec<wire::DamagedLines> {
+    let damaged = damaged.into_iter();
+    damaged
+        .map(|DamagedLines { file, lines }| wire::DamagedLines { file, lines })
+        .collect()
 }
 
 /// Where the log of a job was cut, if it was.

@@ -30,6 +30,7 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why
         dispatch: scan.on.dispatch.is_some(),
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
         records: why.records.into_iter().map(record).collect(),
+        damaged: convert::damaged(why.damaged),
     }
 }
 

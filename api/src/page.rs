@@ -37,6 +37,7 @@ impl Window {
         Page {
             items: ahead.iter().map(|(_, item)| show(item)).collect(),
             next_cursor: ahead.pop().map(|(key, _)| key).filter(|_| !is_last),
+            damaged: Vec::new(),
         }
     }
 }

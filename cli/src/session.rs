@@ -2,6 +2,7 @@
 
 use client::Client;
 use serde::Serialize;
+use wire::DamagedLines;
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -28,5 +29,14 @@ impl Session<'_> {
     ) -> Result<(), Error> {
         let text = self.format.show(value, table)?;
         self.terminal.data(&text)
+    }
+
+    /// Warns of what an answer lacks.
+    pub(crate) fn say_missing(&mut self, damaged: &[DamagedLines]) {
+        for DamagedLines { file, lines } in damaged {
+            self.terminal.say(&format!(
+                "warning: {lines} lines of {file} cannot be read and are missing here; `everscand fsck` tells more"
+            ));
+        }
     }
 }

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::decide::{Command, Consider, ExplainTrigger, Fire};
 use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
-use state::{ReadError, State, SubmitError};
+use state::{DamagedLines, Ledger, ReadError, State, SubmitError};
 use tokio::time::Instant;
 
 use crate::handle::Handle;
@@ -28,6 +28,8 @@ pub struct Why {
     pub evaluation: Option<Evaluation>,
     /// What was looked at, newest first.
     pub records: Vec<LedgerRecord>,
+    /// What is missing among them.
+    pub damaged: Vec<DamagedLines>,
 }
 
 /// Why no answer can be given.
@@ -107,12 +109,13 @@ impl Handle {
             }
             Some(_) => (Vec::new(), None),
         });
-        let records = self.state().ledger(scan, at, limit).await?;
+        let Ledger { records, damaged } = self.state().ledger(scan, at, limit).await?;
         Ok(Why {
             unfinished,
             next_slot,
             evaluation,
             records,
+            damaged,
         })
     }
 }

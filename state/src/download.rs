@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use bytes::Bytes;
 use model::JobId;
+use sha2::{Digest, Sha256};
+use workflow::hex;
 
 use crate::error::ReadError;
 use crate::files::blocking;
@@ -17,6 +19,15 @@ pub struct Download {
     size: u64,
     /// Below the state folder.
     path: String,
+    check: Option<Check>,
+}
+
+/// Hashes an artifact while it is read from its first byte to its last.
+struct Check {
+    /// What it must come to, hexadecimal.
+    sha256: String,
+    hash: Sha256,
+    hashed: u64,
 }
 
 impl State {
@@ -30,7 +41,12 @@ impl State {
         blocking(move || {
             let path = key.to_string();
             match objects.open(&key) {
-                Ok(opened) => Ok(opened.map(|(file, size)| Download { file, size, path })),
+                Ok(opened) => Ok(opened.map(|(file, size)| Download {
+                    file,
+                    size,
+                    path,
+                    check: None,
+                })),
                 Err(error) => Err(ReadError::File {
                     path,
                     source: io::Error::other(error),
@@ -47,6 +63,20 @@ impl Download {
         self.size
     }
 
+    /// The same for whoever reads all of it in order, and does not get the last piece when the whole has another digest.
+    #[must_use]
+    pub fn checked(self, sha256: &str) -> Self {
+        let check = Check {
+            sha256: sha256.to_owned(),
+            hash: Sha256::new(),
+            hashed: 0,
+        };
+        Self {
+            check: Some(check),
+            ..self
+        }
+    }
+
     /// So many bytes from byte `at` on. It comes back with them, for the next piece.
     pub async fn read(mut self, at: u64, length: usize) -> Result<(Self, Bytes), ReadError> {
         blocking(move || {
@@ -56,6 +86,10 @@ impl Download {
                 .seek(SeekFrom::Start(at))
                 .and_then(|_| self.file.read_exact(&mut piece));
             match read {
+                Ok(()) if self.is_damaged(&piece) => Err(ReadError::Damaged {
+                    path: self.path,
+                    problem: "it has another SHA-256 than was stored".to_owned(),
+                }),
                 Ok(()) => Ok((self, Bytes::from(piece))),
                 Err(source) => Err(ReadError::File {
                     path: self.path,
@@ -64,5 +98,15 @@ impl Download {
             }
         })
         .await
+    }
+
+    /// Whether this is the last piece of something else than was stored.
+    fn is_damaged(&mut self, piece: &[u8]) -> bool {
+        let Some(check) = &mut self.check else {
+            return false;
+        };
+        check.hash.update(piece);
+        check.hashed += piece.len() as u64;
+        check.hashed == self.size && hex(&check.hash.finalize_reset()) != check.sha256
     }
 }

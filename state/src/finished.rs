@@ -96,7 +96,10 @@ async fn finished_after(
             .ok()
             .and_then(|at| bytes.get(at..))
             .unwrap_or_default();
-        let found: Vec<(Position, HistoryLine)> = lines(&key, next, unread).take(wanted).collect();
+        let found: Vec<(Position, HistoryLine)> = lines(reader.warned(), &key, next, unread)
+            .filter_map(|(at, line)| Some((at, line?)))
+            .take(wanted)
+            .collect();
         let ends = found.iter().skip(1).map(|(at, _)| *at);
         // Behind the last line of a page that is closed the next page begins.
         let last = if page < end.page {

@@ -4,7 +4,7 @@
 //! after it was made, so whatever was made after the earliest end read so far is newer than all that is still unread:
 //! that is how far back a reader must look before it hands a job out, and no further.
 
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::page_index::{PageIndex, Summary};
 use crate::reader::StoreReader;
+use crate::warned::{DamagedLines, Warned};
 
 /// What the world knows of a scan's finished jobs.
 #[derive(Debug, Clone)]
@@ -75,6 +76,8 @@ pub(crate) struct HistoryCursor {
     read: BinaryHeap<JobId>,
     /// The earliest end among all lines read.
     earliest_end: Option<Timestamp>,
+    /// How many lines of which pages could not be read.
+    damaged: BTreeMap<u64, u64>,
 }
 
 /// What a cursor needs of a line.
@@ -104,7 +107,16 @@ impl HistoryCursor {
             retention: retention.clone(),
             read: BinaryHeap::new(),
             earliest_end: None,
+            damaged: BTreeMap::new(),
         }
+    }
+
+    /// The pages it came to with lines that could not be read, and how many.
+    pub(crate) fn damaged(&self) -> impl Iterator<Item = DamagedLines> {
+        self.damaged.iter().map(|(page, lines)| DamagedLines {
+            file: Layout::history(&self.scan, *page).to_string(),
+            lines: *lines,
+        })
     }
 
     /// A job that nothing in this history is newer than, known without reading; none when the history is empty.
@@ -155,7 +167,8 @@ impl HistoryCursor {
 
     async fn read_before(&mut self, place: Place) -> Result<(), ReadError> {
         let lines = place.read(&self.reader, &self.scan).await?;
-        let (jobs, summary) = wanted_of(&lines, &self.wanted, &self.retention);
+        let (jobs, summary) =
+            wanted_of(self.reader.warned(), &lines, &self.wanted, &self.retention);
         self.read.extend(jobs);
         self.went_back_to(&summary);
         self.index.put(&self.retention, place, self.end, summary);
@@ -165,15 +178,28 @@ impl HistoryCursor {
     fn went_back_to(&mut self, piece: &Summary) {
         let earlier = self.earliest_end.into_iter().chain(piece.earliest_end);
         self.earliest_end = earlier.min();
+        if piece.damaged > 0 {
+            *self.damaged.entry(piece.begin.page).or_default() += piece.damaged;
+        }
         self.next = Place::before(piece.begin, &self.retention);
     }
 }
 
 /// The wanted jobs of a piece, and what is remembered of all of its lines but those of removed jobs.
-fn wanted_of(lines: &Lines, wanted: &Wanted, retention: &Retention) -> (Vec<JobId>, Summary) {
+fn wanted_of(
+    warned: &Warned,
+    lines: &Lines,
+    wanted: &Wanted,
+    retention: &Retention,
+) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
     let mut summary = Summary::new(lines.begin);
-    for (at, line) in self::lines::<Line>(&lines.key, lines.begin, &lines.bytes) {
+    for (at, line) in self::lines::<Line>(warned, &lines.key, lines.begin, &lines.bytes) {
+        let Some(line) = line else {
+            // Behind what was removed, where every line counts.
+            summary.damaged += u64::from(at >= retention.from);
+            continue;
+        };
         if !retention.may_hold(line.id, at) {
             continue;
         }
@@ -191,12 +217,13 @@ fn wanted_of(lines: &Lines, wanted: &Wanted, retention: &Retention) -> (Vec<JobI
 }
 
 /// The lines in `bytes`, which stand in a page from a place on where one begins, each with its place. One that is
-/// damaged is left out.
+/// damaged is none.
 pub(crate) fn lines<L: DeserializeOwned>(
+    warned: &Warned,
     key: &Key,
     from: Position,
     bytes: &[u8],
-) -> impl Iterator<Item = (Position, L)> {
+) -> impl Iterator<Item = (Position, Option<L>)> {
     let mut at = from.at;
     let lines = bytes
         .split_inclusive(|byte| *byte == b'\n')
@@ -210,14 +237,12 @@ pub(crate) fn lines<L: DeserializeOwned>(
         });
     lines
         .filter(|(_, line)| !line.is_empty())
-        .filter_map(move |(begin, line)| match serde_json::from_slice(line) {
-            Ok(line) => Some((begin, line)),
-            // Not loud: every list that comes here would say it again. A check tells of it.
-            Err(error) => {
-                let at = begin.at;
-                tracing::debug!(%key, at, %error, "a line of a history cannot be read and is left out");
-                None
+        .map(move |(begin, line)| {
+            let line = serde_json::from_slice(line);
+            if let Err(error) = &line {
+                warned.warn(key, begin.at, error);
             }
+            (begin, line.ok())
         })
 }
 
@@ -248,7 +273,10 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
             }
         };
         let begin = Position { page: *page, at: 0 };
-        for (at, line) in lines::<HistoryLine>(&key, begin, &bytes) {
+        for (at, line) in lines::<HistoryLine>(reader.warned(), &key, begin, &bytes) {
+            let Some(line) = line else {
+                continue;
+            };
             found.newest = found.newest.max(Some(line.id));
             if !retention.may_hold(line.id, at) {
                 continue;

@@ -15,6 +15,7 @@ use crate::layout::Layout;
 use crate::limits::LINES_OF_A_PIECE;
 use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
+use crate::warned::DamagedLines;
 
 /// Which jobs to list.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +36,8 @@ pub struct JobPage {
     /// Where the list goes on: with the jobs made before this one. None at its end. A list that had to look far back
     /// may be short and go on all the same.
     pub next: Option<JobId>,
+    /// What of the histories that were read for them is missing.
+    pub damaged: Vec<DamagedLines>,
 }
 
 impl JobFilter {
@@ -129,7 +132,7 @@ impl Listing {
         let mut passed = before;
         let mut listed: Vec<Listed> = Vec::new();
         let mut left_out = 0;
-        loop {
+        let next = loop {
             let end = loop {
                 match merge.next(&mut in_vain).await? {
                     Found::Job(job) if jobs.len() + listed.len() < limit => listed.push(job),
@@ -145,19 +148,21 @@ impl Listing {
             in_vain = in_vain.saturating_sub(left_out / LINES_OF_A_PIECE);
             left_out %= LINES_OF_A_PIECE;
             match end {
-                Found::Job(_) if in_vain == 0 => return Ok(JobPage { jobs, next: passed }),
-                Found::Nothing => return Ok(JobPage { jobs, next: None }),
-                Found::TooFar => {
-                    let next = passed.or(Some(JobId::LAST));
-                    return Ok(JobPage { jobs, next });
-                }
-                Found::Job(_) if jobs.len() >= limit => {
-                    return Ok(JobPage { jobs, next: passed });
-                }
+                Found::Job(_) if in_vain == 0 => break passed,
+                Found::Nothing => break None,
+                Found::TooFar => break passed.or(Some(JobId::LAST)),
+                Found::Job(_) if jobs.len() >= limit => break passed,
                 // It takes the place of one that was left out.
                 Found::Job(job) => listed.push(job),
             }
-        }
+        };
+        let cursors = merge.cursors.iter();
+        let damaged = cursors.flat_map(HistoryCursor::damaged).collect();
+        Ok(JobPage {
+            jobs,
+            next,
+            damaged,
+        })
     }
 }
 

@@ -5,6 +5,16 @@ use model::{LedgerRecord, ScanHead, Timestamp};
 use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
+use crate::warned::DamagedLines;
+
+/// Records of a scan's ledger.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    /// The records, newest first.
+    pub records: Vec<LedgerRecord>,
+    /// What is missing among them.
+    pub damaged: Vec<DamagedLines>,
+}
 
 /// The newest records that are not later than `until`, newest first. The run that the head still counts comes first.
 pub(crate) async fn newest(
@@ -12,9 +22,10 @@ pub(crate) async fn newest(
     head: &ScanHead,
     until: Option<Timestamp>,
     limit: usize,
-) -> Result<Vec<LedgerRecord>, ReadError> {
+) -> Result<Ledger, ReadError> {
     let is_wanted = |record: &LedgerRecord| until.is_none_or(|until| record.at <= until);
     let run = head.repeats.clone().and_then(|run| run.into_record());
+    let mut damaged = Vec::new();
     let mut records: Vec<LedgerRecord> = run.into_iter().filter(is_wanted).take(limit).collect();
     for page in (0..=head.ledger.page).rev() {
         if records.len() >= limit {
@@ -32,19 +43,31 @@ pub(crate) async fn newest(
             bytes.truncate(usize::try_from(head.ledger.bytes).unwrap_or(usize::MAX));
         }
         let lines = bytes.split(|byte| *byte == b'\n').rev();
-        for line in lines.filter(|line| !line.is_empty()) {
+        let (mut at, mut unread) = (bytes.len() + 1, 0);
+        for line in lines {
+            // Each line but the last, which is empty, has its line end behind it.
+            at -= line.len() + 1;
+            if line.is_empty() {
+                continue;
+            }
             match serde_json::from_slice::<LedgerRecord>(line) {
                 Ok(record) if is_wanted(&record) => records.push(record),
                 Ok(_) => {}
-                // Not loud: every reader would say it again. A check tells of it.
                 Err(error) => {
-                    tracing::debug!(%key, %error, "a line of a ledger cannot be read and is left out");
+                    unread += 1;
+                    reader.warned().warn(&key, at as u64, error);
                 }
             }
             if records.len() == limit {
                 break;
             }
         }
+        if unread > 0 {
+            damaged.push(DamagedLines {
+                file: key.to_string(),
+                lines: unread,
+            });
+        }
     }
-    Ok(records)
+    Ok(Ledger { records, damaged })
 }

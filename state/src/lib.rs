@@ -47,6 +47,7 @@ mod scan_places;
 mod state;
 mod typed;
 mod upload;
+mod warned;
 mod written;
 
 pub use backup::{back_up, hold, release, restore};
@@ -55,6 +56,7 @@ pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitErr
 pub use finished::FinishedJobs;
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
+pub use ledger::Ledger;
 pub use log::{
     CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
 };
@@ -62,6 +64,7 @@ pub use state::{Closing, Options, State};
 pub use store::Room;
 pub use store::copy::{Copied, CopyError};
 pub use upload::{Received, Upload};
+pub use warned::DamagedLines;
 
 #[cfg(test)]
 mod tests;

@@ -62,6 +62,12 @@ pub(crate) const NAME_BYTES: usize = 120;
 /// Tips in one folder: no folder passes about 10,000 entries.
 pub(crate) const TIPS_PER_FOLDER: u64 = 1_000;
 
+/// The shortest line of a log: that of an empty text.
+pub(crate) const LEAST_LINE_BYTES: u64 = 60;
+
+/// Files of which is remembered that their damage was told: ten thousand damaged ones mean a damaged disk.
+pub(crate) const WARNED_FILES: usize = 10_000;
+
 /// Longest line of a log, a history or a ledger that is taken for one: texts are bounded far below, and a file that
 /// lost its line ends must not fill memory.
 pub(crate) const LINE_BYTES: usize = 4 * 1024 * 1024;

@@ -31,6 +31,8 @@ pub(crate) struct Summary {
     oldest: BTreeMap<String, JobId>,
     /// The earliest end of any of its jobs.
     pub(crate) earliest_end: Option<Timestamp>,
+    /// How many of its lines could not be read.
+    pub(crate) damaged: u64,
 }
 
 impl Summary {
@@ -39,6 +41,7 @@ impl Summary {
             begin,
             oldest: BTreeMap::new(),
             earliest_end: None,
+            damaged: 0,
         }
     }
 

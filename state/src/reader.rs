@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use crate::error::ReadError;
 use crate::files::blocking;
 use crate::limits::READING_THREADS;
+use crate::warned::Warned;
 
 type Reading<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Bytes>, store::ReadError>> + Send + 'a>>;
@@ -42,11 +43,16 @@ impl<R: Reader> ErasedReader for R {
 
 /// Reads small files of the store.
 #[derive(Clone)]
-pub(crate) struct StoreReader(Arc<dyn ErasedReader>);
+pub(crate) struct StoreReader(Arc<dyn ErasedReader>, Warned);
 
 impl StoreReader {
     pub(crate) fn new(reader: impl Reader) -> Self {
-        Self(Arc::new(reader))
+        Self(Arc::new(reader), Warned::default())
+    }
+
+    /// The files that were told to be damaged.
+    pub(crate) fn warned(&self) -> &Warned {
+        &self.1
     }
 
     /// Waits until everything acknowledged so far stands in files that other programs can read.

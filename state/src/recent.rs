@@ -33,7 +33,7 @@ impl ReadRecent for StoreReader {
     }
 }
 
-/// Lines that are damaged are left out, and so are records: they were told when they were found.
+/// Lines that are damaged are left out, and so are records.
 async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadError> {
     let KnownPast { head, retention } = past;
     let mut recent = Recent::default();
@@ -48,7 +48,10 @@ async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadEr
         next = Place::before(read.begin, retention);
         pieces += 1;
         // Newest first, so that no more are looked up than are needed.
-        let lines: Vec<(_, HistoryLine)> = lines(&read.key, read.begin, &read.bytes).collect();
+        let lines: Vec<(_, HistoryLine)> =
+            lines(reader.warned(), &read.key, read.begin, &read.bytes)
+                .filter_map(|(at, line)| Some((at, line?)))
+                .collect();
         for (at, line) in lines.into_iter().rev() {
             if found >= HISTORY_JOBS {
                 break;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::decide::Command;
-use model::{Clock, Entropy, Job, JobId, LedgerRecord, ScanKey, Secret, Timestamp, World};
+use model::{Clock, Entropy, Job, JobId, ScanKey, Secret, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
 use store::{Engine, Gauge, Room, Seq};
@@ -17,6 +17,7 @@ use crate::error::{
 };
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
+use crate::ledger::Ledger;
 use crate::limits::{PIECES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::Logs;
@@ -138,7 +139,12 @@ impl State {
             alarm: alarm.clone(),
         };
         let thread = committer.start().map_err(OpenError::Thread)?;
-        let logs = Logs::new(&root, publication.clone(), alarm.clone());
+        let logs = Logs::new(
+            &root,
+            publication.clone(),
+            alarm.clone(),
+            reader.warned().clone(),
+        );
         let shared = Arc::new(Shared {
             root,
             clock,
@@ -268,10 +274,10 @@ impl State {
         scan: &ScanKey,
         until: Option<Timestamp>,
         limit: usize,
-    ) -> Result<Vec<LedgerRecord>, ReadError> {
+    ) -> Result<Ledger, ReadError> {
         match self.read(|world| world.head(scan).cloned()) {
             Some(head) => crate::ledger::newest(&self.shared.reader, &head, until, limit).await,
-            None => Ok(Vec::new()),
+            None => Ok(Ledger::default()),
         }
     }
 

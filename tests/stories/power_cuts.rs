@@ -15,7 +15,7 @@ use crate::chance::Chance;
 use crate::machine::{Memory, apart, say, skip};
 use crate::promises::Finding;
 use crate::site::Site;
-use crate::support::{eventually, lines, signal};
+use crate::support::{World, eventually, lines, signal};
 use image::{FileSystem, Image};
 
 /// Cuts of all file systems together, unless `EVERSCAN_POWER_CUTS` says otherwise.
@@ -56,6 +56,56 @@ fn a_journal_that_is_not_synced_is_noticed() {
     let name = "power_cuts::a_journal_that_is_not_synced_is_noticed";
     apart(name, notice);
 }
+
+#[test]
+fn the_log_of_a_cancelled_job() {
+    let name = "power_cuts::the_log_of_a_cancelled_job";
+    apart(name, || {
+        let mut world = World::new();
+        world.init_repository();
+        world.push(&[("main.yaml", Some(STUBBORN))]);
+        let image = match Image::make(FileSystem::Ext4, &world.path("image"), &world.path("state"))
+        {
+            Ok(image) => image,
+            Err(reason) => return skip(name, &reason),
+        };
+        world.start_daemon();
+        world.sync();
+        world.start_runner(1);
+        let job = world.dispatch("main", "stubborn", &[]);
+        eventually("the step", || world.log(&job).contains("begun"));
+        world.everscan(&["job", "cancel", "-j", &job]);
+        // The runner has forgotten the log once it says so.
+        eventually("the end of the job at its runner", || {
+            world.runner_log().contains("job ended")
+        });
+        image.cut_power();
+        world.kill_daemon();
+        image.unmount();
+        image.mount().unwrap();
+        world.start_daemon();
+        let log = world.log(&job);
+        assert!(
+            log.contains("begun\n") && log.contains("last words\n"),
+            "{log}"
+        );
+        assert!(log.contains("the job was cancelled\n"), "{log}");
+        world.kill_runner();
+        world.kill_daemon();
+    });
+}
+
+/// Says something when it is stopped.
+const STUBBORN: &str = "\
+scans:
+  stubborn:
+    on: {dispatch: {}}
+    steps:
+      - run: |
+          trap 'echo last words; exit 1' TERM
+          echo begun
+          while :; do sleep 0.1; done
+";
 
 /// The same daemon without the one sync of each commit must be found out, or nothing that is said here means anything.
 fn notice() {

@@ -27,7 +27,7 @@ pub use job::{
     WorkflowRef,
 };
 pub use log::{LogReceipt, LogRecord, NewLogRecord, Stream};
-pub use page::Page;
+pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
 pub use project::{Named, Project, SetValue, Var};
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};

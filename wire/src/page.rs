@@ -10,4 +10,16 @@ pub struct Page<T> {
     /// Give this as `cursor` to read on; absent on the last page. Opaque.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// What is missing because it cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedLines>,
+}
+
+/// Lines of a file of the state that an answer lacks, because they cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedLines {
+    /// The file, below the state folder.
+    pub file: String,
+    /// How many.
+    pub lines: u64,
 }

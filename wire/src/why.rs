@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, LogCut, Trigger};
+use crate::{DamagedLines, JobState, LogCut, Trigger};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Why {
     pub unfinished: Vec<UnfinishedJob>,
     /// What was looked at, newest first.
     pub records: Vec<LedgerRecord>,
+    /// What is missing among them because it cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedLines>,
 }
 
 /// A schedule.

@@ -34,6 +34,7 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
     Ok(reply::ok(&Page::<wire::Artifact> {
         items,
         next_cursor: None,
+        damaged: Vec::new(),
     }))
 }
 
@@ -133,10 +134,14 @@ fn answer(
 ) -> Response {
     let size = stored.size();
     let part = range.clone().unwrap_or(0..size);
+    let stored = match range {
+        None => stored.checked(&artifact.sha256),
+        Some(_) => stored,
+    };
     let length = part.end - part.start;
     let mut response = reply::streamed("application/zip", move |pieces| async move {
         if let Err(error) = send(stored, part, &pieces).await {
-            tracing::error!(%error, "an artifact cannot be read");
+            tracing::warn!(%error, "an artifact cannot be read; its download is broken off");
             pieces.cut_off();
         }
     });

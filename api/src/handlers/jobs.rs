@@ -68,7 +68,11 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
             Err(failure) => return Err(failure),
         }
     }
-    Ok(reply::ok(&Page { items, next_cursor }))
+    Ok(reply::ok(&Page {
+        items,
+        next_cursor,
+        damaged: convert::damaged(page.damaged),
+    }))
 }
 
 /// One job; with `wait=true` the answer is held until the job is over, up to 50 s.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use model::{Job, JobId};
 use reconciler::Handle;
-use state::LogRecord;
+use state::{LogRecord, LogStream};
 use warp::reply::Response;
 use wire::NDJSON_MEDIA_TYPE;
 
@@ -110,7 +110,12 @@ async fn produce(
     let mut growth = handle.state().logs().subscribe(id);
     let mut changes = handle.state().subscribe();
     let mut stream = handle.state().logs().stream(id, from);
-    let mut last_look = !follow || job.state.is_terminal();
+    let mut ended = None;
+    if job.state.is_terminal() {
+        handle.state().logs().mark_damage(&mut stream);
+        ended = Some(job);
+    }
+    let mut last_look = !follow || ended.is_some();
     loop {
         growth.mark_unchanged();
         changes.mark_unchanged();
@@ -122,10 +127,19 @@ async fn produce(
                     return;
                 }
             }
-            Ok(None) if last_look => return,
+            Ok(None) if last_look => {
+                if let Some(mark) = ended.and_then(|job| missing_end(&stream, &job)) {
+                    drop(pieces.send(form.write(mark)).await);
+                }
+                return;
+            }
             Ok(None) => {
                 // What was appended before the end is read once more after the end was seen.
                 last_look = is_over(&handle, id);
+                if last_look {
+                    handle.state().logs().mark_damage(&mut stream);
+                    ended = handle.state().job(id).await.ok().flatten();
+                }
                 if !last_look && !wait(&handle, id, form, &mut growth, &mut changes, &pieces).await
                 {
                     return;
@@ -138,6 +152,12 @@ async fn produce(
             }
         }
     }
+}
+
+/// Tells of the last records of a job that is over when they are missing.
+fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
+    let (run, end) = (job.state.run()?, job.state.end()?);
+    stream.missing_end(run.log_records, end.at)
 }
 
 /// A job that is over has left the live world.

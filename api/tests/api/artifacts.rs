@@ -1,6 +1,7 @@
 //! Artifacts: uploaded by workers, downloaded by users, whole or in part.
 
 use std::fs;
+use std::path::PathBuf;
 
 use http::Method;
 use serde_json::json;
@@ -116,6 +117,55 @@ async fn a_large_artifact_comes_whole_piece_by_piece() {
     let answer = service.get(&worker.path("artifacts/out")).await;
     assert_eq!(answer.status, 200);
     assert!(answer.body == bytes, "it came back changed");
+}
+
+/// The file of the one artifact there is.
+fn file_of_artifact(service: &Service) -> PathBuf {
+    let mut waiting = vec![service.root().join("jobs")];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if path.parent().unwrap().ends_with("artifacts") {
+                return path;
+            }
+        }
+    }
+    panic!("there is no artifact");
+}
+
+#[tokio::test]
+async fn a_damaged_artifact_never_comes_whole() {
+    for size in [1, 1_000_000] {
+        let service = Service::start().await;
+        let (_, worker) = service.claimed("one").await;
+        let bytes = vec![b'x'; size];
+        let call = worker.call(Method::PUT, &worker.path("artifacts/out"));
+        let call = call.header("x-content-digest", &format!("sha256:{}", "0".repeat(64)));
+        let answer = call.bytes(bytes.clone()).send(service.address);
+        answer.await.expect(200);
+        service.handle.state().settled().await.unwrap();
+        let file = file_of_artifact(&service);
+        let download = async || {
+            let head = format!(
+                "GET {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+                worker.path("artifacts/out"),
+                service.admin,
+            );
+            let mut raw = Raw::send(service.address, head).await;
+            raw.head().await;
+            raw.until_closed().await.len()
+        };
+        assert_eq!(download().await, size);
+        let mut damaged = bytes.clone();
+        damaged[size / 2] ^= 1;
+        fs::write(&file, damaged).unwrap();
+        assert!(download().await < size);
+        // A part cannot be checked, and may be what somebody still needs of it.
+        let call = Call::get(worker.path("artifacts/out")).header("range", "bytes=0-0");
+        assert_eq!(service.admin(call).await.status, 206);
+    }
 }
 
 /// With few threads for work on files, many readers who do not read would soon have them all.

@@ -35,6 +35,7 @@ impl List {
         let page = Page {
             items,
             next_cursor: None,
+            damaged: Vec::new(),
         };
         session.show(&page, names)?;
         Ok(Exit::Succeeded)

@@ -92,6 +92,7 @@ pub(crate) fn page<T>(items: Vec<T>) -> Page<T> {
     Page {
         items,
         next_cursor: None,
+        damaged: Vec::new(),
     }
 }
 
@@ -315,6 +316,7 @@ pub(crate) fn why() -> Why {
             created_at: at(2),
             log_cut: None,
         }],
+        damaged: Vec::new(),
         records: vec![
             look(
                 2,

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use wire::{JobState, LogCut, Page, Why};
+use wire::{DamagedLines, JobState, LogCut, Page, Why};
 
 use crate::everscan::run_at;
 use crate::fixtures::{artifact, id, job, page, runner, source, stale_file, token, why, workflow};
@@ -25,12 +25,36 @@ fn jobs() {
     let jobs = Page {
         items: vec![job(JobState::Running), job(JobState::Failed)],
         next_cursor: Some("next".to_owned()),
+        damaged: Vec::new(),
     };
     let request = "GET /v0/jobs?workflow=main%2Frecon&state=failed&limit=2";
     let line = "job list --workflow main/recon --state failed --limit 2";
     check("job-list", line, request, Reply::json(&jobs));
     let line = format!("{line} --output json");
     check("job-list-json", &line, request, Reply::json(&jobs));
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_told_beside_the_rest() {
+    let damaged = vec![DamagedLines {
+        file: "scans/a/history/0.jsonl".to_owned(),
+        lines: 2,
+    }];
+    let jobs = Page {
+        damaged: damaged.clone(),
+        ..page(vec![job(JobState::Running)])
+    };
+    let why = Why { damaged, ..why() };
+    for (line, reply) in [
+        ("job list", Reply::json(&jobs)),
+        ("scan why main/recon changes", Reply::json(&why)),
+    ] {
+        let server = Server::start([reply]);
+        let told = run_at(&server.url, line);
+        assert_eq!(told.code, 0);
+        let wanted = "warning: 2 lines of scans/a/history/0.jsonl cannot be read";
+        assert!(told.talk.contains(wanted), "{}", told.talk);
+    }
 }
 
 #[test]

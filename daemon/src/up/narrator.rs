@@ -222,6 +222,7 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
     let made = Outcome::Made { job: job.id };
     let record = records
         .ok()?
+        .records
         .into_iter()
         .find(|record| record.outcome == made)?;
     let expression = record.evaluation.map(|evaluation| evaluation.expression)?;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use model::retention::Position;
-use model::{JobId, JobState, ScanHead, Timestamp, Totals};
-use serde::Deserialize;
+use model::{HistoryLine, JobId, JobState, ScanHead, Totals};
 
 use super::check::Check;
 use super::ended::{EndState, EndedJob};
@@ -14,16 +13,6 @@ use super::removed::{Kept, Removed};
 use super::scans::{PageCodes, Pages, check_end, end_of};
 use super::told::Told;
 use crate::layout::Layout;
-
-/// What a check needs of a line of a history.
-#[derive(Deserialize)]
-pub(crate) struct HistoryLine {
-    pub(crate) id: JobId,
-    pub(crate) state: String,
-    pub(super) finished_at: Timestamp,
-    #[serde(default)]
-    pub(crate) bytes: u64,
-}
 
 const HISTORY: PageCodes = PageCodes {
     short: Code::HistoryShort,

@@ -5,14 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use model::retention::{FinishedJob, Position, Retention, Stock};
-use model::{JobId, ScanHead, ScanKey, Tail, Totals};
+use model::{HistoryLine, JobId, ScanHead, ScanKey, Tail, Totals};
 use store::DiskError;
 use store::look::Look;
 
 use super::check::Check;
 use super::ended::EndState;
 use super::finding::Code;
-use super::history::HistoryLine;
 use crate::envelope::{self, Kind};
 use crate::layout::Layout;
 

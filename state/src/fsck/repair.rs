@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use model::retention::Retention;
-use model::{Change, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals};
+use model::{Change, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals};
 use serde::Serialize;
 use store::file::{FileEngine, Options};
 use store::look::Look;
@@ -14,7 +14,6 @@ use store::mend::{Loss, Mending, Moved};
 use store::{Engine, Key};
 
 use super::finding::{Code, Finding};
-use super::history::HistoryLine;
 use super::lines::each_line;
 use super::{Checked, Progress, fsck};
 use crate::envelope::{self, Kind};

@@ -32,6 +32,7 @@ use crate::layout::Layout;
 use crate::log::job_log::JobLog;
 pub use crate::log::stream::LogStream;
 use crate::publication::Publication;
+use crate::warned::Warned;
 use crate::{State, SubmitError};
 
 /// One line of a job's log.
@@ -127,6 +128,7 @@ struct Shared {
     open: Mutex<HashMap<JobId, Slot>>,
     growth: Mutex<HashMap<JobId, watch::Sender<u64>>>,
     dirty: Notify,
+    warned: Warned,
 }
 
 /// Where the one writer of a log is. Empty until the log was opened, so that reading a long log for its end holds up
@@ -135,7 +137,12 @@ struct Shared {
 type Slot = Arc<Mutex<Option<JobLog>>>;
 
 impl Logs {
-    pub(crate) fn new(root: &Path, publication: Arc<Publication>, alarm: Alarm) -> Self {
+    pub(crate) fn new(
+        root: &Path,
+        publication: Arc<Publication>,
+        alarm: Alarm,
+        warned: Warned,
+    ) -> Self {
         let (open, growth, dirty) = (Mutex::default(), Mutex::default(), Notify::new());
         Self {
             shared: Arc::new(Shared {
@@ -145,6 +152,7 @@ impl Logs {
                 open,
                 growth,
                 dirty,
+                warned,
             }),
         }
     }
@@ -233,6 +241,11 @@ impl Logs {
     /// Reads a log from record `from` on, whether its job runs or is over.
     pub fn stream(&self, job: JobId, from: u64) -> LogStream {
         LogStream::new(&self.shared.root, Layout::log(job), from)
+    }
+
+    /// Says from here on in the log of a job that is over where records cannot be read.
+    pub fn mark_damage(&self, stream: &mut LogStream) {
+        stream.marking_damage(self.shared.warned.clone());
     }
 
     /// Syncs every log, and lets go of those whose jobs have been over so long that nobody may add to them. False while

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use model::Timestamp;
 use store::append_file::AppendReader;
 use store::{DiskError, Key};
 
-use super::LogRecord;
+use super::encode::encode;
+use super::{LogRecord, NewLogRecord, Stream};
 use crate::error::ReadError;
 use crate::files::blocking;
-use crate::limits::READ_BYTES;
+use crate::limits::{LEAST_LINE_BYTES, READ_BYTES};
+use crate::warned::Warned;
 
 /// A position in a log. The bytes are JSON lines exactly as they are stored.
 pub struct LogStream {
@@ -20,6 +23,15 @@ pub struct LogStream {
     next: u64,
     /// Its offset, once it was looked for.
     offset: Option<u64>,
+    /// Who hears of damaged lines. Without it the log ends before the first one.
+    damage: Option<Damage>,
+}
+
+/// What a reader does about damaged lines.
+struct Damage {
+    warned: Warned,
+    /// How many there are behind the last record.
+    at_end: u64,
 }
 
 impl LogStream {
@@ -30,7 +42,24 @@ impl LogStream {
             file: None,
             next: from,
             offset: None,
+            damage: None,
         }
+    }
+
+    /// The same for the log of a job that is over: where records cannot be read, one says so. While a log grows, its end
+    /// may look damaged and is written anew.
+    pub(crate) fn marking_damage(&mut self, warned: Warned) {
+        self.damage = Some(Damage { warned, at_end: 0 });
+    }
+
+    /// The record that stands for the last ones of the log of a job that has ended at `at`, when they are missing. How many
+    /// `records` there were is known of a job that its worker has ended, else 0.
+    pub fn missing_end(&self, records: u64, at: Timestamp) -> Option<Bytes> {
+        let end = match (&self.damage, records) {
+            (Some(damage), 0) => self.next.saturating_add(damage.at_end),
+            (_, records) => records,
+        };
+        (self.next < end).then(|| unreadable(self.next, end, at))
     }
 
     /// The number of the record that comes next.
@@ -89,15 +118,89 @@ impl LogStream {
                 return Ok(Some(lines));
             }
             if skipped == 0 {
-                return Ok(None);
+                let Some(damage) = self.damage.as_mut().filter(|_| !lines.is_empty()) else {
+                    return Ok(None);
+                };
+                let found = next_readable(file, offset, self.next);
+                let failed = |error| failed(&self.key, error);
+                let (readable, lines) = found.map_err(failed)?;
+                let problem = format!("{lines} lines cannot be read");
+                damage.warned.warn(&self.key, offset, problem);
+                let Some((at, record)) = readable else {
+                    damage.at_end = lines;
+                    return Ok(None);
+                };
+                self.offset = Some(at);
+                offset = at;
+                if record.n > self.next {
+                    let mark = unreadable(self.next, record.n, record.record.at);
+                    self.next = record.n;
+                    return Ok(Some(mark));
+                }
             }
         }
     }
 
     fn failed(&self, error: DiskError) -> ReadError {
-        ReadError::File {
-            path: self.key.to_string(),
-            source: std::io::Error::other(error),
+        failed(&self.key, error)
+    }
+}
+
+fn failed(key: &Key, error: DiskError) -> ReadError {
+    ReadError::File {
+        path: key.to_string(),
+        source: std::io::Error::other(error),
+    }
+}
+
+/// A record in the place of those from `from` to `end` (exclusive). It has the number of the last one, so that whoever
+/// goes on after it reads what follows.
+fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
+    let last = end.saturating_sub(1);
+    let which = if from == last {
+        format!("record {from} of this log")
+    } else {
+        format!("records {from} to {last} of this log")
+    };
+    let record = NewLogRecord {
+        at,
+        step: None,
+        stream: Stream::Runner,
+        text: format!("{which} cannot be read from its file; `everscand fsck` tells more"),
+    };
+    let mut line = Vec::new();
+    // Nothing in it that JSON could not hold.
+    drop(encode(&mut line, last, &record));
+    line.into()
+}
+
+/// The first line from `offset` on that is a record with a number from `next` on, with its place, and how many lines
+/// before it are no records. A number that is too high for the bytes that were passed is taken for damage, unless the next
+/// record goes on from it.
+fn next_readable(
+    file: &AppendReader,
+    offset: u64,
+    next: u64,
+) -> Result<(Option<(u64, LogRecord)>, u64), DiskError> {
+    let (mut at, mut passed) = (offset, 0);
+    loop {
+        let lines = read_lines(file, at)?;
+        if lines.is_empty() {
+            return Ok((None, passed));
+        }
+        let mut lines = lines.split_inclusive(|byte| *byte == b'\n').peekable();
+        while let Some(line) = lines.next() {
+            let record = decode(line);
+            passed += u64::from(record.is_none());
+            if let Some(record) = record.filter(|record| record.n >= next) {
+                let fits = record.n - next <= (at - offset) / LEAST_LINE_BYTES;
+                let following = lines.peek().and_then(|line| decode(line));
+                let goes_on = following.is_some_and(|following| following.n == record.n + 1);
+                if fits || goes_on {
+                    return Ok((Some((at, record)), passed));
+                }
+            }
+            at += line.len() as u64;
         }
     }
 }

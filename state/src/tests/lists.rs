@@ -13,7 +13,7 @@ use crate::jobs::Listing;
 use crate::layout::Layout;
 use crate::limits::{HISTORY_PIECE_BYTES, LINES_OF_A_PIECE};
 use crate::reader::StoreReader;
-use crate::{JobFilter, State};
+use crate::{DamagedLines, JobFilter, State};
 
 /// 300 jobs of both scans with how they stand: most succeed or are cancelled, out of order; some run and some wait.
 async fn many_jobs(
@@ -520,4 +520,40 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
         newest.push(id);
     }
     assert!(newest == ids, "each once, across the ends of the pieces");
+}
+
+#[tokio::test]
+async fn a_list_says_what_of_its_histories_cannot_be_read() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    for _ in 0..5 {
+        let job = opened.running_job(fleet, "build").await;
+        opened.complete(job).await;
+    }
+    opened.close();
+    let file = Layout::history(&fleet.scan("build"), 0).to_string();
+    let path = folder.root().join(&file);
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let lines = whole.split_inclusive('\n').enumerate();
+    let damaged: String = lines
+        .map(|(n, line)| match n {
+            1 | 3 => line.replacen('{', "[", 1),
+            _ => line.to_owned(),
+        })
+        .collect();
+    std::fs::write(&path, damaged).unwrap();
+    let opened = folder.open().await;
+    let filter = JobFilter::default();
+    // The second list takes what the first one has remembered.
+    for _ in 0..2 {
+        let page = opened.state.jobs(&filter, None, 50).await.unwrap();
+        assert_eq!(page.jobs.len(), 3);
+        let file = file.clone();
+        assert_eq!(page.damaged, [DamagedLines { file, lines: 2 }]);
+    }
+    let other = JobFilter {
+        scan: Some(scan_name("check")),
+        ..JobFilter::default()
+    };
+    let page = opened.state.jobs(&other, None, 50).await.unwrap();
+    assert!(page.damaged.is_empty());
 }

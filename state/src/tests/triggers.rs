@@ -5,6 +5,7 @@ use std::fs;
 use model::{Cause, Outcome, Reason};
 
 use super::fixture::{Fleet, Folder, Opened, WATCHING};
+use crate::DamagedLines;
 use crate::layout::Layout;
 
 async fn watching(folder: &mut Folder) -> (Opened, Fleet) {
@@ -39,7 +40,8 @@ async fn an_expression_reads_jobs_that_ended_before_a_restart() {
         .state
         .ledger(&fleet.scan("announce"), None, 10)
         .await
-        .unwrap();
+        .unwrap()
+        .records;
     let outcomes: Vec<_> = records.iter().map(|record| &record.outcome).collect();
     let [Outcome::Made { .. }, Outcome::NotMade { reason }] = outcomes.as_slice() else {
         panic!("{outcomes:?}");
@@ -72,8 +74,10 @@ async fn a_ledger_goes_on_behind_what_was_damaged_or_lost() {
 
     let opened = folder.open().await;
     succeed(&opened, fleet).await;
-    let records = opened.state.ledger(&announce, None, 10).await.unwrap();
-    assert_eq!(records.len(), 1, "the damaged line is left out");
+    let ledger = opened.state.ledger(&announce, None, 10).await.unwrap();
+    assert_eq!(ledger.records.len(), 1, "the damaged line is left out");
+    let file = Layout::ledger(&announce, 0).to_string();
+    assert_eq!(ledger.damaged, [DamagedLines { file, lines: 1 }]);
     opened.close();
     let next = folder.root().join(Layout::ledger(&announce, 1).as_str());
     assert_eq!(fs::read_to_string(next).unwrap().lines().count(), 1);

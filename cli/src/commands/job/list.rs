@@ -50,6 +50,7 @@ impl List {
             .jobs(&filter, Some(self.limit), self.cursor.as_deref())
             .await?;
         session.show(&page, table)?;
+        session.say_missing(&page.damaged);
         if let Some(cursor) = &page.next_cursor {
             session
                 .terminal

@@ -16,6 +16,7 @@ impl List {
         let page = Page {
             items: session.client()?.runners().await?,
             next_cursor: None,
+            damaged: Vec::new(),
         };
         session.show(&page, table)?;
         Ok(Exit::Succeeded)

@@ -35,6 +35,7 @@ impl WhyScan {
             .why(&self.workflow, &self.scan, at.as_deref(), self.limit)
             .await?;
         session.show(&why, text)?;
+        session.say_missing(&why.damaged);
         Ok(Exit::Succeeded)
     }
 }

@@ -17,6 +17,7 @@ impl List {
         let page = Page {
             items: session.client()?.sources().await?,
             next_cursor: None,
+            damaged: Vec::new(),
         };
         session.show(&page, table)?;
         Ok(Exit::Succeeded)

@@ -21,6 +21,7 @@ impl List {
         let page = Page {
             items: session.client()?.artifacts(id).await?,
             next_cursor: None,
+            damaged: Vec::new(),
         };
         session.show(&page, |page| {
             show::artifacts(&page.items).unwrap_or_default()

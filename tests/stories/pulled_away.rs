@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::support::{World, eventually, lines};
 
@@ -142,11 +142,21 @@ fn assert_stops(world: &mut World, what: &str) -> String {
     told
 }
 
+/// A second daemon on the same folder; it is killed with the test.
+struct Second(Child);
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 #[test]
 fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
     let (mut world, jobs) = waiting(1);
     std::fs::remove_file(world.path("state/LOCK")).unwrap();
-    let mut second = world
+    let second = world
         .command("everscand")
         .args(["run", "--listen", "127.0.0.1:0", "--state-dir"])
         .arg(world.path("state"))
@@ -154,10 +164,10 @@ fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
         .arg(format!("main={}", world.path("repository").display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut second = Second(second.unwrap());
     let mut url = String::new();
-    let output = second.stdout.take().unwrap();
+    let output = second.0.stdout.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut url).unwrap();
     assert!(url.starts_with("http://"), "{url}");
     let told = assert_stops(&mut world, "LOCK is gone");
@@ -168,8 +178,7 @@ fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
         .args(["var", "set", "DEPTH", "7"])
         .status();
     assert!(set.unwrap().success(), "the second one serves");
-    second.kill().unwrap();
-    second.wait().unwrap();
+    drop(second);
     world.start_daemon();
     let var = world.json(&["var", "get", "DEPTH"]);
     assert_eq!(var["value"], "7", "{var}");

@@ -1,11 +1,11 @@
 //! Named places at which a test can end the process, as `kill -9` would. They exist only with the feature `failpoints`,
 //! which no release is built with. The environment variable `EVERSCAND_FAILPOINT` arms one: `journal-written:3` ends
-//! the process when it gets there for the third time.
+//! the process when it gets there for the third time. With the same feature alone a test can set the daemon's wall clock.
 
 #[cfg(feature = "failpoints")]
 pub(crate) use armed::is_journal_synced;
 #[cfg(feature = "failpoints")]
-pub use armed::reach;
+pub use armed::{clock_offset, reach};
 
 /// Every place that a store at work comes to, in the order in which a change meets them: its commit, its way into the
 /// tree, the checkpoint, and the next start; then what is written beside the journal.
@@ -79,6 +79,13 @@ pub const POINTS_ASIDE: &[&str] = &[
 #[inline]
 pub const fn reach(_point: &'static str) {}
 
+/// How many seconds the wall clock is put forward, which nobody can do.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub const fn clock_offset() -> i64 {
+    0
+}
+
 /// Whether a commit waits for the disk, which nothing can change.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
@@ -136,6 +143,17 @@ mod armed {
             let _ = rustix::process::kill_process(myself, rustix::process::Signal::KILL);
             std::process::abort();
         }
+    }
+
+    /// How many seconds the wall clock is put forward, as the file says that `EVERSCAND_CLOCK_OFFSET` names.
+    pub fn clock_offset() -> i64 {
+        static FILE: LazyLock<Option<std::ffi::OsString>> =
+            LazyLock::new(|| std::env::var_os("EVERSCAND_CLOCK_OFFSET"));
+        let Some(file) = FILE.as_ref() else {
+            return 0;
+        };
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.trim().parse().unwrap_or_default()
     }
 
     /// Whether a commit waits for the disk. With `EVERSCAND_UNSYNCED_JOURNAL` it does not, so that a test of power cuts

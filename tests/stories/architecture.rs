@@ -109,7 +109,7 @@ fn pure_packages_stand_on_nothing_impure() {
 }
 
 #[test]
-fn only_tests_can_end_a_daemon_at_a_point_of_choice() {
+fn only_tests_can_end_a_daemon_at_a_point_of_choice_or_set_its_clock() {
     let features = |edges| {
         let store = ["tree", "--invert", "store", "--depth=0", "--format={f}"];
         let output = cargo(&[&store[..], &["--edges", edges]].concat());

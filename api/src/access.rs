@@ -92,9 +92,10 @@ fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Caller, Failure> {
     let hash = Secret::parse(SecretKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
+    let now = handle.steady();
     let token = handle.state().read(|world| world.token(&hash).cloned());
     let token = token
-        .filter(|token| token.is_valid(handle.now()))
+        .filter(|token| token.is_valid(now))
         .ok_or_else(unauthorized)?;
     if token.scopes.allow(scope) {
         Ok(Caller::User(token))

@@ -22,6 +22,7 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why
             description: cron.describe(),
             timezone: scan.on.timezone.name().to_owned(),
             next: why.next_slot,
+            ahead: why.ahead,
         }),
         expr: scan.on.expr.as_ref().map(|expression| wire::Watching {
             expression: expression.source().to_owned(),
@@ -72,6 +73,7 @@ fn cause(cause: Cause) -> wire::LedgerCause {
             job: job.uuid(),
         },
         Cause::Claim { job } => wire::LedgerCause::Claim { job: job.uuid() },
+        Cause::Clock { cursor } => wire::LedgerCause::Clock { cursor },
         Cause::Repeats { first, last, count } => wire::LedgerCause::Repeats { first, last, count },
     }
 }

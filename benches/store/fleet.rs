@@ -29,6 +29,10 @@ impl Clock for Wall {
     fn now(&self) -> Timestamp {
         Utc::now()
     }
+
+    fn steady(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 struct System;

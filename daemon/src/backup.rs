@@ -88,7 +88,7 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
     let opened = runtime.block_on(State::open(Options {
         root: state_dir.clone(),
         allow_network: allow_network_state,
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::new()),
         entropy: Box::new(SystemEntropy),
     }));
     let (state, closing) = opened?;

@@ -20,7 +20,7 @@ pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
     let root = &options.state.state_dir;
     let mut output = Output::new(options.state.output, root, io::stdout().lock());
     let mut line = ProgressLine::new();
-    let now = SystemClock.now();
+    let now = SystemClock::new().now();
     let checked = if options.repair {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()

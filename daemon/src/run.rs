@@ -118,7 +118,7 @@ where
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
     let address = listener.local_addr().map_err(Error::Runtime)?;
     check_folder(&root)?;
-    let clock = Arc::new(SystemClock);
+    let clock = Arc::new(SystemClock::new());
     let options = Options {
         root: root.clone(),
         allow_network: allow_network_state,

@@ -5,17 +5,47 @@
     reason = "the daemon's one home of the wall clock"
 )]
 
-use chrono::Utc;
+use chrono::{TimeDelta, Utc};
 use model::{Clock, Entropy, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
+use store::failpoint::clock_offset;
 
-/// The system's wall clock.
+/// The clocks of the system.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SystemClock;
+pub(crate) struct SystemClock {
+    /// How far the wall clock was ahead of the time since the machine was started, when this process was.
+    began: TimeDelta,
+}
+
+impl SystemClock {
+    /// The clocks of a process that begins now.
+    pub(crate) fn new() -> Self {
+        Self {
+            began: wall() - since_boot(),
+        }
+    }
+}
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Utc::now()
+        wall()
     }
+
+    fn steady(&self) -> Timestamp {
+        since_boot() + self.began
+    }
+}
+
+fn wall() -> Timestamp {
+    Utc::now() + TimeDelta::seconds(clock_offset())
+}
+
+/// The time since the machine was started, as if it had been at the beginning of 1970. It goes on while the machine
+/// sleeps.
+fn since_boot() -> Timestamp {
+    let since = clock_gettime(ClockId::Boottime);
+    let nanos = u32::try_from(since.tv_nsec).unwrap_or(0);
+    Timestamp::from_timestamp(since.tv_sec, nanos).unwrap_or_default()
 }
 
 /// The system's source of unpredictable bytes.

@@ -45,6 +45,11 @@ pub enum Cause {
         /// The job.
         job: JobId,
     },
+    /// The clock was found to be behind the cursor of the schedule.
+    Clock {
+        /// The cursor.
+        cursor: Timestamp,
+    },
     /// The same outcome again and again.
     Repeats {
         /// The first time.

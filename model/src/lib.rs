@@ -76,7 +76,7 @@ pub use source::{
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
-pub use world::{Change, HistoryEntry, LedgerEntry, ScanKey, StockMark, World};
+pub use world::{Change, HistoryEntry, Holder, LedgerEntry, ScanKey, StockMark, World};
 
 /// A moment in UTC.
 pub type Timestamp = chrono::DateTime<chrono::Utc>;

@@ -140,6 +140,18 @@ pub const SLOTS_COUNTED: u64 = 1_000;
 /// A slot that comes to be looked at later than this was missed: the daemon did not run, or the clock was set.
 pub const SLOT_LATE: TimeDelta = TimeDelta::minutes(1);
 
+/// The clock is taken to have jumped when it is so much ahead or behind of what has passed: more than a wrong turn of
+/// daylight saving time, which must make no slot come twice.
+pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
+
+/// A schedule that was looked at further ahead of the clock than this goes on from now: what waits for less comes by
+/// itself, and slots do not come twice.
+pub const CURSOR_AHEAD: TimeDelta = TimeDelta::days(1);
+
+/// Jobs of a scan that retention passes over because their runners may still add to their logs; behind more, others
+/// wait too. Each stands in the scan's retention record for two minutes.
+pub const TALKING_JOBS_PASSED: usize = 100;
+
 /// The frozen context of a job in its record, as JSON (design section 4).
 pub const CONTEXT_BYTES: usize = 64 * 1024;
 

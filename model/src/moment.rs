@@ -23,10 +23,13 @@ impl Order {
     }
 }
 
-/// The wall clock.
+/// The clocks of the process.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// The time now, as people have it. It jumps whenever somebody sets it.
     fn now(&self) -> Timestamp;
+
+    /// The time at which the process began, by the wall clock, and what has passed since. Nobody can set it.
+    fn steady(&self) -> Timestamp;
 }
 
 /// A source of randomness.
@@ -46,6 +49,8 @@ pub trait Entropy: Send {
 pub struct Moment<'a> {
     /// The wall clock.
     pub now: Timestamp,
+    /// What spans of time are counted by: [`World::time`](crate::World::time).
+    pub steady: Timestamp,
     /// This decision's place.
     pub order: Order,
     /// Fresh randomness.

@@ -34,6 +34,11 @@ pub enum Reason {
     },
     /// Slots passed while nothing could start.
     SlotsMissed,
+    /// The slots of the schedule had been looked at up to a moment far ahead of the clock. It goes on from now.
+    ClockSetBack {
+        /// That moment.
+        cursor: Timestamp,
+    },
     /// A newer job took its place.
     Replaced {
         /// The newer job.
@@ -168,6 +173,7 @@ impl Reason {
             Self::ExpressionFailed { .. } => "expression_failed",
             Self::Overlap { .. } => "overlap",
             Self::SlotsMissed => "slots_missed",
+            Self::ClockSetBack { .. } => "clock_set_back",
             Self::Replaced { .. } => "replaced",
             Self::Claimed => "claimed",
             Self::StepsSucceeded => "steps_succeeded",
@@ -220,6 +226,13 @@ impl fmt::Display for Reason {
             }
             Self::Overlap { job } => write!(f, "job {job} of the scan was not over"),
             Self::SlotsMissed => f.write_str("the time had passed while nothing could start"),
+            Self::ClockSetBack { cursor } => {
+                let cursor = cursor.to_rfc3339_opts(SecondsFormat::Secs, true);
+                write!(
+                    f,
+                    "its schedule had been followed up to {cursor}, far ahead of the clock; it goes on from now"
+                )
+            }
             Self::Replaced { by } => write!(f, "job {by} took its place"),
             Self::Claimed => f.write_str("claimed by a runner"),
             Self::StepsSucceeded => f.write_str("all steps succeeded"),
@@ -385,7 +398,10 @@ mod tests {
                 Some(Reason::Replaced { .. }) => Reason::Expired,
                 Some(Reason::Expired) => Reason::DeletedByUser,
                 Some(Reason::DeletedByUser) => Reason::Pruned,
-                Some(Reason::Pruned) => return None,
+                Some(Reason::Pruned) => Reason::ClockSetBack {
+                    cursor: Timestamp::UNIX_EPOCH,
+                },
+                Some(Reason::ClockSetBack { .. }) => return None,
             })
         };
         std::iter::successors(successor(None), move |reason| successor(Some(reason)))

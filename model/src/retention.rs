@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stock, choose};
+pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stay, Stock, choose};
 pub use policy::RetentionPolicy;
 
 use crate::history::HistoryLine;
@@ -177,12 +177,12 @@ impl FinishedJob {
         }
     }
 
-    /// From when on nobody adds to the job's log any more. Who ended it is not known here, so this may be later than it
-    /// needs to be.
-    pub(crate) fn silent_from(&self) -> Timestamp {
+    /// Until when the job's runner may add to its log, if it may. Who ended it is not known here, so this may be later
+    /// than it needs to be.
+    pub fn talks_until(&self, now: Timestamp) -> Option<Timestamp> {
         match self.state.as_str() {
-            "failed" | "cancelled" => self.finished_at + WORKER_LAST_WORDS,
-            _ => self.finished_at,
+            "failed" | "cancelled" => last_words_until(self.finished_at, now),
+            _ => None,
         }
     }
 }
@@ -216,15 +216,27 @@ impl Job {
         })
     }
 
-    /// Until when the worker of a job that somebody else ended may add to its log.
-    pub fn last_words_until(&self) -> Option<Timestamp> {
+    /// When the job ended, if it was under way and somebody else than its worker ended it: the worker may have more to
+    /// say.
+    pub fn ended_by_another_at(&self) -> Option<Timestamp> {
         let end = self.state.end()?;
         self.state.run()?;
         match end.actor {
             Actor::Runner { .. } => None,
-            Actor::Daemon | Actor::Token { .. } => Some(end.at + WORKER_LAST_WORDS),
+            Actor::Daemon | Actor::Token { .. } => Some(end.at),
         }
     }
+
+    /// Until when the worker of such a job may add to its log, if it may now.
+    pub fn last_words_until(&self, now: Timestamp) -> Option<Timestamp> {
+        last_words_until(self.ended_by_another_at()?, now)
+    }
+}
+
+/// Until when a job that ended at that time may be added to. One that seems to have ended long after now did so by a
+/// clock that was set back since.
+fn last_words_until(end: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    ((now - end).abs() < WORKER_LAST_WORDS).then(|| end + WORKER_LAST_WORDS)
 }
 
 impl Artifact {

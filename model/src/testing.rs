@@ -42,6 +42,7 @@ const BATCH: usize = 100;
 pub(crate) struct House {
     pub(crate) world: World,
     pub(crate) now: Timestamp,
+    jumped: TimeDelta,
     pub(crate) order: Order,
     pub(crate) entropy: SeededEntropy,
     pub(crate) decided: Vec<Change>,
@@ -53,6 +54,7 @@ impl House {
         let mut house = Self {
             world: World::default(),
             now: Timestamp::from_timestamp_millis(1_790_000_000_000).unwrap(),
+            jumped: TimeDelta::zero(),
             order: Order::START,
             entropy: SeededEntropy::new(1),
             decided: Vec::new(),
@@ -71,6 +73,17 @@ impl House {
     /// Lets time pass, or step back.
     pub(crate) fn pass(&mut self, time: TimeDelta) {
         self.now += time;
+    }
+
+    /// The clock that nobody can set.
+    pub(crate) fn steady(&self) -> Timestamp {
+        self.now - self.jumped
+    }
+
+    /// Sets the wall clock.
+    pub(crate) fn jump(&mut self, by: TimeDelta) {
+        self.now += by;
+        self.jumped += by;
     }
 
     /// Decides and applies.
@@ -97,6 +110,7 @@ impl House {
         self.order = self.order.next();
         let mut moment = Moment {
             now: self.now,
+            steady: self.world.time(self.steady()),
             order: self.order,
             entropy: &mut self.entropy,
         };

@@ -4,6 +4,7 @@
 //! Finished jobs and old revisions are settled: they are on disk and no decision reads them. Records are shared, so a
 //! second copy of the world costs its pointers.
 
+mod ends;
 mod jobs;
 mod queue;
 mod stocks;
@@ -12,9 +13,11 @@ mod triggers;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
+pub use self::ends::Holder;
 use self::jobs::Jobs;
 use self::queue::Place;
 pub use self::stocks::StockMark;
@@ -94,6 +97,8 @@ pub enum Change {
     Vars(Arc<ProjectVars>),
     /// A project's secrets are as given.
     Secrets(Arc<ProjectSecrets>),
+    /// The ends in live records follow a jump of the wall clock. Nothing is stored by itself.
+    ClockFollowed(TimeDelta),
 }
 
 /// A line for a scan's history and the place it goes to.
@@ -136,6 +141,8 @@ pub struct ScanKey {
 /// Everything that is live.
 #[derive(Debug, Clone, Default)]
 pub struct World {
+    /// How far its time is ahead of the steady clock.
+    followed: TimeDelta,
     sources: BTreeMap<SourceName, Arc<Source>>,
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
@@ -252,6 +259,7 @@ impl World {
                     world.retention.insert(retention.key(), retention.clone());
                 });
             }
+            Change::ClockFollowed(by) => self.follow_clock(*by),
             Change::Tip(_)
             | Change::Digests(_)
             | Change::Repeats(..)

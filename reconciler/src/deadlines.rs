@@ -1,7 +1,7 @@
 //! What time ends: silent runners, scans over their `timeout`, worker sessions over their life.
 //!
 //! Silence is measured on a clock that never jumps; the other deadlines stand in the job's record as moments of the
-//! wall clock. Offers lapse on the board.
+//! world's time. Offers lapse on the board.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ pub(crate) struct Due {
 }
 
 /// What time has come for: of several deadlines that have passed, the earliest.
-pub(crate) fn due(world: &World, presence: &Presence, wall: Timestamp, steady: Instant) -> Due {
+pub(crate) fn due(world: &World, presence: &Presence, time: Timestamp, steady: Instant) -> Due {
     let mut due = Due {
         jobs: Vec::new(),
         next: None,
     };
     for job in world.running() {
-        let Some((remaining, loss)) = first_end(world, presence, job, wall, steady) else {
+        let Some((remaining, loss)) = first_end(world, presence, job, time, steady) else {
             continue;
         };
         match remaining.to_std() {
@@ -47,7 +47,7 @@ fn first_end(
     world: &World,
     presence: &Presence,
     job: &Job,
-    wall: Timestamp,
+    time: Timestamp,
     steady: Instant,
 ) -> Option<(TimeDelta, Loss)> {
     let JobState::Running { run } = &job.state else {
@@ -59,8 +59,8 @@ fn first_end(
         TimeDelta::zero()
     };
     [
-        Some((run.expires_at - wall, Loss::SessionExpired)),
-        run.deadline.map(|at| (at - wall, Loss::TimedOut)),
+        Some((run.expires_at - time, Loss::SessionExpired)),
+        run.deadline.map(|at| (at - time, Loss::TimedOut)),
         Some((lease, Loss::RunnerLost)),
     ]
     .into_iter()

@@ -17,6 +17,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::board::Board;
+use crate::clock::Jumps;
 use crate::error::{DispatchError, SourceError};
 use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
@@ -36,6 +37,7 @@ struct Shared {
     board: Mutex<Board>,
     board_woken: Notify,
     presence: Mutex<Presence>,
+    jumps: Mutex<Jumps>,
     removals: Arc<tokio::sync::Mutex<()>>,
     retention: RetentionSettings,
     log_limit: u64,
@@ -65,10 +67,9 @@ impl Handle {
         actor: Actor,
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Arc<Job>, DispatchError> {
-        let now = self.now();
         let first = self
             .state()
-            .read(|world| repeated_dispatch(world, idempotency.as_ref(), now))?;
+            .read(|world| repeated_dispatch(world, idempotency.as_ref(), self.time(world)))?;
         if let Some(first) = first {
             return self.dispatched(first).await;
         }
@@ -185,6 +186,7 @@ impl Handle {
                 board: Mutex::default(),
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
+                jumps: Mutex::default(),
                 removals: Arc::default(),
                 retention,
                 log_limit,
@@ -264,6 +266,10 @@ impl Handle {
 
     pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
         lock(&self.shared.board)
+    }
+
+    pub(crate) fn jumps(&self) -> MutexGuard<'_, Jumps> {
+        lock(&self.shared.jumps)
     }
 
     pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {

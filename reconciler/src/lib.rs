@@ -12,6 +12,8 @@
 )]
 
 mod board;
+mod clock;
+mod cursors;
 mod deadlines;
 mod error;
 mod expiry;
@@ -34,6 +36,7 @@ mod watch;
 mod worker;
 
 pub use board::Message;
+pub use clock::{ClockTrouble, jump};
 pub use error::{DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 /// A poll is answered after this long even when there is nothing to say (design section 7): below the idle time-outs
 /// of common proxies.
 pub(crate) const POLL: Duration = Duration::from_secs(50);
@@ -28,6 +30,14 @@ pub(crate) const REPEAT: Duration = Duration::from_secs(1);
 
 /// Deadlines are looked at again at least this often, so that a wall clock that was set forward is noticed.
 pub(crate) const DEADLINE_LOOK: Duration = Duration::from_secs(30);
+
+/// For so long after the wall clock jumped nothing is deleted by age, and no end follows it: whoever set it wrong, or a
+/// time server, has put it right by then.
+pub(crate) const CLOCK_DOUBT: TimeDelta = TimeDelta::hours(1);
+
+/// Ends follow the wall clock once it is so far from the time they are counted by: less shows nowhere, and each time all
+/// their records are written.
+pub(crate) const CLOCK_LAG: TimeDelta = TimeDelta::minutes(1);
 
 /// Commands a task submits at once: several commits' worth, so that they share syncs, and few enough to leave room in
 /// the committer's queue for everybody else.

@@ -51,6 +51,8 @@ pub struct Retained {
     pub scans: Vec<ScanRetained>,
     /// Whether there is more to remove than one request does.
     pub has_more: bool,
+    /// Whether nothing went by its age, since the clock jumped less than an hour ago.
+    pub age_waits: bool,
 }
 
 /// What a policy removed of a scan, or would.
@@ -64,6 +66,10 @@ pub struct ScanRetained {
     pub kept: Stock,
     /// How many are left only because they are among the newest two successes.
     pub newest_successes: u64,
+    /// How many are left for two minutes after their end, since their runners may add to their logs until then.
+    pub just_ended: u64,
+    /// How many are left because their records cannot be read.
+    pub unreadable: u64,
     /// How many are left beside them because they are not over.
     pub unfinished: u64,
 }

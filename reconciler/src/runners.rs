@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Loss, NewSession, RegisterRunner, RenewSession};
-use model::limits::OFFER;
+use model::limits::{OFFER, WORKER_SESSION};
 use model::{Job, JobId, RunnerId, TokenHash};
 use state::SubmitError;
 use tokio::time::Instant;
@@ -51,8 +51,8 @@ impl Handle {
 
     /// The runner's session with that token.
     pub fn runner(&self, token: TokenHash) -> Option<RunnerSession> {
-        let now = self.now();
         self.state().read(|world| {
+            let now = self.time(world);
             let runner = world
                 .runners()
                 .find(|runner| runner.is_held_by(token, now))?
@@ -72,13 +72,12 @@ impl Handle {
         &self,
         session: RunnerSession,
     ) -> Result<Option<NewSession>, SubmitError> {
-        let now = self.now();
         let RunnerSession { runner, token, .. } = session;
         // Nearly always there is nothing to decide, and a poll must not wait in the committer's queue to learn that.
         let may_be_due = self.state().read(|world| {
             world
                 .runner(runner)
-                .is_some_and(|runner| runner.is_renewal_due(token, now))
+                .is_some_and(|runner| runner.is_renewal_due(token, self.time(world)))
         });
         if may_be_due {
             self.state().submit(RenewSession { runner, token }).await
@@ -135,15 +134,13 @@ impl Handle {
         self.admit(session, |job| !holding.contains(&job.id))
             .map_err(|Taken| RunnerError::PollReplaced)?;
         self.heard(runner);
-        let now = self.now();
+        let now = self.steady();
         // Jobs it should run and does not name are lost. One claimed a moment ago may have been claimed while this
-        // poll was on its way; one claimed in the future was claimed before the clock was set back.
+        // poll was on its way.
         self.lose(runner, |job| {
+            let run = job.state.run();
             !holding.contains(&job.id)
-                && job
-                    .state
-                    .run()
-                    .is_some_and(|run| (now - run.started_at).abs() >= OFFER)
+                && run.is_some_and(|run| run.expires_at - now <= WORKER_SESSION - OFFER)
         })
         .await?;
         let answer = self.board().wait(Poll {

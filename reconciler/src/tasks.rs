@@ -113,6 +113,7 @@ impl Reconciler {
     /// Ends the tasks, then the fetches they leave behind. Held polls are answered with nothing first.
     pub async fn stop(mut self) {
         self.handle.drain();
+        self.handle.follow_clock_at_once().await;
         self.tasks.shutdown().await;
         let git = self.git;
         let ended = tokio::task::spawn_blocking(move || git.end(LAST_CALLS)).await;
@@ -160,10 +161,11 @@ impl Handle {
         let this = &self;
         let mut changes = self.state().subscribe();
         loop {
+            self.follow_clock().await;
             let due = self.state().read(|world| {
                 let mut presence = self.presence();
                 presence.keep(|runner| world.runner(runner).is_some());
-                due(world, &presence, self.now(), Instant::now())
+                due(world, &presence, self.time(world), Instant::now())
             });
             let orphans: Vec<JobId> = self.state().read(|world| world.orphans().collect());
             let orphans = orphans.into_iter().map(|job| (job, Loss::Retired));

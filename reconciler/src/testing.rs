@@ -86,22 +86,35 @@ impl Entropy for Seeded {
     }
 }
 
-/// A wall clock that is set by hand.
-pub(crate) struct HandClock(Mutex<Timestamp>);
+/// The time, and how far of it the wall clock has jumped. Both are set by hand.
+pub(crate) struct HandClock(Mutex<(Timestamp, TimeDelta)>);
 
 impl HandClock {
     pub(crate) fn at(seconds: i64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(at(seconds))))
+        Arc::new(Self(Mutex::new((at(seconds), TimeDelta::zero()))))
     }
 
+    /// Lets time pass.
     pub(crate) fn set_forward(&self, by: TimeDelta) {
-        *self.0.lock().unwrap() += by;
+        self.0.lock().unwrap().0 += by;
+    }
+
+    /// Sets the wall clock.
+    pub(crate) fn jump(&self, by: TimeDelta) {
+        let mut time = self.0.lock().unwrap();
+        time.0 += by;
+        time.1 += by;
     }
 }
 
 impl Clock for HandClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        self.0.lock().unwrap().0
+    }
+
+    fn steady(&self) -> Timestamp {
+        let (now, jumped) = *self.0.lock().unwrap();
+        now - jumped
     }
 }
 
@@ -127,6 +140,7 @@ impl Lab {
         self.order = self.order.next();
         let mut moment = Moment {
             now: self.now,
+            steady: self.world.time(self.now),
             order: self.order,
             entropy: &mut self.entropy,
         };

@@ -10,10 +10,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::decide::{Command, Consider, ExplainTrigger, Fire};
+use model::limits::CLOCK_JUMP;
 use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
 use state::{DamagedLines, Ledger, ReadError, State, SubmitError};
 use tokio::time::Instant;
 
+use crate::cursors::Cursors;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
 
@@ -24,6 +26,8 @@ pub struct Why {
     pub unfinished: Vec<Arc<Job>>,
     /// The next slot of its schedule.
     pub next_slot: Option<Timestamp>,
+    /// Up to where its schedule was followed, when that is more than an hour ahead of the clock.
+    pub ahead: Option<Timestamp>,
     /// What its expression says now. Absent when a moment in the past was asked for.
     pub evaluation: Option<Evaluation>,
     /// What was looked at, newest first.
@@ -50,8 +54,9 @@ impl Handle {
         let mut changes = state.subscribe();
         // Scans that could not be looked at, and until when they are left alone.
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
+        let mut cursors = Cursors::default();
         loop {
-            let now = self.now();
+            let now = self.mind_cursors(&mut cursors).await;
             resting.retain(|_, until| *until > Instant::now());
             let (due, unseen, next) =
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
@@ -74,7 +79,8 @@ impl Handle {
                     resting.insert(scan, Instant::now() + TRIGGER_REST);
                 }
             }
-            let pause = if resting.is_empty() {
+            // A clock in doubt may jump again.
+            let pause = if resting.is_empty() && self.ages().is_some() {
                 until(next, now).min(DEADLINE_LOOK)
             } else {
                 until(next, now).min(TRIGGER_REST)
@@ -102,17 +108,20 @@ impl Handle {
             Some(_) => None,
         };
         // How things stand is no answer about the past.
-        let (unfinished, next_slot) = self.state().read(|world| match at {
+        let too_far = self.now() + CLOCK_JUMP;
+        let (unfinished, next_slot, ahead) = self.state().read(|world| match at {
             None => {
                 let unfinished = world.jobs_of(scan).rev().take(limit).cloned().collect();
-                (unfinished, world.next_slot_of(scan))
+                let cursor = world.followed_until(scan).filter(|it| *it > too_far);
+                (unfinished, world.next_slot_of(scan), cursor)
             }
-            Some(_) => (Vec::new(), None),
+            Some(_) => (Vec::new(), None, None),
         });
         let Ledger { records, damaged } = self.state().ledger(scan, at, limit).await?;
         Ok(Why {
             unfinished,
             next_slot,
+            ahead,
             evaluation,
             records,
             damaged,

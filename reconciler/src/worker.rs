@@ -79,8 +79,7 @@ impl Worker {
 
     /// Somebody else ended the job a moment ago, and the worker may still say its last words.
     fn may_say_last_words(&self, handle: &Handle) -> bool {
-        let until = self.job.last_words_until();
-        until.is_some_and(|until| handle.now() < until)
+        self.job.last_words_until(handle.now()).is_some()
     }
 }
 
@@ -93,7 +92,7 @@ impl Handle {
         let record = self.state().job(job).await?.ok_or_else(unauthorized)?;
         let standing = match &record.state {
             JobState::Scheduled => Standing::Offered(offered_to.ok_or_else(unauthorized)?),
-            JobState::Running { run } if run.token == token && self.now() < run.expires_at => {
+            JobState::Running { run } if run.token == token && self.steady() < run.expires_at => {
                 self.heard(run.runner.id);
                 Standing::Executing(run.runner.id)
             }
@@ -281,7 +280,7 @@ impl Handle {
         job: Arc<Job>,
         log_records: u64,
     ) -> Result<Arc<Job>, WorkerError> {
-        if job.last_words_until().is_some() {
+        if job.ended_by_another_at().is_some() {
             self.state().settle_log(job.id, log_records).await?;
         }
         Ok(job)

@@ -69,6 +69,7 @@ pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop
     let masker = masker(&assignment, &workshop.environment).await;
     let mask = masker.clone().unwrap_or_default();
     let worker = Worker {
+        deadlines: Deadlines::of(&assignment, workshop.options.deadline_allowance),
         log: Arc::new(JobLog::new(
             spool::folder_of(&workshop.folder, link.job),
             assignment.next_log_record,
@@ -121,6 +122,7 @@ struct Worker<'a> {
     workshop: &'a Workshop,
     link: Link,
     assignment: Assignment,
+    deadlines: Deadlines,
     log: Arc<JobLog>,
     timeline: Timeline,
     /// Hides the job's secrets, or says why it cannot; then nothing of the job runs.
@@ -133,7 +135,7 @@ impl Worker<'_> {
         let mut helpers = JoinSet::new();
         helpers.spawn(watch(
             self.link.clone(),
-            Deadlines::of(&self.assignment, self.workshop.options.deadline_allowance),
+            self.deadlines,
             self.assignment
                 .retries
                 .then_some(self.workshop.options.silence),
@@ -337,11 +339,12 @@ impl Worker<'_> {
 
     /// Until when it makes sense to tell the daemon how the job ended.
     fn patience(&self) -> Instant {
-        let now = Instant::now();
-        let token_ends = clock::until(self.assignment.expires_at) + limits::AFTER_EXPIRY;
+        let token_ends = self.deadlines.token + limits::AFTER_EXPIRY;
         match self.link.stop.reason() {
-            Some(Stop::RunnerStopped) => now + token_ends.min(self.workshop.options.last_words),
-            _ => now + token_ends,
+            Some(Stop::RunnerStopped) => {
+                token_ends.min(Instant::now() + self.workshop.options.last_words)
+            }
+            _ => token_ends,
         }
     }
 
@@ -389,18 +392,24 @@ fn failure_of(reason: &Stop) -> Option<JobFailure> {
     }
 }
 
-/// When a job's time is up, on the clock that cannot be set.
+/// When a job's time is up, on the clock that cannot be set. Told once, before anybody can set the other one.
+#[derive(Clone, Copy)]
 struct Deadlines {
     scan: Option<Instant>,
     session: Instant,
+    token: Instant,
 }
 
 impl Deadlines {
     fn of(assignment: &Assignment, allowance: Duration) -> Self {
-        let now = Instant::now() + allowance;
+        let now = Instant::now();
+        let token = now + clock::until(assignment.expires_at);
         Self {
-            scan: assignment.deadline.map(|at| now + clock::until(at)),
-            session: now + clock::until(assignment.expires_at),
+            scan: assignment
+                .deadline
+                .map(|at| now + allowance + clock::until(at)),
+            session: token + allowance,
+            token,
         }
     }
 }

@@ -317,6 +317,7 @@ impl<E: Engine> Committer<E> {
         self.order = self.order.next();
         let mut moment = Moment {
             now: self.clock.now(),
+            steady: self.pending.time(self.clock.steady()),
             order: self.order,
             entropy: &mut *self.entropy,
         };

@@ -251,6 +251,7 @@ impl Encoding<'_> {
                 delete(&mut self.batch, Layout::idempotency(key));
                 Ok(())
             }
+            Change::ClockFollowed(_) => Ok(()),
         }
     }
 

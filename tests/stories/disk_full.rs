@@ -7,7 +7,7 @@ use crate::machine::{Memory, skip};
 use crate::support::{World, eventually, lines};
 
 /// What the daemon says of itself, with the head of the answer.
-fn health(world: &World) -> String {
+pub(crate) fn health(world: &World) -> String {
     let address = world.url().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

@@ -10,6 +10,7 @@ mod architecture;
 mod backup;
 mod bad_input;
 mod chance;
+mod clock;
 mod contents;
 mod copies;
 mod crash;

@@ -22,6 +22,10 @@ pub enum HealthStatus {
     DiskLow,
     /// The disk of its state is full: only what runs is brought to its end.
     DiskFull,
+    /// The wall clock jumped within the last hour: nothing is deleted by age.
+    ClockJumped,
+    /// Schedules were followed ahead of the wall clock, and wait until it is there.
+    SchedulesAhead,
     /// What a newer daemon may say.
     #[serde(other)]
     Other,

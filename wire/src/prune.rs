@@ -46,6 +46,9 @@ pub struct Pruned {
     pub scans: Vec<PrunedScan>,
     /// Whether there is more to remove than one request does: the same request again goes on.
     pub has_more: bool,
+    /// Whether nothing goes by its age, since the daemon's clock jumped less than an hour ago.
+    #[serde(default)]
+    pub age_waits: bool,
 }
 
 /// What was removed of a scan, or would be.
@@ -59,6 +62,12 @@ pub struct PrunedScan {
     pub kept: Amount,
     /// How many of those are left only because they are among the scan's newest two successes.
     pub newest_successes: u64,
+    /// How many are left for two minutes after their end, since their runners may add to their logs until then.
+    #[serde(default)]
+    pub just_ended: u64,
+    /// How many are left because their records cannot be read.
+    #[serde(default)]
+    pub unreadable: u64,
     /// How many jobs are left beside them because they are not over.
     pub unfinished: u64,
 }

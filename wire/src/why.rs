@@ -46,6 +46,10 @@ pub struct Schedule {
     /// When it comes due next; a time that has passed waits for a job to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<DateTime<Utc>>,
+    /// Up to where it was followed, when that is more than an hour ahead of the daemon's clock: until then nothing comes
+    /// due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<DateTime<Utc>>,
 }
 
 /// An expression over other scans' results.
@@ -112,6 +116,11 @@ pub enum LedgerCause {
     Claim {
         /// The job.
         job: Uuid,
+    },
+    /// The clock was found to be behind where the schedule had been followed to.
+    Clock {
+        /// That moment.
+        cursor: DateTime<Utc>,
     },
     /// The same outcome again and again.
     Repeats {

@@ -42,7 +42,7 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
 pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let job = jobs::find(handle, request.job()?).await?;
     let artifact = find(&job, request.parameter(1))?;
-    if let Some(gone) = gone(artifact, handle.now()) {
+    if let Some(gone) = gone(artifact, handle.steady()) {
         return Err(gone);
     }
     let opened = handle.state().open_artifact(job.id, &artifact.name).await?;

@@ -1,6 +1,7 @@
 //! Whether the daemon lives and serves.
 
-use reconciler::Handle;
+use chrono::SecondsFormat;
+use reconciler::{ClockTrouble, Handle, jump};
 use serde_json::json;
 use state::Room;
 use warp::reply::Response;
@@ -9,29 +10,69 @@ use wire::{ErrorCode, Health, HealthStatus};
 use crate::failure::Failure;
 use crate::reply;
 
-/// The process answers, and says how full its disk is. Nobody gets well by a restart, so the status is 200 all the same.
+/// The process answers, and says how full its disk is and what is wrong with its clock. Nobody gets well by a restart, so the status is 200 all the same.
 pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
     let state = handle.state().clone();
     // A disk that hangs must not take the threads that serve with it.
     let room = tokio::task::spawn_blocking(move || state.room()).await;
     let room = room.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))?;
-    Ok(reply::ok(&health(room)))
+    Ok(reply::ok(&health(room, handle.clock_trouble())))
 }
 
-fn health(room: Room) -> Health {
+fn health(room: Room, clock: Option<ClockTrouble>) -> Health {
     let (status, reason) = match room {
-        Room::Enough => (HealthStatus::Ok, None),
+        Room::Enough => return clock.map_or_else(well, of_clock),
         Room::Low => (
             HealthStatus::DiskLow,
-            Some("the disk of the state folder is getting full: no new jobs are taken"),
+            "the disk of the state folder is getting full: no new jobs are taken",
         ),
         Room::Full => (
             HealthStatus::DiskFull,
-            Some("the disk of the state folder is full: only what runs is brought to its end"),
+            "the disk of the state folder is full: only what runs is brought to its end",
         ),
     };
-    let reason = reason.map(str::to_owned);
+    let reason = Some(reason.to_owned());
     Health { status, reason }
+}
+
+const fn well() -> Health {
+    Health {
+        status: HealthStatus::Ok,
+        reason: None,
+    }
+}
+
+fn of_clock(trouble: ClockTrouble) -> Health {
+    let time = |at: model::Timestamp| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let (status, reason) = match trouble {
+        ClockTrouble::Jumped {
+            by,
+            until,
+            schedules,
+        } => {
+            let (jump, until) = (jump(by), time(until));
+            let mut reason =
+                format!("the wall clock jumped {jump}: nothing is deleted by age until {until}");
+            if schedules > 0 {
+                reason.push_str(&format!(
+                    "; {schedules} schedules that had been followed far ahead of it go on from now"
+                ));
+            }
+            (HealthStatus::ClockJumped, reason)
+        }
+        ClockTrouble::Ahead { schedules, until } => {
+            let until = time(until);
+            let reason = format!(
+                "{schedules} schedules were followed ahead of the wall clock, one of them up to {until}, and wait \
+                 until it is there: is it right?"
+            );
+            (HealthStatus::SchedulesAhead, reason)
+        }
+    };
+    Health {
+        status,
+        reason: Some(reason),
+    }
 }
 
 /// The state is open and commands are taken: the listener exists only then, and a failed commit ends the process.
@@ -45,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_not_well_has_a_reason() {
-        let told = [Room::Enough, Room::Low, Room::Full].map(|room| json!(health(room)));
+        let told = [Room::Enough, Room::Low, Room::Full].map(|room| json!(health(room, None)));
         assert_eq!(told[0], json!({"status": "ok"}));
         assert_eq!(told[1]["status"], "disk_low");
         assert_eq!(told[2]["status"], "disk_full");
@@ -55,6 +96,30 @@ mod tests {
                     .as_str()
                     .is_some_and(|reason| reason.contains("full"))
             );
+        }
+        let until = model::Timestamp::UNIX_EPOCH;
+        let jumped = |schedules| ClockTrouble::Jumped {
+            by: chrono::TimeDelta::days(-400),
+            until,
+            schedules,
+        };
+        for (trouble, status, reason) in [
+            (jumped(0), "clock_jumped", "jumped 400 days behind"),
+            (jumped(3), "clock_jumped", "3 schedules"),
+            (
+                ClockTrouble::Ahead {
+                    schedules: 2,
+                    until,
+                },
+                "schedules_ahead",
+                "up to 1970-01-01T00:00:00Z",
+            ),
+        ] {
+            let told = json!(health(Room::Enough, Some(trouble)));
+            assert_eq!(told["status"], status);
+            assert!(told["reason"].as_str().unwrap().contains(reason), "{told}");
+            let told = json!(health(Room::Low, Some(trouble)));
+            assert_eq!(told["status"], "disk_low", "what stops jobs comes first");
         }
     }
 }

@@ -50,6 +50,7 @@ fn answer(retained: Retained, dry_run: bool) -> wire::Pruned {
         },
         scans: retained.scans.iter().map(scan).collect(),
         has_more: retained.has_more,
+        age_waits: retained.age_waits,
     }
 }
 
@@ -62,6 +63,8 @@ fn scan(retained: &ScanRetained) -> PrunedScan {
         removed,
         kept: Amount { jobs, bytes },
         newest_successes: retained.newest_successes,
+        just_ended: retained.just_ended,
+        unreadable: retained.unreadable,
         unfinished: retained.unfinished,
     }
 }

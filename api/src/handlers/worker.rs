@@ -17,10 +17,10 @@ use crate::request::Request;
 /// Claims the job and answers everything needed to execute it. A repeat gets the same answer.
 pub(super) async fn resolve(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let resolved = handle.resolve(request.caller.worker()?).await?;
-    assignment(&resolved).map(|assignment| reply::ok(&assignment))
+    assignment(handle, &resolved).map(|assignment| reply::ok(&assignment))
 }
 
-fn assignment(resolved: &Resolved) -> Result<Assignment, Failure> {
+fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failure> {
     let Resolved {
         job,
         revision,
@@ -64,8 +64,8 @@ fn assignment(resolved: &Resolved) -> Result<Assignment, Failure> {
             .collect(),
         missing: values.missing.clone(),
         retries: scan.retry.is_some(),
-        expires_at: run.expires_at,
-        deadline: run.deadline,
+        expires_at: handle.by_the_clock(run.expires_at),
+        deadline: run.deadline.map(|deadline| handle.by_the_clock(deadline)),
         next_log_record: *next_log_record,
     })
 }

@@ -70,6 +70,10 @@ impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         *self.0.lock().unwrap()
     }
+
+    fn steady(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// Repeatable randomness: SplitMix64.

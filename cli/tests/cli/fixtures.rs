@@ -302,6 +302,7 @@ pub(crate) fn why() -> Why {
             description: "at minute 0 past every hour".to_owned(),
             timezone: "Europe/Oslo".to_owned(),
             next: Some(at(3600)),
+            ahead: Some(at(1800)),
         }),
         expr: Some(Watching {
             expression: "scans.hosts[0].state == 'succeeded' || scans.hosts.has_diff('list')"
@@ -336,6 +337,12 @@ pub(crate) fn why() -> Why {
                     code: "expression_false".to_owned(),
                     message: "its expression is false".to_owned(),
                 },
+            ),
+            look(
+                0,
+                LedgerCause::Clock { cursor: at(1800) },
+                None,
+                not_made("clock_set_back", "it goes on from now"),
             ),
             look(
                 0,

@@ -23,6 +23,8 @@ fn pruned(dry_run: bool) -> Pruned {
             bytes: 5 << 30,
         },
         newest_successes,
+        just_ended: newest_successes / 2,
+        unreadable: u64::from(removed == 0),
         unfinished: 1,
     };
     Pruned {
@@ -33,6 +35,7 @@ fn pruned(dry_run: bool) -> Pruned {
         },
         scans: vec![scan("hosts", 3, 2), scan("ports", 0, 0)],
         has_more: !dry_run,
+        age_waits: dry_run,
     }
 }
 

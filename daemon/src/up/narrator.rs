@@ -231,7 +231,9 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
             "{scan} succeeded, and {} is true",
             expression.trim()
         )),
-        Cause::Slots { .. } | Cause::Claim { .. } | Cause::Repeats { .. } => None,
+        Cause::Slots { .. } | Cause::Claim { .. } | Cause::Clock { .. } | Cause::Repeats { .. } => {
+            None
+        }
     }
 }
 

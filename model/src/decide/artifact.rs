@@ -78,7 +78,10 @@ impl Command for StoreArtifact {
             sha256: self.sha256,
             content_digest: self.content_digest,
             created_at: moment.now,
-            expires_at: declared.expires_in.map(|life| moment.now + life),
+            // Once the job is over nobody corrects this, so neither clock may make it come too early.
+            expires_at: declared
+                .expires_in
+                .map(|life| moment.now.max(moment.steady) + life),
             removed: None,
         };
         let job = job.after(JobEvent::ArtifactStored(artifact.clone()))?;

@@ -103,7 +103,7 @@ impl Command for Dispatch {
     const URGENCY: Urgency = Urgency::Beginning;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<JobId>, Refusal> {
-        if let Some(first) = repeated_dispatch(world, self.idempotency.as_ref(), moment.now)? {
+        if let Some(first) = repeated_dispatch(world, self.idempotency.as_ref(), moment.steady)? {
             return Ok(Decision::unchanged(first));
         }
         let workflow = active(world, self.workflow)?;
@@ -190,13 +190,13 @@ fn remember(
         return Vec::new();
     };
     let over = world
-        .idempotency_over(moment.now)
+        .idempotency_over(moment.steady)
         .filter(|over| *over != key)
         .take(IDEMPOTENCY_SWEEP);
     let mut changes: Vec<Change> = over
         .map(|key| Change::IdempotencyRemoved(key.to_owned()))
         .collect();
-    let expires_at = moment.now + IDEMPOTENCY;
+    let expires_at = moment.steady + IDEMPOTENCY;
     changes.push(Change::Idempotency(Arc::new(Idempotency {
         key,
         request,

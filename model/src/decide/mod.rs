@@ -5,6 +5,7 @@
 
 mod artifact;
 mod claim;
+mod clock;
 mod complete;
 mod dispatch;
 mod end;
@@ -24,6 +25,7 @@ mod workflows;
 
 pub use artifact::{StoreArtifact, declared_artifact};
 pub use claim::{Claim, ClaimOutcome, Claimed};
+pub use clock::{FollowClock, KeepEnd};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
@@ -38,7 +40,7 @@ pub use runners::{
 pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
-pub use triggers::{Consider, ExplainTrigger, Fire};
+pub use triggers::{Consider, ExplainTrigger, Fire, Rewind, SkipSlots};
 pub(crate) use triggers::{considered, cursor};
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};

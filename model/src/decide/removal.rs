@@ -30,7 +30,7 @@ impl Command for DeleteJob {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let job = self.job;
         check_over(world, &job)?;
-        if let Some(until) = job.last_words_until().filter(|until| moment.now < *until) {
+        if let Some(until) = job.last_words_until(moment.now) {
             return Err(Refusal::JobNotSilent { job: job.id, until });
         }
         let mut retention = retention_of(world, &job.scan_key());

@@ -35,7 +35,7 @@ impl Command for CreateRegistration {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<NewRegistration>, Refusal> {
-        let is_open = |registration: &&Arc<Registration>| moment.now < registration.expires_at;
+        let is_open = |registration: &&Arc<Registration>| moment.steady < registration.expires_at;
         let waiting = world.registrations().filter(is_open).count();
         if waiting >= OPEN_REGISTRATIONS {
             return Err(Refusal::TooManyRegistrations { waiting });
@@ -44,10 +44,10 @@ impl Command for CreateRegistration {
         let registration = Registration {
             id: RegistrationId::random(moment.entropy),
             token: secret.hash(),
-            expires_at: moment.now + REGISTRATION,
+            expires_at: moment.steady + REGISTRATION,
         };
         let expires_at = registration.expires_at;
-        let mut changes = spent(world, moment.now);
+        let mut changes = spent(world, moment.steady);
         changes.push(Change::Registration(Arc::new(registration)));
         Ok(Decision {
             changes,
@@ -115,7 +115,7 @@ impl Command for RegisterRunner {
         let registration = world
             .registrations()
             .find(|registration| {
-                registration.token == self.registration && moment.now < registration.expires_at
+                registration.token == self.registration && moment.steady < registration.expires_at
             })
             .ok_or(Refusal::BadRegistration)?;
         check_name("name", &self.name)?;
@@ -136,7 +136,7 @@ impl Command for RegisterRunner {
         for label in &self.labels {
             check_name("labels", label)?;
         }
-        let mut changes = spent(world, moment.now);
+        let mut changes = spent(world, moment.steady);
         changes.push(Change::RegistrationRemoved(registration.id));
         let namesake = world.runners().find(|runner| runner.name == self.name);
         let replaced = namesake.map(|namesake| namesake.id);
@@ -154,7 +154,7 @@ impl Command for RegisterRunner {
             capacity: self.capacity,
             version: printable(&self.version),
             registered_at: moment.now,
-            session: session(&secret, moment.now),
+            session: session(&secret, moment.steady),
             previous_session: None,
         };
         let session = NewSession {
@@ -224,7 +224,7 @@ impl Command for EndSessions {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
         let mut ended = Runner::clone(runner);
-        ended.session.expires_at = ended.session.expires_at.min(moment.now);
+        ended.session.expires_at = ended.session.expires_at.min(moment.steady);
         ended.previous_session = None;
         Ok(Decision {
             changes: vec![Change::Runner(Arc::new(ended))],
@@ -254,13 +254,13 @@ impl Command for RenewSession {
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<NewSession>>, Refusal> {
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
-        if !runner.is_renewal_due(self.token, moment.now) {
+        if !runner.is_renewal_due(self.token, moment.steady) {
             return Ok(Decision::unchanged(None));
         }
         let secret = Secret::session(moment.entropy);
         let runner = Runner {
-            session: session(&secret, moment.now),
-            previous_session: Some(outgoing(runner, self.token, moment.now)),
+            session: session(&secret, moment.steady),
+            previous_session: Some(outgoing(runner, self.token, moment.steady)),
             ..Runner::clone(runner)
         };
         let answer = NewSession {

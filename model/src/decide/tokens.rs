@@ -79,7 +79,7 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     if life <= TimeDelta::zero() {
         return Err(refused("must be in the future"));
     }
-    let end = moment.now.checked_add_signed(life);
+    let end = moment.steady.checked_add_signed(life);
     end.ok_or_else(|| refused("is too far in the future"))
 }
 

@@ -8,6 +8,7 @@ mod consider;
 mod fire;
 mod follow;
 mod recheck;
+mod rewind;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use fire::Fire;
 pub(crate) use fire::cursor;
 pub(super) use follow::{follow, read_by_followers};
 pub(super) use recheck::{Recheck, recheck};
+pub use rewind::{Rewind, SkipSlots};
 
 use super::Refusal;
 use super::finish::end;

@@ -40,6 +40,8 @@ pub struct Shelf {
     pub scan: ScanKey,
     /// Jobs that stay whatever the policy says.
     pub protected: Vec<JobId>,
+    /// How many more jobs may be passed over because their runners may still add to their logs.
+    pub room: usize,
     /// The oldest jobs, oldest first.
     pub queue: VecDeque<Candidate>,
     /// Whether there are no others.
@@ -51,8 +53,18 @@ pub struct Shelf {
 pub enum Fate {
     /// It goes.
     Remove,
-    /// It would go, were it not protected.
-    PassOver,
+    /// It would go, and stays for that reason.
+    PassOver(Stay),
+}
+
+/// Why a job stays that would go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// It is among the newest two successes of its scan.
+    NewestSuccess,
+    /// It ended a moment ago, and its runner may add to its log until then. It is as good as gone: nobody goes in its
+    /// place.
+    JustEnded(Timestamp),
 }
 
 /// The jobs that the policy takes, in order, each with the number of its shelf.
@@ -71,6 +83,18 @@ pub enum Outlook {
     Done(Option<Timestamp>),
     /// As many jobs as were asked for are chosen, or the jobs of this shelf are used up: there may be more.
     More,
+}
+
+impl Shelf {
+    /// When the first job ended. A time that cannot be right was told by a wrong clock: jobs stand in the order in which
+    /// they ended, and none ended before it was made.
+    fn first_ended(&self, now: Timestamp) -> Option<Timestamp> {
+        let first = &self.queue.front()?.job;
+        let mut times = self.queue.iter().map(|it| it.job.finished_at);
+        let ended = times.find(|ended| *ended <= now).unwrap_or(now);
+        let made = Some(first.id.moment()).filter(|made| *made <= now);
+        Some(made.map_or(ended, |made| ended.max(made)))
+    }
 }
 
 /// Chooses at most `room` jobs, and takes them from their shelves and the stock.
@@ -94,28 +118,34 @@ pub fn choose(
             .iter_mut()
             .enumerate()
             .filter_map(|(number, shelf)| {
-                let job = &shelf.queue.front()?.job;
-                Some(((job.finished_at, job.id), number, shelf))
+                let ended = shelf.first_ended(now)?;
+                Some(((ended, shelf.queue.front()?.job.id), number, shelf))
             })
             .min_by_key(|(age, _, _)| *age);
-        let Some((_, number, shelf)) = oldest else {
+        let Some(((ended, _), number, shelf)) = oldest else {
             break Outlook::Done(None);
         };
         let Some(candidate) = shelf.queue.front() else {
             break Outlook::Done(None);
         };
-        let due = policy.due(&candidate.job);
+        let due = policy.due(ended);
         if !policy.is_exceeded_by(*stock) && due.is_none_or(|due| due > now) {
             break Outlook::Done(due);
         }
         let fate = if shelf.protected.contains(&candidate.job.id) {
-            Fate::PassOver
-        } else if candidate.job.silent_from() > now {
-            break Outlook::Done(Some(candidate.job.silent_from()));
+            Fate::PassOver(Stay::NewestSuccess)
+        } else if let Some(until) = candidate.job.talks_until(now) {
+            if candidate.end.is_some() {
+                let Some(room) = shelf.room.checked_sub(1) else {
+                    break Outlook::Done(Some(until));
+                };
+                shelf.room = room;
+            }
+            Fate::PassOver(Stay::JustEnded(until))
         } else {
             Fate::Remove
         };
-        if fate == Fate::Remove {
+        if fate != Fate::PassOver(Stay::NewestSuccess) {
             stock.jobs = stock.jobs.saturating_sub(1);
             stock.bytes = stock.bytes.saturating_sub(candidate.job.bytes);
         }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use super::{FinishedJob, Stock};
+use super::Stock;
 use crate::Timestamp;
 
 /// How much of a workflow's past is kept. Each limit that is set counts; without any, everything is kept.
@@ -28,8 +28,8 @@ impl RetentionPolicy {
             || self.bytes.is_some_and(|bytes| stock.bytes > bytes)
     }
 
-    /// When a job is too old.
-    pub fn due(&self, job: &FinishedJob) -> Option<Timestamp> {
-        job.finished_at.checked_add_signed(self.age?)
+    /// When a job that ended at that time is too old.
+    pub fn due(&self, ended: Timestamp) -> Option<Timestamp> {
+        ended.checked_add_signed(self.age?)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ScanKey;
 use super::queue::{Place, Queue};
-use crate::job::{Job, JobState};
+use crate::job::{Job, JobState, Run};
 use crate::{JobId, RevisionId, RunnerId, WorkflowId};
 
 /// The unfinished jobs.
@@ -53,6 +53,19 @@ impl Jobs {
             .or_default()
             .insert(job.id);
         *self.by_revision.entry(job.revision.id).or_default() += 1;
+    }
+
+    /// Changes the executions of all running jobs in a way that no index shows.
+    pub(super) fn each_run(&mut self, change: impl Fn(&mut Run)) {
+        for job in self.by_id.values_mut() {
+            if let JobState::Running { .. } = job.state {
+                Arc::make_mut(job)
+                    .state
+                    .run_mut()
+                    .into_iter()
+                    .for_each(&change);
+            }
+        }
     }
 
     /// Takes a job out of every index.

@@ -17,20 +17,17 @@ pub(super) struct Triggers {
     next: HashMap<ScanKey, Timestamp>,
     by_time: BTreeSet<(Timestamp, ScanKey)>,
     unseen: BTreeSet<ScanKey>,
+    cursors: HashMap<ScanKey, Timestamp>,
+    by_cursor: BTreeSet<(Timestamp, ScanKey)>,
 }
 
 impl Triggers {
     fn set_next(&mut self, scan: &ScanKey, next: Option<Timestamp>) {
-        let before = match next {
-            Some(next) => self.next.insert(scan.clone(), next),
-            None => self.next.remove(scan),
-        };
-        if let Some(before) = before {
-            self.by_time.remove(&(before, scan.clone()));
-        }
-        if let Some(next) = next {
-            self.by_time.insert((next, scan.clone()));
-        }
+        set(&mut self.next, &mut self.by_time, scan, next);
+    }
+
+    fn set_cursor(&mut self, scan: &ScanKey, cursor: Option<Timestamp>) {
+        set(&mut self.cursors, &mut self.by_cursor, scan, cursor);
     }
 
     fn set_unseen(&mut self, scan: &ScanKey, unseen: bool) {
@@ -45,7 +42,28 @@ impl Triggers {
     fn forget(&mut self, workflow: WorkflowId) {
         self.next.retain(|scan, _| scan.workflow != workflow);
         self.by_time.retain(|(_, scan)| scan.workflow != workflow);
+        self.cursors.retain(|scan, _| scan.workflow != workflow);
+        self.by_cursor.retain(|(_, scan)| scan.workflow != workflow);
         self.unseen.retain(|scan| scan.workflow != workflow);
+    }
+}
+
+/// Files a scan under a time, or under none.
+fn set(
+    times: &mut HashMap<ScanKey, Timestamp>,
+    by_time: &mut BTreeSet<(Timestamp, ScanKey)>,
+    scan: &ScanKey,
+    time: Option<Timestamp>,
+) {
+    let before = match time {
+        Some(time) => times.insert(scan.clone(), time),
+        None => times.remove(scan),
+    };
+    if let Some(before) = before {
+        by_time.remove(&(before, scan.clone()));
+    }
+    if let Some(time) = time {
+        by_time.insert((time, scan.clone()));
     }
 }
 
@@ -71,6 +89,18 @@ impl World {
     /// The next slot of a scan's schedule; one that has come may wait for a job to end.
     pub fn next_slot_of(&self, scan: &ScanKey) -> Option<Timestamp> {
         self.triggers.next.get(scan).copied()
+    }
+
+    /// Schedules that were followed up to a moment after `time`, the furthest first.
+    pub fn followed_beyond(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &ScanKey)> {
+        let all = self.triggers.by_cursor.iter().rev();
+        all.take_while(move |(cursor, _)| *cursor > time)
+            .map(|(cursor, scan)| (*cursor, scan))
+    }
+
+    /// Up to where the slots of a scan's schedule have been looked at.
+    pub fn followed_until(&self, scan: &ScanKey) -> Option<Timestamp> {
+        self.triggers.cursors.get(scan).copied()
     }
 
     /// Scans whose expression has not looked at a success yet and can do so now.
@@ -160,9 +190,12 @@ impl World {
         let scan = workflow
             .as_ref()
             .and_then(|workflow| Some((workflow, workflow.scan(&key.scan)?)));
-        let next = scan.and_then(|(_, scan)| scan.on.next_slot(cursor(self, key)?));
+        let schedule = scan.filter(|(_, scan)| scan.on.cron.is_some());
+        let cursor = schedule.and_then(|_| cursor(self, key));
+        let next = schedule.and_then(|(_, scan)| scan.on.next_slot(cursor?));
         let unseen = scan.is_some_and(|(workflow, scan)| self.has_unseen(workflow, scan, key));
         self.triggers.set_next(key, next);
+        self.triggers.set_cursor(key, cursor);
         self.triggers.set_unseen(key, unseen);
     }
 

@@ -482,3 +482,55 @@ async fn workflows_of_a_source_nobody_configures_retire_at_the_start() {
     assert!(matches!(unknown, Err(SourceError::NoSuchSource { .. })));
     house.close().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let hour = Duration::from_secs(3_600);
+    for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
+        let house = House::open(&folder, 0, Vec::new()).await;
+        let workflow = house.activate("a").await;
+        let (runner, secret) = house.register("r", 2).await;
+        let before = house.run(runner, workflow, "plain").await;
+        house.clock.jump(by);
+        // One that is claimed by the wrong clock, and ends nothing of what its runner does not name yet.
+        let (id, token) = {
+            let id = house.dispatch(workflow, "short").await.id;
+            let (offered, token) = house.offer(runner, &[before.job().id]).await;
+            assert_eq!(offered, id);
+            (id, token)
+        };
+        let during = house.handle.worker(id, token.hash()).await.unwrap();
+        let resolved = house.handle.resolve(&during).await.unwrap();
+        let deadline = resolved.job.state.run().unwrap().deadline.unwrap();
+        let told = house.handle.by_the_clock(deadline);
+        assert_eq!(told - house.handle.now(), TimeDelta::minutes(30));
+        let is_well = async |house: &House| {
+            look_at_deadlines(house).await;
+            assert!(house.handle.runner(secret.hash()).is_some(), "{by}");
+            let worker = house.handle.worker(before.job().id, before.token());
+            worker.await.unwrap();
+        };
+        is_well(&house).await;
+        assert!(!house.job(id).await.state.is_terminal(), "{by}");
+        // After an hour the clock is believed. What is stored is right by it.
+        for _ in 0..61 {
+            house.handle.heard(runner.runner());
+            pass(&house, hour / 60).await;
+        }
+        assert_eq!(end_of(&house, id).await, Reason::TimedOut);
+        house
+            .until("the ends to follow the clock", |_| {
+                house.handle.steady() == house.handle.now()
+            })
+            .await;
+        is_well(&house).await;
+        house.close().await;
+        let at_restart = by.num_seconds() + 2 * 3_600;
+        let house = House::open(&folder, at_restart, Vec::new()).await;
+        is_well(&house).await;
+        house.handle.remove_runner(runner.runner()).await.unwrap();
+        house.close().await;
+    }
+}

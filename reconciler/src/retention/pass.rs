@@ -1,9 +1,9 @@
 //! One pass over the finished jobs of a workflow, oldest first.
 
 use model::decide::{Chosen, ChosenFate, Prune, Pruned};
-use model::limits::REMOVAL_OPERATIONS;
+use model::limits::{REMOVAL_OPERATIONS, TALKING_JOBS_PASSED};
 use model::retention::{
-    Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Shelf, Stock, choose,
+    Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Shelf, Stay, Stock, choose,
 };
 use model::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
 use state::ReadError;
@@ -28,7 +28,11 @@ pub(super) struct Pass {
     handle: Handle,
     policy: RetentionPolicy,
     manner: Manner,
+    /// Whether nothing goes by its age, since the clock is in doubt.
+    age_waits: bool,
     stock: Stock,
+    /// What is not in the stock any more, since it goes in a moment.
+    going: Stock,
     /// The oldest jobs of each scan that are not decided on.
     shelves: Vec<Shelf>,
     /// What is known of each scan beside that.
@@ -65,7 +69,9 @@ impl Pass {
             handle: handle.clone(),
             policy,
             manner,
+            age_waits: false,
             stock: Stock::default(),
+            going: Stock::default(),
             shelves: Vec::new(),
             scans: Vec::new(),
             has_more: false,
@@ -93,10 +99,13 @@ impl Pass {
                         removed: Pruned::default(),
                         kept,
                         newest_successes: 0,
+                        just_ended: 0,
+                        unreadable: 0,
                         unfinished: world.unfinished_of(&scan) as u64,
                     },
                 });
                 pass.shelves.push(Shelf {
+                    room: TALKING_JOBS_PASSED.saturating_sub(passed.len()),
                     protected: head.successes.iter().map(|success| success.job).collect(),
                     queue: passed
                         .into_iter()
@@ -113,22 +122,30 @@ impl Pass {
     /// Removes at most about `limit` jobs. Answers when time alone makes the next one go, if that can be told.
     pub(super) async fn run(&mut self, limit: usize) -> Result<Option<Timestamp>, RemovalError> {
         let mut looked_at = 0;
+        let mut silent: Option<Timestamp> = None;
         loop {
             self.fill().await?;
-            let now = self.handle.now();
-            let choice = choose(
-                &self.policy,
-                now,
-                &mut self.stock,
-                &mut self.shelves,
-                JOBS_AHEAD,
-            );
+            let ages = self.handle.ages();
+            let now = ages.unwrap_or_else(|| self.handle.now());
+            self.age_waits |= ages.is_none() && self.policy.age.is_some();
+            let policy = RetentionPolicy {
+                age: self.policy.age.filter(|_| !self.age_waits),
+                ..self.policy
+            };
+            let choice = choose(&policy, now, &mut self.stock, &mut self.shelves, JOBS_AHEAD);
             looked_at += choice.taken.len();
+            for (_, candidate, fate) in &choice.taken {
+                if let Fate::PassOver(Stay::JustEnded(until)) = fate {
+                    silent = Some(silent.map_or(*until, |silent| silent.min(*until)));
+                    self.going.jobs += 1;
+                    self.going.bytes += candidate.job.bytes;
+                }
+            }
             let all_went = self.carry_out(choice.taken).await?;
             match choice.outlook {
                 // Of those that were chosen some were gone before, so others have to go.
                 Outlook::Done(_) if !all_went => {}
-                Outlook::Done(next) => return Ok(next),
+                Outlook::Done(next) => return Ok(next.into_iter().chain(silent).min()),
                 Outlook::More if looked_at >= limit => {
                     self.has_more = true;
                     return Ok(Some(now));
@@ -140,7 +157,10 @@ impl Pass {
 
     /// What there is now, as far as this pass knows: jobs that ended since it began are not in it.
     pub(super) const fn stock(&self) -> Stock {
-        self.stock
+        Stock {
+            jobs: self.stock.jobs + self.going.jobs,
+            bytes: self.stock.bytes + self.going.bytes,
+        }
     }
 
     pub(super) fn report(self) -> Retained {
@@ -150,6 +170,7 @@ impl Pass {
             policy: self.policy,
             scans,
             has_more: self.has_more,
+            age_waits: self.age_waits,
         }
     }
 
@@ -199,11 +220,16 @@ impl Pass {
         }
         let scans = self.shelves.iter().zip(&mut self.scans).zip(by_scan);
         for ((shelf, of_scan), jobs) in scans.filter(|(_, jobs)| !jobs.is_empty()) {
-            let passed = jobs.iter().filter(|(_, fate)| *fate == Fate::PassOver);
-            of_scan.report.newest_successes += passed.count() as u64;
+            for (_, fate) in &jobs {
+                match fate {
+                    Fate::Remove => {}
+                    Fate::PassOver(Stay::NewestSuccess) => of_scan.report.newest_successes += 1,
+                    Fate::PassOver(Stay::JustEnded(_)) => of_scan.report.just_ended += 1,
+                }
+            }
             let chosen = chosen(&jobs);
             let last = jobs.iter().filter_map(|(candidate, _)| candidate.end).max();
-            let removed = match self.manner {
+            let (removed, unreadable) = match self.manner {
                 Manner::DryRun => would_go(&self.handle, &mut of_scan.retention, &jobs).await?,
                 Manner::Remove => {
                     let round = Round {
@@ -220,6 +246,7 @@ impl Pass {
             add(&mut all_removed, removed);
             let report = &mut of_scan.report;
             add(&mut report.removed, removed);
+            report.unreadable += unreadable;
             report.kept.jobs = report.kept.jobs.saturating_sub(removed.jobs);
             report.kept.bytes = report.kept.bytes.saturating_sub(removed.bytes);
         }
@@ -235,7 +262,7 @@ impl Pass {
 
 impl Round {
     /// Removes what is to go, commit by commit.
-    async fn carry_out(self, handle: &Handle) -> Result<Pruned, RemovalError> {
+    async fn carry_out(self, handle: &Handle) -> Result<(Pruned, u64), RemovalError> {
         let Self { jobs, scan, from } = self;
         let mut all = Pruned::default();
         let mut prune = Prune {
@@ -243,10 +270,16 @@ impl Round {
             from,
             jobs: Vec::new(),
         };
-        let mut weight = 0;
+        let (mut weight, mut unreadable) = (0, 0);
         for (candidate, fate) in jobs {
-            let Found { fate, added, freed } = found(handle, &candidate, fate).await?;
+            let Found {
+                fate,
+                added,
+                freed,
+                is_readable,
+            } = found(handle, &candidate, fate).await?;
             all.bytes += freed;
+            unreadable += u64::from(!is_readable);
             if weight + added > REMOVAL_OPERATIONS {
                 let rest = Prune {
                     scan: prune.scan.clone(),
@@ -264,7 +297,7 @@ impl Round {
             });
         }
         submit(handle, prune, &mut all).await?;
-        Ok(all)
+        Ok((all, unreadable))
     }
 }
 
@@ -282,12 +315,16 @@ async fn would_go(
     handle: &Handle,
     retention: &mut Retention,
     jobs: &[(Candidate, Fate)],
-) -> Result<Pruned, RemovalError> {
-    let mut all = Pruned::default();
+) -> Result<(Pruned, u64), RemovalError> {
+    let (mut all, mut unreadable) = (Pruned::default(), 0);
     for (candidate, fate) in jobs {
         let going = &candidate.job;
         let bytes = match (handle.state().job(going.id).await, fate) {
-            (Err(ReadError::Damaged { .. }), _) | (Ok(Some(_)), Fate::PassOver) => continue,
+            (Err(ReadError::Damaged { .. }), fate) => {
+                unreadable += u64::from(*fate == Fate::Remove);
+                continue;
+            }
+            (Ok(Some(_)), Fate::PassOver(_)) => continue,
             (Err(error), _) => return Err(error.into()),
             (Ok(Some(job)), Fate::Remove) => job.bytes(),
             // It was counted when a person deleted it.
@@ -298,7 +335,7 @@ async fn would_go(
         };
         add(&mut all, Pruned { jobs: 1, bytes });
     }
-    Ok(all)
+    Ok((all, unreadable))
 }
 
 fn add(sum: &mut Pruned, more: Pruned) {
@@ -333,6 +370,7 @@ struct Found {
     added: usize,
     /// Bytes that went already, of a job too large for one commit.
     freed: u64,
+    is_readable: bool,
 }
 
 impl Found {
@@ -341,6 +379,7 @@ impl Found {
             fate,
             added: 0,
             freed: 0,
+            is_readable: true,
         }
     }
 }
@@ -351,13 +390,16 @@ async fn found(handle: &Handle, candidate: &Candidate, fate: Fate) -> Result<Fou
         Err(error @ ReadError::Damaged { .. }) => {
             tracing::error!(job = %id, %error, "a job that should go cannot be read and stays");
             let bytes = candidate.job.bytes;
-            return Ok(Found::of(ChosenFate::Stay { bytes }));
+            return Ok(Found {
+                is_readable: fate != Fate::Remove,
+                ..Found::of(ChosenFate::Stay { bytes })
+            });
         }
         job => job?,
     };
     match (job, fate) {
         (None, _) => Ok(Found::of(ChosenFate::Gone)),
-        (Some(job), Fate::PassOver) => {
+        (Some(job), Fate::PassOver(_)) => {
             let bytes = job.bytes();
             Ok(Found::of(ChosenFate::Stay { bytes }))
         }
@@ -369,6 +411,7 @@ async fn found(handle: &Handle, candidate: &Candidate, fate: Fate) -> Result<Fou
             Ok(Found {
                 added: operations(&job),
                 freed: before.saturating_sub(job.bytes()),
+                is_readable: true,
                 fate: ChosenFate::Remove(job),
             })
         }

@@ -74,8 +74,15 @@ impl Handle {
         let mut changes = self.state().subscribe();
         let mut agenda = Agenda::default();
         let mut seen = StockMark::default();
+        let mut was_believed = true;
         loop {
             changes.mark_unchanged();
+            let is_believed = self.ages().is_some();
+            if is_believed && !was_believed {
+                // What was due, and when, was told by a clock that was in doubt.
+                (agenda, seen) = (Agenda::default(), StockMark::default());
+            }
+            was_believed = is_believed;
             let (changed, mark) = self.state().read(|world| world.restocked_since(seen));
             seen = mark;
             let mut looks = agenda.due(self.now());
@@ -95,7 +102,10 @@ impl Handle {
                 }
             }
             tokio::time::sleep(RETENTION_REST).await;
-            let pause = agenda.pause(self.now());
+            let pause = match agenda.pause(self.now()) {
+                pause if is_believed => pause,
+                pause => pause.min(DEADLINE_LOOK),
+            };
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(pause) => {}

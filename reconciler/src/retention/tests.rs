@@ -356,3 +356,67 @@ fn remove_below(folder: &std::path::Path, name: &str) {
         }
     }
 }
+
+#[tokio::test]
+async fn nothing_goes_by_its_age_for_an_hour_after_the_clock_jumped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = house.register("one", 1).await;
+    let names = ["cache"];
+    let kept_job = success(&house, runner, workflow, "build", &names).await;
+    cancelled(&house, workflow, 3).await;
+    let workflow = found(&house, workflow);
+    let age = RetentionPolicy {
+        age: Some(TimeDelta::days(30)),
+        ..RetentionPolicy::default()
+    };
+    let prune = async |expected: u64, waits: bool| {
+        let done = house.handle.prune(&workflow, Some(age), false).await;
+        let done = done.unwrap();
+        assert_eq!((done.removed().jobs, done.age_waits), (expected, waits));
+        house.handle.remove_expired().await.unwrap();
+        let job = house.job(kept_job).await;
+        job.stored_artifacts().count()
+    };
+    let year = TimeDelta::days(400);
+    house.clock.jump(year);
+    assert_eq!(prune(0, true).await, 1);
+    house.clock.set_forward(TimeDelta::minutes(1));
+    house.clock.jump(-year);
+    assert_eq!(prune(0, true).await, 1);
+    house.clock.set_forward(TimeDelta::minutes(59));
+    assert_eq!(prune(0, true).await, 1);
+    house.clock.set_forward(TimeDelta::minutes(2));
+    assert_eq!(prune(0, false).await, 1);
+    house.clock.set_forward(TimeDelta::hours(3));
+    assert_eq!(prune(0, false).await, 0);
+    house.clock.set_forward(TimeDelta::days(30));
+    assert_eq!(prune(3, false).await, 0);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_job_that_ended_a_moment_ago_stays_says_so_and_holds_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = house.register("one", 1).await;
+    let young = cancelled(&house, workflow, 1).await[0];
+    let mut older = Vec::new();
+    for _ in 0..4 {
+        older.push(success(&house, runner, workflow, "plain", &[]).await);
+    }
+    let workflow = found(&house, workflow);
+    let prune = async |dry_run| {
+        let done = house.handle.prune(&workflow, Some(jobs(0)), dry_run).await;
+        let done = done.unwrap();
+        let just_ended: u64 = done.scans.iter().map(|it| it.just_ended).sum();
+        (kept(&done, "plain"), just_ended)
+    };
+    assert_eq!(prune(true).await, ((2, 3, 2), 1));
+    assert_eq!(prune(false).await, ((2, 3, 2), 1));
+    house.job(young).await;
+    assert!(house.handle.state().job(older[1]).await.unwrap().is_none());
+    house.clock.set_forward(TimeDelta::minutes(2));
+    assert_eq!(prune(false).await, ((1, 2, 2), 0));
+    house.close().await;
+}

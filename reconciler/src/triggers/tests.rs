@@ -9,6 +9,7 @@ use tokio::time::advance;
 
 use super::*;
 use crate::SourceConfig;
+use crate::clock::ClockTrouble;
 use crate::git::testing::{FILE, Fixture};
 use crate::testing::{House, activate, freeze, source_name};
 
@@ -197,5 +198,114 @@ async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
     assert_eq!(*reason, Reason::ExpressionFalse);
     cancel_all(&house, &changes).await;
     cancel_all(&house, &hosts).await;
+    house.close().await;
+}
+
+const YEAR: TimeDelta = TimeDelta::days(400);
+
+/// Both clocks go on, and the task looks.
+async fn pass(house: &House, seconds: u64) {
+    let time = Duration::from_secs(seconds);
+    house.clock.set_forward(TimeDelta::from_std(time).unwrap());
+    advance(time).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&house, LOOP).await, "hosts");
+    let one = |world: &World| unfinished(world, &hosts) == 1;
+    house.clock.jump(YEAR);
+    pass(&house, 62).await;
+    house.until("the job of the wrong time", one).await;
+    cancel_all(&house, &hosts).await;
+    house.clock.jump(-YEAR);
+    pass(&house, 30).await;
+    let now = house.handle.now();
+    let is_back = |world: &World| world.followed_until(&hosts).is_some_and(|it| it <= now);
+    house.until("the schedule to be here again", is_back).await;
+    let why = house.handle.why(&hosts, None, 1).await.unwrap();
+    assert!(matches!(
+        why.records[0].outcome,
+        Outcome::NotMade {
+            reason: Reason::ClockSetBack { .. }
+        }
+    ));
+    let trouble = house.handle.clock_trouble();
+    assert!(
+        matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. })),
+        "{trouble:?}"
+    );
+    pass(&house, 60).await;
+    house.until("the job of the next slot", one).await;
+    // The time is told by the clock again once it has been right for an hour.
+    house.clock.set_forward(TimeDelta::hours(1));
+    assert_eq!(house.handle.clock_trouble(), None);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_is_some_hours_ahead_waits_and_is_told() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&house, LOOP).await, "hosts");
+    let hours = TimeDelta::hours(5);
+    house.clock.jump(hours);
+    pass(&house, 62).await;
+    house
+        .until("the job", |world| unfinished(world, &hosts) == 1)
+        .await;
+    house.clock.jump(-hours);
+    let why = house.handle.why(&hosts, None, 1).await.unwrap();
+    let until = why.ahead.unwrap();
+    assert!(until - house.handle.now() > TimeDelta::hours(4));
+    house.clock.set_forward(TimeDelta::hours(1));
+    let told = ClockTrouble::Ahead {
+        schedules: 1,
+        until,
+    };
+    house.clock.set_forward(TimeDelta::minutes(1));
+    // Both jumps were seen when they were looked for, and are an hour old now.
+    while house.handle.clock_trouble() != Some(told) {
+        house.clock.set_forward(TimeDelta::minutes(1));
+        assert!(house.handle.now() < until, "never told");
+    }
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_slot_comes_twice_for_a_clock_that_was_days_behind_for_a_while() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let text = LOOP.replace("* * * * *", "0 0 1 * *");
+    let hosts = scan(push(&house, &text).await, "hosts");
+    // The next month comes, and its slot makes a job.
+    house.clock.set_forward(TimeDelta::days(40));
+    pass(&house, 30).await;
+    house
+        .until("the job", |world| unfinished(world, &hosts) == 1)
+        .await;
+    cancel_all(&house, &hosts).await;
+    let cursor = |world: &World| world.followed_until(&hosts);
+    let before = house.handle.state().read(cursor);
+    house.clock.jump(-TimeDelta::days(30));
+    pass(&house, 30).await;
+    house
+        .until("the schedule to go on there", |world| {
+            cursor(world) != before
+        })
+        .await;
+    house.clock.jump(TimeDelta::days(30));
+    pass(&house, 30).await;
+    house
+        .until("the schedule to be where it was", |world| {
+            assert_eq!(unfinished(world, &hosts), 0, "the same slot again");
+            cursor(world) == before
+        })
+        .await;
     house.close().await;
 }

@@ -19,6 +19,10 @@ impl Clock for Standing {
     fn now(&self) -> Timestamp {
         Timestamp::default()
     }
+
+    fn steady(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// Counts, which makes ids that differ.

@@ -68,6 +68,10 @@ impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_timestamp_millis(self.0.load(Ordering::SeqCst)).unwrap()
     }
+
+    fn steady(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// Every opening gets another seed, so that a state that is opened again does not repeat itself.

@@ -50,6 +50,11 @@ fn text(why: &Why) -> String {
             cron.schedule, cron.description, cron.timezone
         )
     });
+    let ahead = why.cron.as_ref().and_then(|cron| cron.ahead.as_ref());
+    let ahead = ahead.map(|until| {
+        let until = time(until);
+        format!("the schedule was followed up to {until}, ahead of the daemon's clock, and waits: is the clock right?")
+    });
     let unfinished = why.unfinished.iter().map(|job| {
         format!(
             "{} {} ({}{})",
@@ -67,6 +72,7 @@ fn text(why: &Why) -> String {
         .add("scan", format!("{} {}", why.workflow, why.scan))
         .add("state", &why.state)
         .add_some("cron", cron)
+        .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
         .add_some("is now", now.map(|now| Clause::from(&now.clause).said()))
         .add_some(
@@ -99,6 +105,7 @@ fn look(record: &LedgerRecord) -> String {
         }
         LedgerCause::Success { scan, job } => format!("{scan} succeeded (job {job})"),
         LedgerCause::Claim { job } => format!("a runner came for job {job}"),
+        LedgerCause::Clock { cursor } => format!("the clock was behind {}", time(cursor)),
         LedgerCause::Repeats { first, last, count } => {
             format!("{count} times more from {} to {}", time(first), time(last))
         }

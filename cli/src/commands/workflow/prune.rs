@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use wire::{Amount, PruneRequest, Pruned};
+use wire::{Amount, PruneRequest, Pruned, PrunedScan};
 
 use crate::duration;
 use crate::error::Error;
@@ -59,6 +59,8 @@ fn table(pruned: &Pruned) -> String {
         "KEPT",
         "BYTES",
         "NEWEST SUCCESSES",
+        "JUST ENDED",
+        "UNREADABLE",
         "UNFINISHED",
     ]);
     for scan in &pruned.scans {
@@ -69,6 +71,8 @@ fn table(pruned: &Pruned) -> String {
             scan.kept.jobs.to_string(),
             bytes(scan.kept.bytes),
             scan.newest_successes.to_string(),
+            scan.just_ended.to_string(),
+            scan.unreadable.to_string(),
             scan.unfinished.to_string(),
         ]);
     }
@@ -90,10 +94,26 @@ fn summary(pruned: &Pruned) -> String {
         });
     let (jobs, size) = (all.jobs, bytes(all.bytes));
     let verb = if pruned.dry_run { "would be" } else { "are" };
-    let more = if pruned.has_more {
-        "; there are more: run it again"
-    } else {
-        ""
+    let mut text = format!("{jobs} jobs with {size} {verb} removed");
+    let mut tell = |is_so: bool, sentence: &str| {
+        if is_so {
+            text.push_str("; ");
+            text.push_str(sentence);
+        }
     };
-    format!("{jobs} jobs with {size} {verb} removed{more}")
+    let any = |count: fn(&PrunedScan) -> u64| pruned.scans.iter().any(|scan| count(scan) > 0);
+    tell(pruned.has_more, "there are more: run it again");
+    tell(
+        any(|scan| scan.just_ended),
+        "jobs that have just ended stay for two minutes, since their runners may add to their logs: run it again then",
+    );
+    tell(
+        any(|scan| scan.unreadable),
+        "jobs whose records cannot be read stay: `everscand fsck` says more",
+    );
+    tell(
+        pruned.age_waits,
+        "nothing goes by its age for now: the daemon's clock jumped less than an hour ago",
+    );
+    text
 }

@@ -1,6 +1,7 @@
 //! What is promised of every decision, one file for each family; `properties` drives all of them at random.
 
 mod claim;
+mod clock;
 mod complete;
 mod dispatch;
 mod end;

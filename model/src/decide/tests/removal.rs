@@ -133,6 +133,7 @@ impl Archive {
         });
         let head = world.head(&scan);
         Shelf {
+            room: 100,
             protected: head
                 .iter()
                 .flat_map(|head| head.successes.iter().map(|success| success.job))
@@ -155,13 +156,16 @@ impl Archive {
         let mut all = Pruned::default();
         loop {
             let (mut stock, mut shelves) = (self.kept(), [self.shelf()]);
-            let choice = choose(&policy, self.house.now, &mut stock, &mut shelves, 5);
+            // Those that were passed over are so again.
+            let passed = shelves[0].queue.iter().filter(|it| it.end.is_none());
+            let room = 5 + passed.count();
+            let choice = choose(&policy, self.house.now, &mut stock, &mut shelves, room);
             let from = self.house.world.retention(&shelves[0].scan);
             let from = from.map_or_else(Position::default, |it| it.from);
             let jobs = choice.taken.into_iter().map(|(_, candidate, fate)| Chosen {
                 fate: match (fate, self.jobs.get(&candidate.job.id)) {
                     (_, None) => ChosenFate::Gone,
-                    (Fate::PassOver, Some(job)) => ChosenFate::Stay { bytes: job.bytes() },
+                    (Fate::PassOver(_), Some(job)) => ChosenFate::Stay { bytes: job.bytes() },
                     (Fate::Remove, Some(job)) => ChosenFate::Remove(job.clone()),
                 },
                 job: candidate.job,

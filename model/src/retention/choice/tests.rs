@@ -19,6 +19,7 @@ fn shelves(jobs: Jobs<'_>) -> (Stock, Vec<Shelf>) {
         let mut shelf = Shelf {
             scan: key(workflow, &format!("s{number}")),
             protected: Vec::new(),
+            room: 1,
             queue: VecDeque::new(),
             is_whole: true,
         };
@@ -46,14 +47,15 @@ fn shelves(jobs: Jobs<'_>) -> (Stock, Vec<Shelf>) {
     (stock, shelves)
 }
 
-/// What goes and what is passed over (`*`) at minute 100, and how it goes on.
+/// What goes, what is passed over (`*`), and what does so for a moment (`~`), at minute 100, and how it goes on.
 fn check(policy: RetentionPolicy, jobs: Jobs<'_>, expected: &str, outlook: Outlook) {
     let (mut stock, mut shelves) = shelves(jobs);
     let choice = choose(&policy, minute(100), &mut stock, &mut shelves, 100);
     let taken = choice.taken.iter().map(|(_, candidate, fate)| {
         let mark = match fate {
             Fate::Remove => "",
-            Fate::PassOver => "*",
+            Fate::PassOver(Stay::NewestSuccess) => "*",
+            Fate::PassOver(Stay::JustEnded(_)) => "~",
         };
         format!("{}{mark}", candidate.job.id.uuid().as_u128())
     });
@@ -119,8 +121,46 @@ fn bytes_and_age_count_beside_the_number() {
 
 #[test]
 fn a_job_whose_runner_may_still_talk_waits() {
-    let young: Jobs<'_> = &[&[(1, "succeeded", 98, 1), (2, "cancelled", 99, 1)]];
-    check(jobs(0), young, "1", Outlook::Done(Some(minute(101))));
+    let young: Jobs<'_> = &[
+        &[
+            (1, "succeeded", 98, 1),
+            (2, "cancelled", 99, 1),
+            (3, "succeeded", 99, 1),
+        ],
+        &[(4, "failed", 99, 1), (5, "succeeded", 99, 1)],
+    ];
+    check(jobs(0), young, "1 2~ 3 4~ 5", Outlook::Done(None));
+    // It is as good as gone, so nobody goes in its place.
+    check(jobs(3), young, "1 2~", Outlook::Done(None));
+    let many: Jobs<'_> = &[&[
+        (1, "cancelled", 99, 1),
+        (2, "cancelled", 99, 1),
+        (3, "succeeded", 99, 1),
+    ]];
+    check(jobs(0), many, "1~", Outlook::Done(Some(minute(101))));
+}
+
+#[test]
+fn a_job_that_ended_by_a_wrong_clock_is_as_old_as_its_neighbours() {
+    let age = RetentionPolicy {
+        age: Some(TimeDelta::minutes(50)),
+        ..RetentionPolicy::default()
+    };
+    // A year ahead, and then right again.
+    let ahead: Jobs<'_> = &[&[
+        (1, "failed", 500_000, 1),
+        (2, "failed", 10, 1),
+        (3, "failed", 60, 1),
+    ]];
+    check(age, ahead, "1 2", Outlook::Done(Some(minute(110))));
+    check(jobs(0), ahead, "1 2 3", Outlook::Done(None));
+    // Nothing has ended since: then it may have ended now.
+    let alone: Jobs<'_> = &[&[(1, "failed", 500_000, 1)]];
+    check(age, alone, "", Outlook::Done(Some(minute(150))));
+    // Made at minute 70, and ended by a clock that was behind.
+    let id = (70 * 60_000_u128) << 80;
+    let behind: Jobs<'_> = &[&[(id, "failed", 0, 1)]];
+    check(age, behind, "", Outlook::Done(Some(minute(120))));
 }
 
 #[test]

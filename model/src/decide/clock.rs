@@ -1,0 +1,46 @@
+//! A jump of the wall clock is followed.
+
+use chrono::TimeDelta;
+
+use super::{Command, Decision, Refusal, Urgency};
+use crate::moment::Moment;
+use crate::world::{Change, Holder, World};
+
+/// Let the world's time, and the ends of all live records, follow a jump of the wall clock. Records are stored with their
+/// new ends by [`KeepEnd`].
+#[derive(Debug, Clone)]
+pub struct FollowClock {
+    /// How far.
+    pub by: TimeDelta,
+}
+
+impl Command for FollowClock {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        Ok(Decision {
+            changes: vec![Change::ClockFollowed(self.by)],
+            answer: (),
+        })
+    }
+}
+
+/// Store a record as it is, with an end that has followed the clock.
+#[derive(Debug, Clone)]
+pub struct KeepEnd {
+    /// Whose end.
+    pub holder: Holder,
+}
+
+impl Command for KeepEnd {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        Ok(Decision {
+            changes: world.as_it_is(&self.holder).into_iter().collect(),
+            answer: (),
+        })
+    }
+}

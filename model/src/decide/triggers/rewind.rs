@@ -1,0 +1,86 @@
+//! The clock was set, and the cursor of a schedule is not where it should be.
+
+use std::sync::Arc;
+
+use super::fire::cursor;
+use super::not_made;
+use crate::decide::{Command, Decision, Refusal, Urgency};
+use crate::ledger::{Cause, LedgerRecord};
+use crate::limits::CURSOR_AHEAD;
+use crate::moment::Moment;
+use crate::past::Past;
+use crate::revision::WorkflowRecord;
+use crate::world::{Change, ScanKey, World};
+use crate::{Reason, Timestamp};
+
+/// Let a schedule go on from now, if it was followed far ahead of the clock.
+#[derive(Debug, Clone)]
+pub struct Rewind {
+    /// The scan.
+    pub scan: ScanKey,
+}
+
+impl Command for Rewind {
+    /// Up to where it had been followed, when it is taken back.
+    type Answer = Option<Timestamp>;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Option<Timestamp>>, Refusal> {
+        let ahead = cursor(world, &self.scan).filter(|it| *it - moment.now > CURSOR_AHEAD);
+        let Some((cursor, workflow)) = ahead.zip(world.workflow_record(self.scan.workflow)) else {
+            return Ok(Decision::unchanged(None));
+        };
+        let mut head = Past::of(world).head(&self.scan).as_ref().clone();
+        let mut changes = head.note(LedgerRecord {
+            at: moment.now,
+            cause: Cause::Clock { cursor },
+            evaluation: None,
+            outcome: not_made(Reason::ClockSetBack { cursor }),
+        })?;
+        head.cron_cursor = Some(moment.now);
+        changes.push(Change::Head(Arc::new(head)));
+        let mut workflow = WorkflowRecord::clone(workflow);
+        let armed = workflow.armed.get_mut(&self.scan.scan);
+        if let Some(cron) = armed.and_then(|armed| armed.cron.as_mut())
+            && cron.since > moment.now
+        {
+            cron.since = moment.now;
+            changes.push(Change::Workflow(Arc::new(workflow)));
+        }
+        Ok(Decision {
+            changes,
+            answer: Some(cursor),
+        })
+    }
+}
+
+/// Look at no slot of a schedule up to a moment: all of them have been looked at. The schedule had been taken back only
+/// because the clock was behind for a while.
+#[derive(Debug, Clone)]
+pub struct SkipSlots {
+    /// The scan.
+    pub scan: ScanKey,
+    /// That moment.
+    pub until: Timestamp,
+}
+
+impl Command for SkipSlots {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        if cursor(world, &self.scan).is_none_or(|cursor| cursor >= self.until) {
+            return Ok(Decision::unchanged(()));
+        }
+        let mut head = Past::of(world).head(&self.scan).as_ref().clone();
+        head.cron_cursor = Some(self.until);
+        Ok(Decision {
+            changes: vec![Change::Head(Arc::new(head))],
+            answer: (),
+        })
+    }
+}

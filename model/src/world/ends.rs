@@ -1,0 +1,108 @@
+//! The ends that live records hold: of tokens, sessions, running jobs and remembered requests.
+//!
+//! They are moments of the world's own time, which is the wall clock without the jumps it made since the process began.
+//! Once a jump is believed, that time and all ends follow it together, so that no span changes and what is stored is
+//! right by the clock that the next start reads.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+
+use super::{Change, World};
+use crate::runner::Session;
+use crate::{JobId, RegistrationId, RunnerId, Timestamp, TokenId};
+
+/// Names a live record that holds an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// A personal access token.
+    Token(TokenId),
+    /// A runner, with its sessions.
+    Runner(RunnerId),
+    /// A registration token.
+    Registration(RegistrationId),
+    /// A running job.
+    Job(JobId),
+    /// A remembered request, by its key.
+    Idempotency(String),
+}
+
+impl World {
+    /// What ends are compared with, and counted from. `steady` is the clock that nobody can set.
+    pub fn time(&self, steady: Timestamp) -> Timestamp {
+        moved(steady, self.followed)
+    }
+
+    /// Every live record that holds an end.
+    pub fn holders(&self) -> Vec<Holder> {
+        let tokens = self.tokens.values().filter(|it| it.expires_at.is_some());
+        let tokens = tokens.map(|token| Holder::Token(token.id));
+        let runners = self.runners.keys().copied().map(Holder::Runner);
+        let registrations = self.registrations.keys().copied();
+        let jobs = self.running().map(|job| Holder::Job(job.id));
+        let requests = self.idempotency.keys().cloned();
+        tokens
+            .chain(runners)
+            .chain(registrations.map(Holder::Registration))
+            .chain(jobs)
+            .chain(requests.map(Holder::Idempotency))
+            .collect()
+    }
+
+    /// A record that holds an end, as it is. Nothing once it is gone.
+    pub(crate) fn as_it_is(&self, holder: &Holder) -> Option<Change> {
+        match holder {
+            Holder::Token(id) => self.tokens.get(id).cloned().map(Change::Token),
+            Holder::Runner(id) => self.runners.get(id).cloned().map(Change::Runner),
+            Holder::Registration(id) => {
+                let registration = self.registrations.get(id).cloned();
+                registration.map(Change::Registration)
+            }
+            Holder::Job(id) => self.job(*id).cloned().map(Change::Job),
+            Holder::Idempotency(key) => self.idempotency(key).cloned().map(Change::Idempotency),
+        }
+    }
+
+    /// Moves the world's time, and all ends with it.
+    pub(super) fn follow_clock(&mut self, by: TimeDelta) {
+        self.followed = self.followed.checked_add(&by).unwrap_or(self.followed);
+        for token in self.tokens.values_mut() {
+            if let Some(end) = token.expires_at {
+                Arc::make_mut(token).expires_at = Some(moved(end, by));
+            }
+        }
+        for runner in self.runners.values_mut() {
+            let runner = Arc::make_mut(runner);
+            let sessions = std::iter::once(&mut runner.session).chain(&mut runner.previous_session);
+            for Session {
+                issued_at,
+                expires_at,
+                ..
+            } in sessions
+            {
+                *issued_at = moved(*issued_at, by);
+                *expires_at = moved(*expires_at, by);
+            }
+        }
+        for registration in self.registrations.values_mut() {
+            let registration = Arc::make_mut(registration);
+            registration.expires_at = moved(registration.expires_at, by);
+        }
+        self.jobs.each_run(|run| {
+            run.expires_at = moved(run.expires_at, by);
+            run.deadline = run.deadline.map(|deadline| moved(deadline, by));
+        });
+        self.idempotency_by_age.clear();
+        for (key, request) in &mut self.idempotency {
+            let request = Arc::make_mut(request);
+            request.expires_at = moved(request.expires_at, by);
+            self.idempotency_by_age
+                .insert((request.expires_at, key.clone()));
+        }
+    }
+}
+
+/// The moment so much later. One that no clock can show stays as it is.
+fn moved(at: Timestamp, by: TimeDelta) -> Timestamp {
+    at.checked_add_signed(by).unwrap_or(at)
+}

@@ -1,0 +1,223 @@
+//! The wall clock may be wrong for a while. Schedules and what people read follow it at once; nothing is deleted by age, and
+//! no end follows it, until it has not jumped for an hour.
+//!
+//! A jump is a difference between the wall clock and the steady one. It is looked for where the wall clock is read for
+//! something that cannot be undone, so none is missed that would matter.
+
+use chrono::TimeDelta;
+use futures_util::{StreamExt, stream};
+use model::decide::{FollowClock, KeepEnd};
+use model::limits::CLOCK_JUMP;
+use model::{Timestamp, World};
+
+use crate::handle::Handle;
+use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG};
+
+/// What is known of jumps of the wall clock.
+#[derive(Debug, Default)]
+pub(crate) struct Jumps {
+    /// How far the wall clock was ahead of the steady one after the last jump.
+    ahead: TimeDelta,
+    doubt: Option<Doubt>,
+}
+
+/// The wall clock jumped a while ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Doubt {
+    by: TimeDelta,
+    /// By the steady clock.
+    until: Timestamp,
+    /// How many schedules went on from the time after the jump.
+    schedules: u64,
+}
+
+/// What is wrong with the clock, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockTrouble {
+    /// It jumped within the last hour.
+    Jumped {
+        /// How far.
+        by: TimeDelta,
+        /// Until when nothing is deleted by age.
+        until: Timestamp,
+        /// How many schedules had been followed far ahead of the clock and go on from now.
+        schedules: u64,
+    },
+    /// Schedules were followed more than an hour ahead of it, and wait.
+    Ahead {
+        /// How many.
+        schedules: u64,
+        /// Up to where at most.
+        until: Timestamp,
+    },
+}
+
+impl Jumps {
+    /// Looks at both clocks. Gives a jump since the last look.
+    fn look(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
+        let by = wall - steady - self.ahead;
+        if by.abs() <= CLOCK_JUMP {
+            return None;
+        }
+        self.ahead += by;
+        self.doubt(by, steady, 0);
+        Some(by)
+    }
+
+    /// Begins, or begins again, the time in which the clock is not believed.
+    fn doubt(&mut self, by: TimeDelta, steady: Timestamp, schedules: u64) {
+        let before = self.doubted(steady).map_or(0, |doubt| doubt.schedules);
+        self.doubt = Some(Doubt {
+            by,
+            until: steady + CLOCK_DOUBT,
+            schedules: before + schedules,
+        });
+    }
+
+    fn doubted(&self, steady: Timestamp) -> Option<Doubt> {
+        self.doubt.filter(|doubt| steady < doubt.until)
+    }
+}
+
+impl Handle {
+    /// What ends are compared with in this world.
+    pub(crate) fn time(&self, world: &World) -> Timestamp {
+        world.time(self.clock().steady())
+    }
+
+    /// What ends are compared with: the wall clock without the jumps that are not believed yet.
+    pub fn steady(&self) -> Timestamp {
+        self.state().read(|world| self.time(world))
+    }
+
+    /// A moment of that time, by the wall clock.
+    pub fn by_the_clock(&self, end: Timestamp) -> Timestamp {
+        end + (self.now() - self.steady())
+    }
+
+    /// The wall clock, looked at for jumps, and the steady one.
+    pub(crate) fn look_at_clock(&self) -> (Timestamp, Timestamp) {
+        let clock = self.clock();
+        let (wall, steady) = (clock.now(), clock.steady());
+        if let Some(by) = self.jumps().look(wall, steady) {
+            let jump = jump(by);
+            tracing::warn!(
+                "the wall clock has jumped {jump}: schedules follow it; for an hour nothing is deleted by age"
+            );
+        }
+        (wall, steady)
+    }
+
+    /// The time by which ages are told; none while the clock is in doubt.
+    pub(crate) fn ages(&self) -> Option<Timestamp> {
+        let (wall, steady) = self.look_at_clock();
+        let doubted = self.jumps().doubted(steady);
+        doubted.is_none().then_some(wall)
+    }
+
+    /// Doubts the clock, because schedules say that it is wrong, or was.
+    pub(crate) fn doubt_clock(&self, by: TimeDelta, schedules: u64) {
+        let (_, steady) = self.look_at_clock();
+        self.jumps().doubt(by, steady, schedules);
+    }
+
+    /// What is wrong with the clock, if something is.
+    pub fn clock_trouble(&self) -> Option<ClockTrouble> {
+        let (wall, steady) = self.look_at_clock();
+        if let Some(doubt) = self.jumps().doubted(steady) {
+            return Some(ClockTrouble::Jumped {
+                by: doubt.by,
+                until: wall + (doubt.until - steady),
+                schedules: doubt.schedules,
+            });
+        }
+        self.state().read(|world| {
+            let mut ahead = world.followed_beyond(wall + CLOCK_JUMP);
+            let (until, _) = ahead.next()?;
+            Some(ClockTrouble::Ahead {
+                schedules: 1 + ahead.count() as u64,
+                until,
+            })
+        })
+    }
+
+    /// Lets all ends follow the wall clock, once its jumps are believed.
+    pub(crate) async fn follow_clock(&self) {
+        if self.ages().is_some() {
+            self.follow_clock_at_once().await;
+        }
+    }
+
+    /// The same without waiting for that: the next start knows nothing of a jump.
+    pub(crate) async fn follow_clock_at_once(&self) {
+        let by = self.now() - self.steady();
+        if by.abs() < CLOCK_LAG {
+            return;
+        }
+        if let Err(error) = self.state().submit(FollowClock { by }).await {
+            tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
+            return;
+        }
+        let holders = self.state().read(World::holders);
+        // Together, so that they share their commits.
+        stream::iter(holders)
+            .for_each_concurrent(AT_ONCE, |holder| async move {
+                let keep = KeepEnd {
+                    holder: holder.clone(),
+                };
+                if let Err(error) = self.state().submit(keep).await {
+                    tracing::warn!(?holder, %error, "an end that followed the clock is not stored");
+                }
+            })
+            .await;
+    }
+}
+
+/// A jump in words.
+pub fn jump(by: TimeDelta) -> String {
+    let minutes = by.num_minutes().abs();
+    let (amount, unit) = match minutes {
+        0..120 => (minutes, "minutes"),
+        120..2880 => (minutes / 60, "hours"),
+        _ => (minutes / 1440, "days"),
+    };
+    let direction = if by < TimeDelta::zero() {
+        "behind"
+    } else {
+        "ahead"
+    };
+    format!("{amount} {unit} {direction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::at;
+
+    #[test]
+    fn only_more_than_an_hour_is_a_jump_and_is_doubted_for_an_hour() {
+        let mut jumps = Jumps::default();
+        let hour = TimeDelta::hours(1);
+        assert_eq!(jumps.look(at(7200), at(7200)), None);
+        assert_eq!(jumps.look(at(7200) + hour, at(7200)), None);
+        assert_eq!(jumps.doubted(at(7200)), None);
+        let year = TimeDelta::days(400);
+        assert_eq!(jumps.look(at(7210) + year, at(7210)), Some(year));
+        assert_eq!(jumps.look(at(7220) + year, at(7220)), None, "once");
+        assert!(jumps.doubted(at(7210) + hour).is_none());
+        assert_eq!(jumps.look(at(7272), at(7272)), Some(-year));
+        let last = at(7272) + hour - TimeDelta::seconds(1);
+        assert!(jumps.doubted(last).is_some() && jumps.doubted(at(7272) + hour).is_none());
+    }
+
+    #[test]
+    fn a_jump_is_told_in_the_unit_that_fits() {
+        for (by, told) in [
+            (TimeDelta::minutes(61), "61 minutes ahead"),
+            (TimeDelta::hours(-5), "5 hours behind"),
+            (TimeDelta::days(400), "400 days ahead"),
+        ] {
+            assert_eq!(jump(by), told);
+        }
+    }
+}

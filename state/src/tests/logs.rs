@@ -620,7 +620,7 @@ fn told(records: &[LogRecord]) -> String {
 
 #[tokio::test]
 async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
-    type Change = dyn Fn(usize, &str) -> String;
+    type Change<'a> = &'a (dyn Fn(usize, &str) -> String + 'a);
     let (folder, opened, _, job) = a_running_job().await;
     opened
         .state
@@ -631,13 +631,13 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
     let ended = opened.state.complete(completion(job, 10)).await.unwrap();
     let path = folder.root().join(Layout::log(job).as_str());
     let whole = std::fs::read_to_string(&path).unwrap();
-    let edit = |change: &Change| {
+    let edit = |change: Change<'_>| {
         let lines = whole.split_inclusive('\n').enumerate();
         let changed: String = lines.map(|(n, line)| change(n, line)).collect();
         std::fs::write(&path, changed).unwrap();
     };
     let flip = |line: &str| line.replacen('{', "[", 1);
-    let cases: &[(&str, &Change, &str)] = &[
+    let cases: &[(&str, Change<'_>, &str)] = &[
         ("nothing", &|_, line| line.to_owned(), "0 1 2 3 4 5 6 7 8 9"),
         (
             "one line",
@@ -751,7 +751,7 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
         ("everything", &|_, line| flip(line), "[0 to 9]"),
     ];
     for (what, change, wanted) in cases {
-        edit(change);
+        edit(*change);
         assert_eq!(
             told(&read_over(&opened, &ended, 0).await),
             *wanted,

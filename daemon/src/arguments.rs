@@ -56,6 +56,9 @@ pub(crate) struct RunOptions {
     /// Where to listen; port 0 takes a free one. The URL is printed on standard output.
     #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Listen also on an address that other machines reach. Tokens and secrets then cross the network in the clear.
+    #[arg(long, env = "SERVICE_INSECURE_HTTP")]
+    pub(crate) insecure_http: bool,
     /// The file with the key that seals secrets, outside the state folder; `everscand secret-key` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
@@ -83,6 +86,9 @@ pub(crate) struct UpOptions {
     /// Where to listen; the address of the last time, or a free port of this machine, unless given.
     #[arg(long, env = "SERVICE_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Listen also on an address that other machines reach. Tokens and secrets then cross the network in the clear.
+    #[arg(long, env = "SERVICE_INSECURE_HTTP")]
+    pub(crate) insecure_http: bool,
     /// Keep the state even on another machine's file system, where nobody promises that a lock locks and a sync syncs.
     #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
     pub(crate) allow_network_state: bool,

@@ -27,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) state: PathBuf,
     pub(crate) allow_network_state: bool,
     pub(crate) listen: SocketAddr,
+    pub(crate) insecure_http: bool,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_key: Option<SealingKey>,
     pub(crate) retention: RetentionSettings,
@@ -43,6 +44,8 @@ struct File {
     allow_network_state: bool,
     #[serde(default)]
     listen: Option<String>,
+    #[serde(default)]
+    insecure_http: bool,
     #[serde(default)]
     secret_key_file: Option<PathBuf>,
     #[serde(default)]
@@ -161,6 +164,7 @@ impl Settings {
             allow_network_state: options.allow_network_state || file.allow_network_state,
             secret_key,
             listen: options.listen.or(listen).unwrap_or(LISTEN),
+            insecure_http: options.insecure_http || file.insecure_http,
             sources,
             retention,
             log_limit,
@@ -174,9 +178,7 @@ impl Settings {
 /// A sentence for the person who wrote it.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        format!(
-            "`{text}` is not an IP address with a port; write it as in {LISTEN}, 0.0.0.0:7411 or [::1]:7411"
-        )
+        format!("`{text}` is not an IP address with a port; write it as in {LISTEN} or [::1]:7411")
     })
 }
 
@@ -279,6 +281,7 @@ mod tests {
             state_dir: None,
             allow_network_state: false,
             listen: None,
+            insecure_http: false,
             secret_key_file: None,
             sources: sources.iter().map(|&source| source.to_owned()).collect(),
         }
@@ -293,10 +296,10 @@ mod tests {
 
     #[test]
     fn a_file_and_flags_add_up() {
-        let text = "state: st\nallow_network_state: true\nlisten: 127.0.0.1:9\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
+        let text = "state: st\nallow_network_state: true\nlisten: 127.0.0.1:9\ninsecure_http: true\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
         let settings = resolve(text, &["b=/srv/b.git"]).unwrap();
         assert!(settings.state.ends_with("st") && settings.state.is_absolute());
-        assert!(settings.allow_network_state);
+        assert!(settings.allow_network_state && settings.insecure_http);
         assert_eq!(settings.listen.port(), 9);
         let [a, b] = settings.sources.as_slice() else {
             panic!("{:?}", settings.sources)

@@ -41,6 +41,10 @@ pub(crate) enum Error {
         address: SocketAddr,
         source: std::io::Error,
     },
+    #[error(
+        "refused to serve plain HTTP on {address}: tokens and secrets would cross the network in the clear"
+    )]
+    PlainHttp { address: SocketAddr },
     #[error("cannot start")]
     Start(#[from] state::PayloadError),
     #[error("cannot start the runtime")]
@@ -75,7 +79,11 @@ impl From<DemoError> for Error {
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Configuration(_) | Self::Log(_) | Self::Fsck(_) | Self::Repair(_) => exit::USAGE,
+            Self::Configuration(_)
+            | Self::Log(_)
+            | Self::Fsck(_)
+            | Self::Repair(_)
+            | Self::PlainHttp { .. } => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
             Self::Open(state::OpenError::Store(error)) | Self::Copy(CopyError::Open(error)) => {
                 match error {
@@ -155,6 +163,10 @@ impl Error {
             Self::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse => {
                 Some("give another port with --listen ADDRESS:PORT; port 0 takes a free one")
             }
+            Self::PlainHttp { .. } => Some(
+                "listen on 127.0.0.1 and put Caddy or nginx with TLS in front, or come through an SSH tunnel: \
+                 ssh -L 7411:127.0.0.1:7411 HOST (docs/operating.md, TLS); --insecure-http serves it all the same",
+            ),
             Self::Open(state::OpenError::Store(store::OpenError::Network { .. })) => {
                 Some("to use it all the same, give --allow-network-state")
             }

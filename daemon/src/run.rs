@@ -47,7 +47,7 @@ pub(crate) struct Serving {
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr()?;
     let site = Site {
-        listener: bind(settings.listen)
+        listener: bind(settings.listen, settings.insecure_http)
             .map_err(|error| in_use(&settings.state).unwrap_or(error))?,
         state: settings.state,
         allow_network_state: settings.allow_network_state,
@@ -66,8 +66,11 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     })
 }
 
-/// Takes an address to listen on.
-pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
+/// Takes an address to listen on: one of this machine alone, unless plain HTTP may leave it.
+pub(crate) fn bind(address: SocketAddr, insecure_http: bool) -> Result<TcpListener, Error> {
+    if !insecure_http && !address.ip().to_canonical().is_loopback() {
+        return Err(Error::PlainHttp { address });
+    }
     let fail = |source| Error::Listen { address, source };
     let listener = TcpListener::bind(address).map_err(fail)?;
     listener.set_nonblocking(true).map_err(fail)?;

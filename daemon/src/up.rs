@@ -79,7 +79,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let _held = home.occupy()?;
     log_to(&home)?;
     let workflows = Workflows::of(&home)?;
-    let listener = listen(&home, options.listen)?;
+    let listener = listen(&home, options)?;
     let site = Site {
         listener,
         state: home.state(),
@@ -98,11 +98,15 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
 }
 
 /// The address asked for; else that of the last time, or a free one where it is taken.
-fn listen(home: &Home, asked: Option<SocketAddr>) -> Result<std::net::TcpListener, Error> {
+fn listen(home: &Home, options: &UpOptions) -> Result<std::net::TcpListener, Error> {
+    let bind = |address| bind(address, options.insecure_http);
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listener = match (asked, home.address()) {
+    let listener = match (options.listen, home.address()) {
         (Some(asked), _) => bind(asked)?,
-        (None, Some(before)) => bind(before).or_else(|_| bind(any))?,
+        (None, Some(before)) => match bind(before) {
+            Err(Error::Listen { .. }) => bind(any)?,
+            bound => bound?,
+        },
         (None, None) => bind(any)?,
     };
     let kept = listener

@@ -126,6 +126,40 @@ fn a_second_daemon_on_one_state_folder_and_on_one_port() {
 }
 
 #[test]
+fn plain_http_leaves_this_machine_only_when_that_is_said() {
+    let world = World::new();
+    let state = world.path("other").display().to_string();
+    let folder = world.path("scans");
+    std::fs::create_dir(&folder).unwrap();
+    let folder = folder.display().to_string();
+    let file = world.path("everscand.yaml");
+    let told = &["plain HTTP on ", "Caddy", "ssh -L", "--insecure-http"];
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let run = ["run", "--state-dir", &state, "--listen", address];
+        assert_told(&world.output("everscand", &run), 2, told);
+        let up = ["up", &folder, "--listen", address];
+        assert_told(&world.output("everscand", &up), 2, told);
+        std::fs::write(&file, format!("state: other\nlisten: '{address}'\n")).unwrap();
+        let run = ["run", "--config", &file.display().to_string()];
+        assert_told(&world.output("everscand", &run), 2, told);
+    }
+    assert!(
+        !world.path("other").exists(),
+        "a refused daemon makes no state"
+    );
+    // Here nobody has the address, so that it gets as far as to try.
+    let run = [
+        "run",
+        "--state-dir",
+        &state,
+        "--listen",
+        "192.0.2.1:0",
+        "--insecure-http",
+    ];
+    assert_told(&world.output("everscand", &run), 13, &["192.0.2.1:0"]);
+}
+
+#[test]
 fn a_folder_that_is_no_state_or_a_newer_one_is_left_alone() {
     let world = World::new();
     let run = |state: &str| {

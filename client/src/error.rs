@@ -1,10 +1,12 @@
 //! What can go wrong between here and the daemon.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use http::Method;
 use hyper_util::client::legacy;
+use rustls::InvalidMessage;
 use wire::{ErrorCode, Problem};
 
 /// What was attempted: the method and the URL of a request.
@@ -85,7 +87,7 @@ pub enum Error {
         operation: Operation,
     },
     /// The daemon said no.
-    #[error("{operation} was refused with status {status}: {problem}")]
+    #[error("{} ({operation}, status {status}){}", problem.detail, problem.fields())]
     Refused {
         /// What was attempted.
         operation: Operation,
@@ -108,7 +110,8 @@ impl Error {
     /// Whether the same call may do better later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Interrupted { .. } | Self::TimedOut { .. } => true,
+            Self::Unreachable { source, .. } => !source.is::<PlainHttp>(),
+            Self::Interrupted { .. } | Self::TimedOut { .. } => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..=599),
             Self::BaseUrl { .. }
             | Self::Name { .. }
@@ -121,7 +124,8 @@ impl Error {
     /// Whether a call that may go out twice should do so at once: the daemon is not there, or not there yet.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Interrupted { .. } => true,
+            Self::Unreachable { source, .. } => !source.is::<PlainHttp>(),
+            Self::Interrupted { .. } => true,
             Self::Refused { status, .. } => matches!(status, 502..=504),
             Self::BaseUrl { .. }
             | Self::Name { .. }
@@ -174,6 +178,9 @@ impl Error {
                 Some("give the daemon's address as in https://everscan.example.org, without /v0")
             }
             Self::Connector { .. } => Some("are the machine's root certificates installed?"),
+            Self::Unreachable { source, .. } if source.is::<PlainHttp>() => {
+                Some("write the address with http://, or put TLS in front of the daemon")
+            }
             Self::Unreachable { .. } => {
                 Some("is everscand running, and is SERVICE_URL its address?")
             }
@@ -191,6 +198,10 @@ impl Error {
     /// A request that got no answer.
     pub(crate) fn unanswered(operation: &Operation, error: legacy::Error) -> Self {
         let operation = operation.clone();
+        if speaks_plain_http(&error) {
+            let source = Box::new(PlainHttp);
+            return Self::Unreachable { operation, source };
+        }
         let connected = !error.is_connect();
         let source = Box::new(error);
         if connected {
@@ -207,4 +218,34 @@ impl Error {
             source: Box::new(error),
         }
     }
+}
+
+/// TLS was answered with HTTP.
+#[derive(Debug, thiserror::Error)]
+#[error("the server speaks plain HTTP there, and no HTTPS")]
+struct PlainHttp;
+
+/// Whether a server has answered the first words of TLS with something else; everscand itself speaks plain HTTP.
+fn speaks_plain_http(error: &(dyn std::error::Error + 'static)) -> bool {
+    let is_no_tls = |error: &rustls::Error| {
+        matches!(
+            error,
+            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)
+        )
+    };
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref().is_some_and(is_no_tls) {
+            return true;
+        }
+        // An I/O error does not give what it wraps as its source.
+        let wrapped = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        next = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    false
 }

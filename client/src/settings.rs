@@ -14,17 +14,15 @@ fn forgiving(command: Command) -> Command {
 }
 
 fn argument(argument: Arg) -> Arg {
-    let is_empty = argument
-        .get_env()
-        .and_then(std::env::var_os)
-        .is_some_and(|value| value.is_empty());
+    let given = argument.get_env().and_then(std::env::var_os);
     let argument = match argument.get_action() {
         ArgAction::SetTrue => argument.value_parser(BoolishValueParser::new()),
         _ => argument,
     };
-    if is_empty {
-        argument.env(Resettable::Reset)
-    } else {
-        argument.hide_env_values(true)
+    match given {
+        Some(value) if value.is_empty() => argument.env(Resettable::Reset),
+        // Otherwise a message about another argument would list it among those that have to be given.
+        Some(_) => argument.hide_env_values(true).required(false),
+        None => argument.hide_env_values(true),
     }
 }

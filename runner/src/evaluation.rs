@@ -33,14 +33,9 @@ pub(crate) enum EvaluationError {
     /// The source has no value in this context.
     #[error(transparent)]
     Value(#[from] workflow::EvaluationError),
-    /// The source has no value because something it names has none.
-    #[error("{missing}")]
-    Missing {
-        /// What it names in vain, and why.
-        missing: String,
-        /// What came of it.
-        source: workflow::EvaluationError,
-    },
+    /// The source has no value because something it names has none: which, and why. That says all of it.
+    #[error("{0}")]
+    Missing(String),
     /// There are no threads for it.
     #[error(transparent)]
     Engine(#[from] workflow::expression::EngineError),
@@ -164,8 +159,5 @@ fn explained(
     if said.is_empty() {
         return EvaluationError::Value(source);
     }
-    EvaluationError::Missing {
-        missing: said.join("; "),
-        source,
-    }
+    EvaluationError::Missing(said.join("; "))
 }

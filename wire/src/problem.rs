@@ -34,13 +34,17 @@ pub struct Problem {
     pub next: Option<u64>,
 }
 
+impl Problem {
+    /// What is wrong with each member of the request, on lines of their own.
+    pub fn fields(&self) -> String {
+        let line = |error: &FieldError| format!("\n  {}: {}", error.field, error.message);
+        self.errors.iter().map(line).collect()
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.detail)?;
-        for error in &self.errors {
-            write!(f, "\n  {}: {}", error.field, error.message)?;
-        }
-        Ok(())
+        write!(f, "{}{}", self.detail, self.fields())
     }
 }
 

@@ -98,7 +98,7 @@ impl fmt::Display for InputKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Text => "a string",
-            Self::Bool => "a boolean",
+            Self::Bool => "`true` or `false`",
         })
     }
 }
@@ -298,7 +298,7 @@ mod tests {
             [
                 "input `target`: a value is required",
                 "input `depth`: expected a string, found the number 3",
-                "input `force`: expected a boolean, found the string \"yes\"",
+                "input `force`: expected `true` or `false`, found the string \"yes\"",
                 "input `forse`: the scan declares no such input, did you mean `force`?",
             ]
         );

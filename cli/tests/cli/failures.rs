@@ -60,7 +60,7 @@ fn a_refusal_is_told_in_the_words_of_the_daemon() {
     assert_eq!(
         told.talk,
         format!(
-            "error: POST {}/v0/jobs/{}/cancel was refused with status 409: the job is over\n  \
+            "error: the job is over (POST {}/v0/jobs/{}/cancel, status 409)\n  \
              request: r-1\nhint: look at it\n",
             server.url,
             id(1)
@@ -83,7 +83,7 @@ fn each_refused_input_is_named() {
     assert_eq!(
         told.talk,
         format!(
-            "error: POST {}/v0/workflows/w/scans/s/dispatch was refused with status 422: 2 inputs do not fit\n  \
+            "error: 2 inputs do not fit (POST {}/v0/workflows/w/scans/s/dispatch, status 422)\n  \
              inputs.domain: is required\n  inputs.dep: is not declared; did you mean deep?\n",
             server.url
         )

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use client::{Client, Error, JobFilter, Secret};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
 use wire::{DispatchRequest, ErrorCode, Hello, JobState, Poll};
 
@@ -27,11 +28,34 @@ async fn a_refusal_carries_the_problem() {
     assert_eq!(error.hint(), Some("H"));
     assert!(!error.is_transient());
     let expected = format!(
-        "POST {}/v0/jobs/{}/cancel was refused with status 409: D",
+        "D (POST {}/v0/jobs/{}/cancel, status 409)",
         server.url,
         Uuid::nil()
     );
     assert_eq!(error.to_string(), expected);
+}
+
+/// What a person meets who writes https:// before the address of a daemon.
+#[tokio::test]
+async fn https_to_a_plain_port_is_told_as_that() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let answer = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _hello = stream.read_u8().await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+            .await
+            .unwrap();
+        // Until the other side has read it.
+        let _rest = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let client = Client::new(&url, None).unwrap();
+    let error = client.health().await.unwrap_err();
+    assert!(error.hint().unwrap().contains("http://"), "{error}");
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("plain HTTP"), "{cause}");
+    answer.await.unwrap();
 }
 
 #[tokio::test]

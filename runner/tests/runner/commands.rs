@@ -42,6 +42,11 @@ async fn errors_have_exit_codes_and_a_next_step() {
     );
     let usage = output(program(home.path(), &["configure"])).await;
     assert_eq!(usage.status.code(), Some(2));
+    assert!(talk(&usage).contains("--url <URL>"), "{}", talk(&usage));
+    let mut set = program(home.path(), &["configure", "--nam", "one"]);
+    set.env("SERVICE_URL", "http://127.0.0.1:1");
+    let set = talk(&output(set).await);
+    assert!(set.contains("'--nam'") && !set.contains("--url"), "{set}");
     let help = output(program(home.path(), &["--help"])).await;
     assert_eq!(help.status.code(), Some(0));
     let url = ["configure", "--url", "http://127.0.0.1:1"];

@@ -159,4 +159,11 @@ async fn what_is_missing_is_named_with_what_to_do() {
             .unwrap()
             .contains("vars.URL is not set")
     );
+
+    // Said once, and the name of the value with it.
+    job.env = vec![("A".to_owned(), "${{ vars.URL }}".to_owned())];
+    let end = harness.run(&job).await;
+    let message = "cannot evaluate env A: vars.URL is not set in project main";
+    let failure = JobFailure::EnvFailed(message.to_owned());
+    assert_eq!(end.failure, Some(failure));
 }

@@ -112,7 +112,9 @@ fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Kn
 }
 
 fn told(explained: &Explained) -> String {
-    let mut text = explained.clause.tree(0);
+    let value = explained.value.as_ref();
+    let mut text = value.map_or_else(String::new, |value| format!("{value:#}\n"));
+    text.push_str(&explained.clause.tree(0));
     for (name, known) in &explained.scans {
         text.push_str(&known.line(name));
         text.push('\n');

@@ -83,7 +83,7 @@ fn explanation(reason: &Reason) -> wire::Explanation {
     }
 }
 
-fn revision_ref(revision: &RevisionRef) -> wire::RevisionRef {
+pub(crate) fn revision_ref(revision: &RevisionRef) -> wire::RevisionRef {
     wire::RevisionRef {
         id: revision.id.uuid(),
         number: revision.number,
@@ -213,6 +213,7 @@ pub(crate) fn source(
             .iter()
             .map(|stale| stale_file(world, stale))
             .collect(),
+        warnings: source.warnings.iter().map(diagnostic).collect(),
         active_workflows: active.count() as u64,
     }
 }
@@ -322,6 +323,10 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
         scans: definition
             .into_iter()
             .flat_map(|definition| definition.scans().map(scan))
+            .collect(),
+        warnings: newest
+            .into_iter()
+            .flat_map(|newest| newest.warnings.iter().map(diagnostic))
             .collect(),
         stale: stale.map(|stale| stale_file(world, stale)),
     }

@@ -193,6 +193,7 @@ async fn activate(state: &State, source: SourceName, text: &str) {
         text: text.into(),
         sha256: workflow::sha256(text.as_bytes()),
         definition: Arc::new(parsed.workflow),
+        warnings: parsed.warnings,
     };
     state.submit(activate).await.unwrap();
 }

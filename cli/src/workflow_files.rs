@@ -6,11 +6,10 @@ use std::ffi::OsStr;
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
+use workflow::SETTINGS_FILE;
+
 use crate::error::Error;
 use crate::reading::is_stdin;
-
-/// The file of a repository that is about the repository.
-const NOT_A_WORKFLOW: &str = "everscan.yaml";
 
 /// Where Git keeps what belongs to the repository and to no commit.
 const GIT_FOLDER: &str = ".git";
@@ -50,7 +49,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> 
     }
     // Behind the folders: what is named is taken as such also where a folder holds it.
     for path in named {
-        if path.file_name() == Some(OsStr::new(NOT_A_WORKFLOW)) {
+        if path.file_name() == Some(OsStr::new(SETTINGS_FILE)) {
             return Err(Error::Usage {
                 what: format!("{} is no workflow", path.display()),
                 hint: "that file is about its repository; name the files of workflows",
@@ -59,6 +58,37 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> 
         add_named(path, &mut found);
     }
     Ok(found.into_values().collect())
+}
+
+/// The files about a repository, which are no workflows: in the folders among `paths`, and at the top of the Git
+/// repositories that `paths` lie in.
+pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+    let here = Path::new(".").canonicalize().ok();
+    for path in paths.iter().filter(|path| !is_stdin(path)) {
+        let folder = match path.parent() {
+            _ if path.is_dir() => path.as_path(),
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            Some(_) | None => Path::new("."),
+        };
+        let Ok(place) = folder.canonicalize() else {
+            continue;
+        };
+        let top = place.ancestors().find(|top| top.join(GIT_FOLDER).exists());
+        if path.is_dir() {
+            found.entry(place.clone()).or_insert(folder.to_owned());
+        }
+        if let Some(top) = top {
+            let shown = here.as_ref().and_then(|here| top.strip_prefix(here).ok());
+            let shown = shown.unwrap_or(top).to_owned();
+            found.entry(top.to_owned()).or_insert(shown);
+        }
+    }
+    found
+        .into_iter()
+        .filter(|(place, _)| place.join(SETTINGS_FILE).is_file())
+        .map(|(_, shown)| shown.join(SETTINGS_FILE))
+        .collect()
 }
 
 /// Whether a path that is given means a folder.
@@ -132,7 +162,7 @@ fn below(folder: &Path, found: &mut Found) -> Result<(), Error> {
                 if name != GIT_FOLDER {
                     open.push(path);
                 }
-            } else if is_yaml(&path) && name != NOT_A_WORKFLOW {
+            } else if is_yaml(&path) && name != SETTINGS_FILE {
                 let kind = match Kind::of(kind) {
                     Kind::File if name.to_str().is_none() => Kind::Misnamed,
                     kind => kind,

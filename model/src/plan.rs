@@ -35,6 +35,8 @@ pub enum DesiredContent {
         sha256: String,
         /// What it defines.
         definition: Arc<Workflow>,
+        /// What is worth a second look in it.
+        warnings: Vec<Diagnostic>,
     },
     /// Something that is no valid workflow, and why.
     Invalid(Vec<Diagnostic>),
@@ -89,6 +91,7 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                 text,
                 sha256,
                 definition,
+                warnings,
             } => {
                 plan.verdicts.push(FileVerdict {
                     file: file.clone(),
@@ -102,6 +105,7 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                     text,
                     sha256,
                     definition,
+                    warnings,
                 });
             }
             DesiredContent::Invalid(mut diagnostics) => {

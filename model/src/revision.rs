@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use workflow::{Scan, ScanName, Workflow};
+use workflow::{Diagnostic, Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
 use crate::job::WorkflowRef;
@@ -126,6 +126,8 @@ pub struct Revision {
     pub record: RevisionRecord,
     /// The parsed file.
     pub definition: Arc<Workflow>,
+    /// What is worth a second look in it; found again at each start.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A workflow together with the revision that runs.

@@ -29,6 +29,9 @@ pub struct Source {
     pub conditions: Vec<Condition>,
     /// Files that are invalid at the tip; when they are very many, the first of them.
     pub stale_files: Vec<StaleFile>,
+    /// What is worth a second look in the repository at the tip, beside its workflow files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// The newest tip of a source.

@@ -206,6 +206,7 @@ pub(crate) fn activate(name: &str, text: &str) -> Activate {
         text: Arc::from(text),
         sha256: sha256(text),
         definition: definition(text),
+        warnings: Vec::new(),
     }
 }
 

@@ -189,6 +189,7 @@ pub(crate) fn activate(name: &str, text: &str) -> Activate {
         text: text.into(),
         sha256: workflow::sha256(text.as_bytes()),
         definition: Arc::new(parsed.workflow),
+        warnings: parsed.warnings,
     }
 }
 

@@ -247,6 +247,7 @@ pub(crate) async fn load_revision(
         Ok(parsed) => Ok(Revision {
             record,
             definition: Arc::new(parsed.workflow),
+            warnings: parsed.warnings,
         }),
         Err(diagnostics) => {
             let first = diagnostics

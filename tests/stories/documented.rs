@@ -108,16 +108,20 @@ fn workflow_files_in_the_guide_are_what_they_say() {
             let first = block.lines().next().unwrap_or_default();
             let wanted = match first.strip_prefix("# ") {
                 Some("valid") => None,
-                Some(words) if words.starts_with("invalid: ") => words.strip_prefix("invalid: "),
-                Some(_) | None => continue,
+                Some(words) => match words.split_once(": ") {
+                    Some(("invalid" | "warning", code)) => Some(code),
+                    Some(_) | None => continue,
+                },
+                None => continue,
             };
             checked += 1;
             let file = world.path(&format!("block-{checked}.yaml"));
             std::fs::write(&file, &block).unwrap();
-            let output = world.output(
-                "everscan",
-                &["--output", "json", "validate", &file.display().to_string()],
-            );
+            let file = file.display().to_string();
+            let mut arguments = vec!["--output", "json", "validate", &file];
+            // What is shown as good has no warnings either.
+            arguments.extend((!first.starts_with("# invalid")).then_some("--strict"));
+            let output = world.output("everscan", &arguments);
             let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
             let place = format!("{}: {block}\n{found}", page.display());
             match wanted {
@@ -166,7 +170,7 @@ fn every_example_is_valid() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let output = Command::new(env!("CARGO_BIN_EXE_everscand"))
         .arg0("everscan")
-        .args(["validate"])
+        .args(["validate", "--strict"])
         .arg(examples)
         .output();
     let output = output.unwrap();

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::StaleFile;
+use crate::{Diagnostic, StaleFile};
 
 /// A Git repository the daemon follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Source {
     pub conditions: Vec<Condition>,
     /// Files that are invalid at the tip.
     pub stale_files: Vec<StaleFile>,
+    /// What is worth a second look in the repository, beside its workflow files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Diagnostic>,
     /// Number of workflows that are active.
     pub active_workflows: u64,
 }

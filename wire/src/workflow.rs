@@ -31,6 +31,9 @@ pub struct Workflow {
     pub revision: Revision,
     /// Its scans, in the order of the file.
     pub scans: Vec<Scan>,
+    /// What is worth a second look in the file of the revision that runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Diagnostic>,
     /// Why the file at the tip is not what runs, when it is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<StaleFile>,

@@ -13,6 +13,9 @@ pub use code::Code;
 pub use encoding::{NotUtf8, utf8};
 pub use render::{is_obeyed, render};
 
+/// The file at the top of a repository that is about the repository, and no workflow.
+pub const SETTINGS_FILE: &str = "everscan.yaml";
+
 /// One problem of one file. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
@@ -85,6 +88,16 @@ impl Diagnostic {
         let message = "the name of the file is not UTF-8".to_owned();
         let hint = "rename it".to_owned();
         Self::of_file(file, Code::UnreadableFile, message, Some(hint))
+    }
+
+    /// Of the file that is about its repository: nothing of it is read yet.
+    pub fn settings_file(file: &str) -> Self {
+        let message = format!("`{SETTINGS_FILE}` has no effect yet: nobody reads it");
+        let hint = "remove it until it works; `everscan var set` sets vars".to_owned();
+        Self {
+            severity: Severity::Warning,
+            ..Self::of_file(file, Code::NoEffect, message, Some(hint))
+        }
     }
 
     /// Whether it is about the file as a whole, so that no place in it is worth showing.

@@ -35,7 +35,7 @@ pub use cron::Cron;
 pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, Variable, Workflow,
 };
-pub use diagnostic::{Code, Diagnostic, NotUtf8, Severity, is_obeyed, render, utf8};
+pub use diagnostic::{Code, Diagnostic, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8};
 pub use diff::{Change, Difference, Edit, Fate, Part, ScanDifference, diff};
 pub use digest::ScanDigest;
 pub use dispatch::{Dispatch, Input, InputError, InputKind, InputProblem, InputValue};

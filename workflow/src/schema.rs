@@ -274,7 +274,8 @@ fn artifact() -> Value {
                 "$ref": "#/$defs/duration",
             },
             "notify_on": choice(
-                "When it makes a notification: when it differs from the one before, always, or never.",
+                "When it makes a notification: when it differs from the one before, always, or never. Has no effect \
+                 yet.",
                 [NotifyOn::Diff, NotifyOn::Always, NotifyOn::Never].map(NotifyOn::name),
                 NotifyOn::default().name(),
             ),
@@ -319,7 +320,7 @@ fn step() -> Value {
 
 fn retry() -> Value {
     json!({
-        "description": "What follows a failed job.",
+        "description": "What follows a failed job. Has no effect yet.",
         "type": "object",
         "additionalProperties": false,
         "required": ["attempts"],

@@ -63,7 +63,8 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
             .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
             .collect(),
         missing: values.missing.clone(),
-        retries: scan.retry.is_some(),
+        // A job that expects a retry stops itself when the daemon is silent, and nothing retries jobs yet.
+        retries: false,
         expires_at: handle.by_the_clock(run.expires_at),
         deadline: run.deadline.map(|deadline| handle.by_the_clock(deadline)),
         next_log_record: *next_log_record,

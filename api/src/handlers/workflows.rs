@@ -46,6 +46,13 @@ pub(super) fn find_readable(world: &World, text: &str) -> Result<ActiveWorkflow,
     Ok(readable_workflow(world, find(world, text)?.id)?)
 }
 
+/// What a workflow has, for whoever asked for another scan.
+pub(super) fn scans_of(workflow: &ActiveWorkflow) -> String {
+    let scans = workflow.revision.definition.scans();
+    let known: Vec<&str> = scans.map(|scan| scan.name.as_str()).collect();
+    format!("the workflow has: {}", known.join(", "))
+}
+
 /// The record of the workflow meant, also of one whose revision could not be read.
 pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecord, Failure> {
     let not_found = || {
@@ -199,6 +206,7 @@ mod tests {
             tip: None,
             conditions: Vec::new(),
             stale_files: Vec::from_iter((!is_valid).then_some(stale)),
+            warnings: Vec::new(),
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Validate {
         default_value = "warn"
     )]
     script_templates: ScriptTemplates,
-    /// Let warnings count as errors do
+    /// Fail also where there are only warnings
     #[arg(long, env = "SERVICE_STRICT")]
     strict: bool,
 }
@@ -107,35 +107,54 @@ impl Validate {
             .map(|(file, kind)| check(file, *kind, policy, rivals.get(file.as_path()).copied()))
             .collect();
         let colour = session.terminal.is_colourful();
-        let all: Vec<&Diagnostic> = checked.iter().flat_map(|file| &file.diagnostics).collect();
+        let settings = workflow_files::settings(paths)
+            .into_iter()
+            .map(|path| Checked {
+                diagnostics: vec![Diagnostic::settings_file(&path.display().to_string())],
+                text: String::new(),
+            });
+        let found: Vec<Checked> = settings.chain(checked).collect();
+        let all: Vec<&Diagnostic> = found.iter().flat_map(|file| &file.diagnostics).collect();
         // A program gets its list also where there was nothing to check.
-        session.show(&all, |_| excerpts(&checked, colour))?;
+        session.show(&all, |_| excerpts(&found, colour))?;
         if files.is_empty() {
             return Err(nothing_in(paths));
         }
-        Ok(self.conclude(session, &checked))
+        Ok(self.conclude(session, &found, files.len()))
     }
 
-    /// Says how many files are in order, and whether that is all of them.
-    fn conclude(&self, session: &mut Session<'_>, checked: &[Checked]) -> Exit {
-        let tolerated = if self.strict {
-            Verdict::Valid
-        } else {
-            Verdict::Warned
-        };
+    /// Says how many of the workflow files are in order, and whether that is all there is to say.
+    fn conclude(&self, session: &mut Session<'_>, checked: &[Checked], files: usize) -> Exit {
         let verdicts = || checked.iter().map(Checked::verdict);
-        let all = checked.len();
-        let refused = verdicts().filter(|verdict| *verdict > tolerated).count();
-        let noun = if all == 1 { "file" } else { "files" };
-        session.terminal.say(&if refused == 0 {
-            format!("{all} {noun} valid")
+        let invalid = verdicts()
+            .filter(|verdict| match verdict {
+                Verdict::Valid | Verdict::Warned => false,
+                Verdict::Invalid | Verdict::Unreadable => true,
+            })
+            .count();
+        let warnings = checked
+            .iter()
+            .flat_map(|file| &file.diagnostics)
+            .filter(|found| found.severity == Severity::Warning)
+            .count();
+        let plural = |count, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            count => format!("{count} {noun}s"),
+        };
+        let files = plural(files, "file");
+        session.terminal.say(&if invalid > 0 {
+            format!("{invalid} of {files} invalid")
+        } else if self.strict && warnings > 0 {
+            let warnings = plural(warnings, "warning");
+            format!("{files} valid, with {warnings}; --strict allows none")
         } else {
-            format!("{refused} of {all} {noun} invalid")
+            format!("{files} valid")
         });
         match verdicts().max() {
             Some(Verdict::Unreadable) => Exit::Usage,
-            Some(worst) if worst > tolerated => Exit::Failed,
-            Some(_) | None => Exit::Succeeded,
+            Some(Verdict::Invalid) => Exit::Failed,
+            Some(Verdict::Warned) if self.strict => Exit::Failed,
+            Some(Verdict::Valid | Verdict::Warned) | None => Exit::Succeeded,
         }
     }
 }

@@ -115,6 +115,18 @@ fn warnings_are_errors_where_they_are_meant_to_be() {
         let first = format!("{severity}[tainted-script]");
         assert!(told.data.starts_with(&first), "{arguments}: {}", told.data);
     }
+    let folder = repository(&[("a.yaml", GOOD), ("b.yaml", TAINTED)]);
+    let told = validate(folder.path(), "--strict");
+    assert_eq!(
+        told.talk,
+        "2 files valid, with 1 warning; --strict allows none\n"
+    );
+    let folder = repository(&[("a.yaml", GOOD), ("b.yaml", TAINTED), ("c.yaml", BAD)]);
+    let told = validate(folder.path(), "--strict");
+    assert_eq!(
+        (told.code, told.talk.as_str()),
+        (1, "1 of 3 files invalid\n")
+    );
     let folder = repository(&[("a.yaml", GOOD)]);
     assert_eq!(validate(folder.path(), "--strict").code, 0);
 }
@@ -169,6 +181,12 @@ fn the_file_about_a_repository_is_no_workflow() {
     let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
     let told = validate(folder.path(), ".");
     assert_eq!((told.code, told.talk.as_str()), (0, "1 file valid\n"));
+    let expected = "\
+warning[no-effect]: `everscan.yaml` has no effect yet: nobody reads it
+--> ./everscan.yaml
+ = help: remove it until it works; `everscan var set` sets vars
+";
+    assert_eq!(told.data, expected);
     let told = validate(folder.path(), "everscan.yaml");
     assert_eq!((told.code, told.data.as_str()), (2, ""));
     assert!(
@@ -176,6 +194,37 @@ fn the_file_about_a_repository_is_no_workflow() {
         "{}",
         told.talk
     );
+}
+
+#[test]
+fn the_file_about_a_repository_is_found_from_below() {
+    let folder = repository(&[("deep/a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
+    // It is no repository so far, and the folder is not the one that is checked.
+    for arguments in ["", "workflows", "workflows/deep/a.yaml"] {
+        assert_eq!(validate(folder.path(), arguments).data, "", "{arguments}");
+    }
+    std::fs::create_dir(folder.path().join(".git")).unwrap();
+    let all = folder.path().join("workflows").display().to_string();
+    for arguments in [
+        "",
+        "workflows",
+        "workflows/deep/a.yaml",
+        ". workflows",
+        &all,
+    ] {
+        let told = validate(folder.path(), &format!("{arguments} --strict"));
+        assert_eq!(told.code, 1, "{arguments}");
+        assert_eq!(told.data.matches("no-effect").count(), 1, "{}", told.data);
+        assert!(
+            told.data.contains("> everscan.yaml") || arguments.starts_with('.'),
+            "{}",
+            told.data
+        );
+        assert_eq!(
+            told.talk,
+            "1 file valid, with 1 warning; --strict allows none\n"
+        );
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use model::{
 };
 use reconciler::Handle;
 use state::JobFilter;
+use workflow::Diagnostic;
 
 use crate::limits::{TOLD_JOBS, TOLD_RECORDS};
 
@@ -56,13 +57,18 @@ impl Narrator {
             let mut lines = Vec::new();
             for workflow in world.workflows() {
                 let record = &workflow.record;
-                lines.extend(self.workflow(
+                let told = self.workflow(
                     record.id,
                     &record.name,
                     &record.status,
                     record.revision.number,
                     &record.revision.commit,
-                ));
+                );
+                let is_new = told.is_some() && record.status == WorkflowStatus::Active;
+                lines.extend(told);
+                if is_new {
+                    lines.extend(workflow.revision.warnings.iter().map(warning));
+                }
             }
             for source in world.sources().filter(|source| source.configured) {
                 self.source(source, &mut lines);
@@ -103,8 +109,9 @@ impl Narrator {
 
     fn source(&mut self, source: &Source, lines: &mut Vec<String>) {
         let conditions = source.conditions.iter();
-        let complaints: BTreeSet<String> =
+        let mut complaints: BTreeSet<String> =
             conditions.filter_map(|one| self.complaint(one)).collect();
+        complaints.extend(source.warnings.iter().map(warning));
         lines.extend(complaints.difference(&self.complaints).cloned());
         self.complaints = complaints;
         let invalid = source.stale_files.iter().map(|stale| {
@@ -156,17 +163,7 @@ impl Narrator {
         let mut lines: Vec<String> = stale
             .diagnostics
             .iter()
-            .map(|one| {
-                let mut line = format!(
-                    "{}:{}:{}: {}",
-                    stale.file, one.line, one.column, one.message
-                );
-                if let Some(hint) = &one.hint {
-                    // Writing to a string cannot fail.
-                    let _written = write!(line, " (hint: {hint})");
-                }
-                line
-            })
+            .map(|one| placed(one, &one.message))
             .collect();
         lines.push(match self.workflows.get(&stale.workflow) {
             Some(Some(number)) => format!("{}: invalid; revision {number} goes on", stale.file),
@@ -208,6 +205,20 @@ impl Narrator {
             }
         }
     }
+}
+
+fn warning(one: &Diagnostic) -> String {
+    placed(one, &format!("warning: {}", one.message))
+}
+
+/// A text about a place of a file, with what to do about it.
+fn placed(one: &Diagnostic, text: &str) -> String {
+    let mut line = format!("{}:{}:{}: {text}", one.file, one.line, one.column);
+    if let Some(hint) = &one.hint {
+        // Writing to a string cannot fail.
+        let _written = write!(line, " (hint: {hint})");
+    }
+    line
 }
 
 /// The success that an expression's job came from.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use workflow::Diagnostic;
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::limits::{
@@ -53,6 +54,7 @@ impl Command for ConfigureSource {
                     changed_at: moment.now,
                 }],
                 stale_files: Vec::new(),
+                warnings: Vec::new(),
             },
             |before| Source::clone(before),
         );
@@ -181,6 +183,8 @@ pub struct RecordTip {
     pub files: Vec<FileVerdict>,
     /// Files that are invalid at this tip.
     pub stale_files: Vec<StaleFile>,
+    /// What is worth a second look in the repository at this tip, beside its workflow files.
+    pub warnings: Vec<Diagnostic>,
     /// Number of workflow files at this tip.
     pub file_count: u64,
     /// Set when the source's folder does not exist at this tip.
@@ -267,6 +271,7 @@ impl Command for RecordTip {
         );
         source.tip = Some(tip.clone());
         source.stale_files = stale_files(self.stale_files);
+        source.warnings = self.warnings;
         let mut decision = replace(Some(before), source);
         if same_commit.is_none() {
             decision.changes.push(Change::Tip(Arc::new(TipRecord {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use workflow::Workflow;
+use workflow::{Diagnostic, Workflow};
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::armed::arm;
@@ -31,6 +31,8 @@ pub struct Activate {
     pub sha256: String,
     /// What the text defines.
     pub definition: Arc<Workflow>,
+    /// What is worth a second look in it.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Activate {
@@ -102,6 +104,7 @@ impl Command for Activate {
                 },
             },
             definition: self.definition,
+            warnings: self.warnings,
         };
         Ok(Decision {
             changes: vec![

@@ -21,6 +21,7 @@ fn desired(commit: &str, files: &[File<'_>]) -> DesiredTip {
             text: Arc::from(text),
             sha256: sha256(text),
             definition: definition(text),
+            warnings: Vec::new(),
         },
     };
     let file = |(path, text): &File<'_>| DesiredFile {
@@ -61,6 +62,7 @@ fn apply(house: &mut House, tip: DesiredTip) {
         more_skipped: false,
         files: plan.verdicts,
         stale_files: plan.stale,
+        warnings: Vec::new(),
         file_count,
         folder_missing: !complete,
     };

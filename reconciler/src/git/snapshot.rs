@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use git2::{ErrorCode, FileMode, ObjectType, Odb, Oid, Repository};
-use workflow::NotUtf8;
+use workflow::{NotUtf8, SETTINGS_FILE};
 
 use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 
@@ -19,6 +19,8 @@ pub(crate) struct Snapshot {
     pub(crate) files: Vec<File>,
     /// The commit has no such folder, which is not the same as an empty one.
     pub(crate) folder_missing: bool,
+    /// The commit has a file about the repository at its top.
+    pub(crate) has_settings: bool,
 }
 
 /// A file with a workflow's extension.
@@ -106,10 +108,15 @@ pub(super) fn read(
         text_bytes: 0,
         left_out: None,
     };
+    let has_settings = reader
+        .tree(found.tree_id())?
+        .get_name(SETTINGS_FILE)
+        .is_some();
     let Some(tree) = reader.descend(found.tree_id(), &folder.0)? else {
         return Ok(Snapshot {
             files: Vec::new(),
             folder_missing: true,
+            has_settings,
         });
     };
     let prefix: String = folder.0.iter().map(|name| format!("{name}/")).collect();
@@ -121,6 +128,7 @@ pub(super) fn read(
             .map(|(path, content)| File { path, content })
             .collect(),
         folder_missing: false,
+        has_settings,
     })
 }
 
@@ -177,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_workflow(&self, name: &[u8], depth: usize) -> bool {
-        let is_settings = self.at_top && depth == 0 && name == b"everscan.yaml";
+        let is_settings = self.at_top && depth == 0 && name == SETTINGS_FILE.as_bytes();
         (name.ends_with(b".yaml") || name.ends_with(b".yml")) && !is_settings
     }
 

@@ -111,6 +111,7 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
             text: text.clone(),
             sha256,
             definition: Arc::new(parsed.workflow),
+            warnings: parsed.warnings,
         },
         Err(diagnostics) => DesiredContent::Invalid(diagnostics),
     }

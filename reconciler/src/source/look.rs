@@ -5,6 +5,7 @@ use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
 use model::{Reason, Status, error_chain};
 use state::{State, SubmitError};
+use workflow::{Diagnostic, SETTINGS_FILE};
 
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
 use crate::limits::AT_ONCE;
@@ -38,13 +39,26 @@ pub(crate) async fn look(
         Err(message) => return record_unreadable(state, config, message).await,
     };
     let folder_missing = snapshot.folder_missing;
+    let warnings = if snapshot.has_settings {
+        vec![Diagnostic::settings_file(SETTINGS_FILE)]
+    } else {
+        Vec::new()
+    };
     let desired = match desired(state, config, &tip, snapshot).await {
         Ok(desired) => desired,
         Err(message) => return record_unreadable(state, config, message).await,
     };
-    let done = apply(state, config, &tip, relation, folder_missing, desired)
-        .await
-        .map_err(|error| failed(config, &error))?;
+    let done = apply(
+        state,
+        config,
+        &tip,
+        relation,
+        folder_missing,
+        warnings,
+        desired,
+    )
+    .await
+    .map_err(|error| failed(config, &error))?;
     match done {
         Applied::Whole => {
             *applied = Some(tip.commit);
@@ -153,6 +167,7 @@ async fn apply(
     tip: &Tip,
     relation: Option<Relation>,
     folder_missing: bool,
+    warnings: Vec<Diagnostic>,
     desired: DesiredTip,
 ) -> Result<Applied, SubmitError> {
     let file_count = desired.files.len() as u64;
@@ -216,6 +231,7 @@ async fn apply(
         more_skipped,
         files: verdicts,
         stale_files: stale,
+        warnings,
         file_count,
         folder_missing,
     };

@@ -4,6 +4,7 @@ use std::fs;
 use chrono::TimeDelta;
 use model::{Actor, Condition, ConditionKind, Reason, Source, Status};
 use tempfile::TempDir;
+use workflow::Code;
 
 use super::*;
 use crate::git::testing::{Entry, FILE, Fixture};
@@ -148,6 +149,35 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
         .await;
     assert_eq!(runs(&house)["a"].1, 2);
     assert_eq!(runs(&house)["deep/b"].1, 1);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_settings_file_is_a_warning_of_the_source_and_keeps_nothing_from_running() {
+    let scene = Scene::new();
+    let a = text("1");
+    scene.push(&[("workflows/a.yaml", &a), ("everscan.yaml", "vars: {}\n")]);
+    let house = scene.look(0).await;
+    let told = source(&house).warnings.clone();
+    let [warning] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert_eq!(
+        (warning.file.as_str(), warning.code),
+        ("everscan.yaml", Code::NoEffect)
+    );
+    for kind in [
+        ConditionKind::Fetched,
+        ConditionKind::Valid,
+        ConditionKind::Active,
+    ] {
+        assert_eq!(condition(&house, kind).status, Status::True);
+    }
+    let expected = BTreeMap::from([("a".to_owned(), run("active", 1, "workflows/a.yaml"))]);
+    assert_eq!(runs(&house), expected);
+    scene.push(&[("workflows/a.yaml", &a), ("workflows/b.yaml", &a)]);
+    sync(&house).await;
+    assert_eq!(source(&house).warnings, []);
     house.close().await;
 }
 

@@ -21,6 +21,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         more_skipped: false,
         files: Vec::new(),
         stale_files: Vec::new(),
+        warnings: Vec::new(),
         file_count: 1,
         folder_missing: false,
     };

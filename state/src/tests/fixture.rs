@@ -393,9 +393,7 @@ impl Opened {
         };
         self.state.submit(configure).await.unwrap();
         let file = format!("workflows/{name}.yaml");
-        let definition = workflow::parse(&file, text, TemplatePolicy::Warn)
-            .unwrap()
-            .workflow;
+        let parsed = workflow::parse(&file, text, TemplatePolicy::Warn).unwrap();
         let activate = Activate {
             source: source.clone(),
             name: name.to_owned(),
@@ -403,7 +401,8 @@ impl Opened {
             commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
             text: text.into(),
             sha256: sha256(text.as_bytes()),
-            definition: Arc::new(definition),
+            definition: Arc::new(parsed.workflow),
+            warnings: parsed.warnings,
         };
         self.state.activate(activate).await.unwrap();
         WorkflowId::derive(&source, name)

@@ -55,6 +55,8 @@ codes! {
     Empty "empty";
     /// A value outside its bounds or choices.
     InvalidValue "invalid-value";
+    /// What is accepted and does nothing yet.
+    NoEffect "no-effect";
     /// More entries than allowed.
     TooMany "too-many";
     /// A name that breaks its rule.
@@ -136,6 +138,7 @@ impl Code {
         match self {
             // The place was understood, and what it says is refused.
             Self::InvalidValue
+            | Self::NoEffect
             | Self::InvalidName
             | Self::DuplicateName
             | Self::AwkwardName

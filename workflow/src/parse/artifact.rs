@@ -85,7 +85,7 @@ impl Reader<'_> {
             .and_then(|entry| self.duration(entry, "`expires_in`", None));
         let notify_on = object
             .get("notify_on")
-            .and_then(|entry| self.choice(entry, "`notify_on`", &NOTIFY_ON))
+            .and_then(|entry| self.notify_on(entry))
             .unwrap_or_default();
         Some(Artifact {
             name: name?,
@@ -94,6 +94,20 @@ impl Reader<'_> {
             expires_in,
             notify_on,
         })
+    }
+
+    fn notify_on(&mut self, entry: &Entry) -> Option<NotifyOn> {
+        let notify_on = self.choice(entry, "`notify_on`", &NOTIFY_ON)?;
+        match notify_on {
+            NotifyOn::Never => {}
+            NotifyOn::Diff | NotifyOn::Always => {
+                let message = "`notify_on` has no effect yet: nobody is notified";
+                self.report
+                    .warning(entry.key_span, Code::NoEffect, message)
+                    .hint("remove it until it works");
+            }
+        }
+        Some(notify_on)
     }
 
     fn artifact_name(&mut self, entry: &Entry, used: &mut BTreeSet<String>) -> Option<String> {

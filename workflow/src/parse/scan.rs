@@ -150,10 +150,14 @@ impl Reader<'_> {
                 .hint("`attempts: 2` makes up to two further jobs");
             return None;
         };
-        let attempts = self.number(attempts, "`attempts`", 1, RETRY_ATTEMPTS);
-        Some(Retry {
-            attempts: attempts?,
-            backoff: backoff?,
-        })
+        let (attempts, backoff) = (
+            self.number(attempts, "`attempts`", 1, RETRY_ATTEMPTS)?,
+            backoff?,
+        );
+        let message = "`retry` has no effect yet: a failed job is not repeated";
+        self.report
+            .warning(entry.key_span, Code::NoEffect, message)
+            .hint("remove it until it works");
+        Some(Retry { attempts, backoff })
     }
 }

@@ -78,7 +78,15 @@ impl Reader<'_> {
                     .hint("leave the key out for the default shell");
                 None
             }
-            Ok(words) => Some(words),
+            Ok(words) => {
+                if text.contains("${{") {
+                    let message = "`shell` is no template: `${{` in it is passed on as it stands";
+                    self.report
+                        .warning(entry.value.span, Code::NoEffect, message)
+                        .hint("write the command line as it is; values belong in `env` and `run`");
+                }
+                Some(words)
+            }
             Err(_) => {
                 self.report.error(
                     entry.value.span,

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
 
-pub(crate) use show::stale;
+pub(crate) use show::{stale, warnings};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

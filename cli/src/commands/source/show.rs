@@ -1,7 +1,7 @@
 //! `everscan source show`, and how sources are described elsewhere.
 
 use clap::Args;
-use wire::{Condition, Source, StaleFile};
+use wire::{Condition, Diagnostic, Source, StaleFile};
 
 use crate::diagnostic::one_line;
 use crate::error::Error;
@@ -35,7 +35,11 @@ pub(super) fn standing(source: &Source) -> String {
     }
     match source.stale_files.len() {
         0 if source.tip.is_none() => "not read yet".to_owned(),
-        0 => "ok".to_owned(),
+        0 => match source.warnings.len() {
+            0 => "ok".to_owned(),
+            1 => "ok, 1 warning".to_owned(),
+            count => format!("ok, {count} warnings"),
+        },
         1 => "1 invalid file".to_owned(),
         count => format!("{count} invalid files"),
     }
@@ -62,9 +66,23 @@ pub(super) fn text(source: &Source) -> String {
         text.push('\n');
         text.push_str(&conditions(&source.conditions));
     }
+    text.push_str(&warnings(&source.warnings));
     for file in &source.stale_files {
         text.push('\n');
         text.push_str(&stale(file));
+    }
+    text
+}
+
+/// What is worth a second look, set apart from what is before it.
+pub(crate) fn warnings(warnings: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for warning in warnings {
+        if text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&one_line(warning));
+        text.push('\n');
     }
     text
 }

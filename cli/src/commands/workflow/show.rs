@@ -46,6 +46,7 @@ fn text(workflow: &Workflow) -> String {
         .text();
     text.push('\n');
     text.push_str(&scans(&workflow.scans));
+    text.push_str(&source::warnings(&workflow.warnings));
     if let Some(file) = &workflow.stale {
         text.push('\n');
         text.push_str(&source::stale(file));

@@ -21,6 +21,7 @@ fn tip(commit: &str) -> RecordTip {
         more_skipped: false,
         files: Vec::new(),
         stale_files: Vec::new(),
+        warnings: Vec::new(),
         file_count: 2,
         folder_missing: false,
     }
@@ -111,6 +112,7 @@ fn the_conditions_follow_the_tip() {
     );
     let missing = RecordTip {
         folder_missing: true,
+        warnings: Vec::new(),
         file_count: 0,
         ..tip("c")
     };
@@ -177,6 +179,7 @@ fn records_stay_small_however_much_is_wrong() {
     let command = RecordTip {
         stale_files,
         files: (0..4_000).map(verdict).collect(),
+        warnings: Vec::new(),
         file_count: 4_000,
         ..tip("a")
     };

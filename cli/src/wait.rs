@@ -8,6 +8,7 @@ use uuid::Uuid;
 use wire::Job;
 
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::limits;
 use crate::session::Session;
 use crate::why_waiting::WhyWaiting;
@@ -30,6 +31,17 @@ pub(crate) async fn end_of(
         }
     }
     Ok(current)
+}
+
+/// Says how the job ended.
+pub(crate) fn told(session: &mut Session<'_>, job: &Job) -> Exit {
+    session.terminal.say(&format!(
+        "job {} {}: {}",
+        job.id,
+        job.state.as_str(),
+        job.reason.message
+    ));
+    Exit::of_job(job.state)
 }
 
 /// Bounds an attempt that ends with the job.

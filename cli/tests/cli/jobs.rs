@@ -207,12 +207,36 @@ fn following_outlives_a_daemon_that_stopped() {
         }
     });
     let told = run_at(&server.url, &format!("job logs -f {}", id(1)));
-    assert_eq!((told.code, told.data.as_str()), (0, "one\ntwo\n"));
+    assert_eq!((told.code, told.data.as_str()), (1, "one\ntwo\n"));
     let mut lines = server.lines();
     lines.retain(|line| line.contains("/logs?"));
     let logs = format!("GET /v0/jobs/{}/logs", id(1));
     let from = |from: u8| format!("{logs}?from={from}&follow=true");
     assert_eq!(lines, [from(0), from(1)]);
+}
+
+#[test]
+fn following_a_log_ends_as_the_job_ended_and_reading_it_does_not() {
+    for (state, code) in [
+        (JobState::Succeeded, 0),
+        (JobState::Failed, 1),
+        (JobState::Cancelled, 4),
+        (JobState::Skipped, 5),
+    ] {
+        let server = Server::answering(move |line| {
+            if line.contains("/logs?") {
+                Reply::bytes(log(0, &["one"]))
+            } else {
+                now(state)
+            }
+        });
+        let followed = run_at(&server.url, &format!("job logs -f {}", id(1)));
+        assert_eq!((followed.code, followed.data.as_str()), (code, "one\n"));
+        let end = format!("job {} {}: asked for\n", id(1), state.as_str());
+        assert_eq!(followed.talk, end);
+        let read = run_at(&server.url, &format!("job logs {}", id(1)));
+        assert_eq!((read.code, read.data.as_str()), (0, "one\n"));
+    }
 }
 
 #[test]

@@ -5,14 +5,14 @@ use clap::Args;
 use super::selected::SelectedJob;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::follow;
 use crate::session::Session;
+use crate::{follow, wait};
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     #[command(flatten)]
     job: SelectedJob,
-    /// Go on until the job is over
+    /// Go on until the job is over, and end as the job ended
     #[arg(long, short, env = "SERVICE_FOLLOW")]
     follow: bool,
     /// Number of the first line, from 0
@@ -25,10 +25,10 @@ impl Logs {
         let id = self.job.id()?;
         let client = session.client()?;
         if self.follow {
-            follow::follow(session, &client, id, self.from).await?;
-        } else {
-            follow::read(session, &client, id, self.from).await?;
+            let job = follow::follow(session, &client, id, self.from).await?;
+            return Ok(wait::told(session, &job));
         }
+        follow::read(session, &client, id, self.from).await?;
         Ok(Exit::Succeeded)
     }
 }

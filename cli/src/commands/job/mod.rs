@@ -31,6 +31,7 @@ pub(crate) enum Command {
     /// List jobs, newest first
     List(list::List),
     /// Print the log of a job
+    #[command(after_help = exit::CODES)]
     Logs(logs::Logs),
     /// Show a job with its steps and artifacts
     Show(show::Show),

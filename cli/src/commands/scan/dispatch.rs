@@ -51,7 +51,7 @@ impl Dispatch {
                 session.terminal.say(&job.id.to_string());
                 let end = follow::follow(session, &client, job.id, 0);
                 let job = wait::within(timeout, job.id, end).await?;
-                Ok(told(session, &job))
+                Ok(wait::told(session, &job))
             }
             Stay::Waiting { timeout } => {
                 tell_id(session, &job)?;
@@ -60,7 +60,7 @@ impl Dispatch {
                 if session.format != Format::Table {
                     session.show(&job, id_line)?;
                 }
-                Ok(told(session, &job))
+                Ok(wait::told(session, &job))
             }
         }
     }
@@ -79,17 +79,6 @@ fn tell_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
         Format::Json | Format::Yaml => session.terminal.say(&job.id.to_string()),
     }
     session.terminal.flush()
-}
-
-/// Says how the job ended.
-fn told(session: &mut Session<'_>, job: &Job) -> Exit {
-    session.terminal.say(&format!(
-        "job {} {}: {}",
-        job.id,
-        job.state.as_str(),
-        job.reason.message
-    ));
-    Exit::of_job(job.state)
 }
 
 fn inputs(

@@ -184,3 +184,6 @@ pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
 
 /// Records that have run out and are removed along with one new one: two, so that they cannot pile up.
 pub const IDEMPOTENCY_SWEEP: usize = 2;
+
+/// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
+pub const NAMED_JOBS: usize = 3;

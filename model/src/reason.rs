@@ -107,10 +107,16 @@ pub enum Reason {
         /// What the scan asks for.
         labels: Vec<String>,
     },
-    /// Every connected runner with the labels runs as many jobs as it takes.
+    /// Every connected runner with the labels has as many jobs in hand as it takes.
     RunnersBusy {
         /// How many there are.
         runners: u64,
+        /// The first of the jobs they have in hand; those that are over before the others.
+        jobs: Vec<JobId>,
+        /// How many they have besides.
+        more: u64,
+        /// How many of all are over and still hold their slots.
+        over: u64,
     },
     /// A connected runner has room for the job, but has not come for it.
     NotFetched,
@@ -245,7 +251,8 @@ impl fmt::Display for Reason {
                 exit_code: None,
             } => write!(f, "step {step} failed"),
             Self::ArtifactFailed { message } => write!(f, "an artifact failed: {message}"),
-            Self::EnvFailed { message } => write!(f, "the scan's env failed: {message}"),
+            // The runner says which value it was.
+            Self::EnvFailed { message } => f.write_str(message),
             Self::SetupFailed { message } => {
                 write!(f, "the runner could not prepare the job: {message}")
             }
@@ -277,11 +284,32 @@ impl fmt::Display for Reason {
                 let labels = labels.join(", ");
                 write!(f, "no connected runner has the {noun} {labels}")
             }
-            Self::RunnersBusy { runners: 1 } => {
-                f.write_str("the only runner that can take it is busy")
-            }
-            Self::RunnersBusy { runners } => {
-                write!(f, "all {runners} runners that can take it are busy")
+            Self::RunnersBusy {
+                runners,
+                jobs,
+                more,
+                over,
+            } => {
+                match runners {
+                    1 => f.write_str("the only runner that can take it is busy with ")?,
+                    _ => write!(f, "all {runners} runners that can take it are busy with ")?,
+                }
+                let all = jobs.len() as u64 + more;
+                let names: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+                f.write_str(if all == 1 { "job " } else { "jobs " })?;
+                f.write_str(&names.join(", "))?;
+                if *more > 0 {
+                    write!(f, " and {more} more")?;
+                }
+                match over {
+                    0 => Ok(()),
+                    _ if *over == all && all == 1 => {
+                        f.write_str(", which is over and still holds its slot")
+                    }
+                    _ if *over == all => f.write_str(", which are over and still hold their slots"),
+                    1 => f.write_str("; 1 of them is over and still holds its slot"),
+                    _ => write!(f, "; {over} of them are over and still hold their slots"),
+                }
             }
             Self::NotFetched => f.write_str("no runner with room for it has asked for work yet"),
             Self::Fetched => f.write_str("the repository was read"),
@@ -363,7 +391,12 @@ mod tests {
                 Some(Reason::NoRunnerConnected { .. }) => Reason::NoRunnerFits {
                     labels: vec![text()],
                 },
-                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersBusy { runners: 2 },
+                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersBusy {
+                    runners: 2,
+                    jobs: vec![JobId::FIRST],
+                    more: 1,
+                    over: 1,
+                },
                 Some(Reason::RunnersBusy { .. }) => Reason::NotFetched,
                 Some(Reason::NotFetched) => Reason::Fetched,
                 Some(Reason::Fetched) => Reason::FetchFailed { message: text() },

@@ -1,11 +1,20 @@
 //! Why a scheduled job has not begun: what the runners lack that would take it.
 
-use crate::job::{Job, JobState};
-use crate::runner::Runner;
-use crate::{Reason, RunnerId, World};
+use std::collections::BTreeSet;
 
-/// Why the job waits, if it does. `connected` says which runners were heard lately, which no record knows.
-pub fn waiting(world: &World, job: &Job, connected: impl Fn(RunnerId) -> bool) -> Option<Reason> {
+use crate::job::{Job, JobState};
+use crate::limits::NAMED_JOBS;
+use crate::runner::Runner;
+use crate::{JobId, Reason, RunnerId, World};
+
+/// Why the job waits, if it does. `connected` says which runners were heard lately, and `holding` which jobs a runner
+/// has in hand by its own words, which no record knows.
+pub fn waiting<'h>(
+    world: &World,
+    job: &Job,
+    connected: impl Fn(RunnerId) -> bool,
+    holding: impl Fn(RunnerId) -> Option<&'h BTreeSet<JobId>>,
+) -> Option<Reason> {
     match job.state {
         JobState::Scheduled => {}
         JobState::Running { .. }
@@ -36,22 +45,53 @@ pub fn waiting(world: &World, job: &Job, connected: impl Fn(RunnerId) -> bool) -
                 .all(|wanted| runner.labels.contains(wanted))
         })
         .collect();
-    Some(if fitting.is_empty() {
-        Reason::NoRunnerFits {
+    if fitting.is_empty() {
+        return Some(Reason::NoRunnerFits {
             labels: scan.runs_on.clone(),
-        }
-    } else if fitting.iter().all(|runner| is_busy(world, runner)) {
-        Reason::RunnersBusy {
-            runners: fitting.len() as u64,
-        }
-    } else {
-        Reason::NotFetched
-    })
+        });
+    }
+    let slots: Option<Vec<Slots>> = fitting
+        .iter()
+        .map(|runner| Slots::all_taken(world, runner, holding(runner.id)))
+        .collect();
+    Some(slots.map_or(Reason::NotFetched, |slots| busy(&slots)))
 }
 
-/// Whether a runner runs as many jobs as it was registered for.
-fn is_busy(world: &World, runner: &Runner) -> bool {
-    world.running_on(runner.id).count() as u64 >= u64::from(runner.capacity)
+/// The slots of a runner that has no free one.
+struct Slots {
+    running: Vec<JobId>,
+    /// Over, and still in the runner's hand.
+    over: Vec<JobId>,
+}
+
+impl Slots {
+    fn all_taken(
+        world: &World,
+        runner: &Runner,
+        holding: Option<&BTreeSet<JobId>>,
+    ) -> Option<Self> {
+        let running: Vec<JobId> = world.running_on(runner.id).map(|job| job.id).collect();
+        // One that is scheduled is on its way there.
+        let is_over = |job: &JobId| world.job(*job).is_none();
+        let held = holding.into_iter().flatten().copied();
+        let slots = Self {
+            over: held.filter(is_over).collect(),
+            running,
+        };
+        let taken = slots.running.len() + slots.over.len();
+        (taken as u64 >= u64::from(runner.capacity)).then_some(slots)
+    }
+}
+
+fn busy(slots: &[Slots]) -> Reason {
+    let over = || slots.iter().flat_map(|slots| &slots.over);
+    let all = || over().chain(slots.iter().flat_map(|slots| &slots.running));
+    Reason::RunnersBusy {
+        runners: slots.len() as u64,
+        jobs: all().take(NAMED_JOBS).copied().collect(),
+        more: all().skip(NAMED_JOBS).count() as u64,
+        over: over().count() as u64,
+    }
 }
 
 #[cfg(test)]
@@ -63,8 +103,19 @@ mod tests {
     use crate::testing::{House, NIGHTLY};
 
     fn why(house: &House, job: JobId, connected: &[RunnerId]) -> String {
+        why_beside(house, job, connected, &BTreeSet::new())
+    }
+
+    /// `held` is what each runner says that it has in hand.
+    fn why_beside(
+        house: &House,
+        job: JobId,
+        connected: &[RunnerId],
+        held: &BTreeSet<JobId>,
+    ) -> String {
         let job = house.world.job(job).unwrap();
-        waiting(&house.world, job, |runner| connected.contains(&runner))
+        let is_connected = |runner| connected.contains(&runner);
+        waiting(&house.world, job, is_connected, |_| Some(held))
             .map_or_else(|| "-".to_owned(), |reason| reason.to_string())
     }
 
@@ -97,19 +148,63 @@ mod tests {
         );
 
         // A runner of the house takes two jobs.
+        let mut running = Vec::new();
         for _ in 0..2 {
             let job = house.dispatch(workflow, "probe", json!({})).unwrap();
             house.claim(job, fitting).unwrap();
             assert_eq!(why(&house, job, &[fitting]), "-");
+            running.push(job);
         }
+        let [a, b] = running.as_slice() else {
+            panic!("{running:?}")
+        };
         assert_eq!(
             why(&house, strict, &[plain, fitting]),
-            "the only runner that can take it is busy"
+            format!("the only runner that can take it is busy with jobs {a}, {b}")
         );
         let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
         assert_eq!(
             why(&house, probe, &[fitting, plain]),
             "no runner with room for it has asked for work yet"
+        );
+    }
+
+    #[test]
+    fn jobs_that_are_over_and_hold_their_slots_are_named_first() {
+        let mut house = House::new();
+        let workflow = house.push("nightly", NIGHTLY);
+        let runner = house.runner("first", &[]);
+        let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
+        let running = house.dispatch(workflow, "probe", json!({})).unwrap();
+        house.claim(running, runner).unwrap();
+        let gone: Vec<JobId> = (1..=4)
+            .map(|number| format!("00000000-0000-7000-8000-00000000000{number}"))
+            .map(|id| id.parse().unwrap())
+            .collect();
+        let held = |count: usize| {
+            let over = gone.iter().take(count).copied();
+            over.chain([running, probe]).collect::<BTreeSet<_>>()
+        };
+        // What is on its way to the runner holds no slot yet.
+        assert_eq!(
+            why_beside(&house, probe, &[runner], &held(0)),
+            "no runner with room for it has asked for work yet"
+        );
+        assert_eq!(
+            why_beside(&house, probe, &[runner], &held(1)),
+            format!(
+                "the only runner that can take it is busy with jobs {}, {running}; 1 of them is over and still holds its \
+                 slot",
+                gone[0]
+            )
+        );
+        assert_eq!(
+            why_beside(&house, probe, &[runner], &held(4)),
+            format!(
+                "the only runner that can take it is busy with jobs {}, {}, {} and 2 more; 4 of them are over and still \
+                 hold their slots",
+                gone[0], gone[1], gone[2]
+            )
         );
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Board {
     /// When a runner was last told to stop a job it still holds.
     cancels: HashMap<(RunnerId, JobId), Instant>,
     turns: Turns,
+    /// What each runner has in hand, by its newest poll.
+    holding: HashMap<RunnerId, BTreeSet<JobId>>,
     closed: bool,
 }
 
@@ -73,6 +75,7 @@ impl Board {
             .retain(|_, older| older.poll.runner != poll.runner);
         self.cancels
             .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
+        self.holding.insert(poll.runner, poll.holding.clone());
         if poll.capacity == 0 {
             // It takes nothing any more: what it has not in hand is free for the others at once.
             self.offers
@@ -91,6 +94,12 @@ impl Board {
             .retain(|_, waiting| waiting.poll.runner != runner);
         self.offers.retain(|_, offer| offer.runner != runner);
         self.cancels.retain(|(told, _), _| *told != runner);
+        self.holding.remove(&runner);
+    }
+
+    /// What each runner has in hand, by its newest poll.
+    pub(crate) fn holding(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+        self.holding.clone()
     }
 
     /// Answers every poll there is something to say to, and tells when to look again though nothing changes.
@@ -109,6 +118,8 @@ impl Board {
         });
         self.cancels
             .retain(|(runner, _), _| world.runner(*runner).is_some());
+        self.holding
+            .retain(|runner, _| world.runner(*runner).is_some());
         self.turns.keep_waiting(world);
         if !self.waiting.is_empty() {
             self.answer(world, now, entropy);

@@ -1,6 +1,6 @@
 //! The one handle through which every command enters. What runners and workers ask for stands in files of its own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::decide::{
@@ -160,6 +160,11 @@ impl Handle {
     /// When a runner was last heard since the daemon started.
     pub fn runner_heard_at(&self, runner: RunnerId) -> Option<Timestamp> {
         self.presence().last(runner)
+    }
+
+    /// What each runner has in hand, by its newest poll since the daemon started.
+    pub fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+        self.board().holding()
     }
 }
 

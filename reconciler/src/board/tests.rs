@@ -74,6 +74,19 @@ fn is_ended(answer: &mut Answer) -> bool {
     answer.try_recv() == Err(TryRecvError::Closed)
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_runner_has_in_hand_is_known_until_it_says_otherwise() {
+    let mut scene = Scene::new();
+    let (one, gone) = (runner(1), JobId::FIRST);
+    let _waits = scene.poll(one, 1, &[gone]);
+    let known = |scene: &Scene| scene.board.holding().remove(&one);
+    assert_eq!(known(&scene), Some(BTreeSet::from([gone])));
+    let _waits = scene.poll(one, 1, &[]);
+    assert_eq!(known(&scene), Some(BTreeSet::new()));
+    scene.board.forget(one);
+    assert_eq!(known(&scene), None);
+}
+
 #[tokio::test]
 async fn a_job_is_offered_to_exactly_one_of_the_polls_that_wait() {
     let mut scene = Scene::new();

@@ -1,10 +1,11 @@
 //! Why a scan ran or did not: from the domain to the wire.
 
 use model::{
-    ActiveWorkflow, Cause, Clause, Evaluation, Job, LedgerRecord, Outcome, WorkflowStatus,
+    ActiveWorkflow, Cause, Clause, Evaluation, Job, LedgerRecord, Outcome, RevisionRef,
+    WorkflowStatus,
 };
 use reconciler::Why;
-use workflow::Scan;
+use workflow::{Scan, ScanName};
 
 use crate::convert;
 
@@ -29,8 +30,30 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why
             now: why.evaluation.map(evaluation),
         }),
         dispatch: scan.on.dispatch.is_some(),
+        removed_by: None,
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
         records: why.records.into_iter().map(record).collect(),
+    }
+}
+
+/// What is still known of a scan that the workflow has no more.
+pub(crate) fn of_removed(
+    workflow: &ActiveWorkflow,
+    scan: &ScanName,
+    removed_by: Option<&RevisionRef>,
+    why: Why,
+) -> wire::Why {
+    wire::Why {
+        workflow: format!("{}/{}", workflow.record.source, workflow.record.name),
+        scan: scan.to_string(),
+        state: "removed".to_owned(),
+        cron: None,
+        expr: None,
+        dispatch: false,
+        removed_by: removed_by.map(convert::revision_ref),
+        unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
+        records: why.records.into_iter().map(record).collect(),
+        damaged: convert::damaged(why.damaged),
         damaged: convert::damaged(why.damaged),
     }
 }

@@ -5,13 +5,14 @@
 
 use std::path::Path;
 
-use model::{ScanKey, WorkflowId};
+use model::{RevisionRef, ScanKey, WorkflowId};
 use store::Key;
 use workflow::{ScanName, TemplatePolicy};
 
 use crate::error::ReadError;
 use crate::files::blocking;
 use crate::layout::Layout;
+use crate::limits::REVISIONS_LOOKED_AT;
 use crate::lost_workflows::revisions_of;
 use crate::reader::StoreReader;
 
@@ -57,6 +58,29 @@ pub(crate) async fn scan_at(
     Ok(None)
 }
 
+/// The oldest of the newest revisions that are without a scan which one before them has. Nothing is known when a text
+/// between cannot be read.
+pub(crate) async fn removed_by(
+    root: &Path,
+    reader: &StoreReader,
+    scan: &ScanKey,
+) -> Result<Option<RevisionRef>, ReadError> {
+    let (folder, workflow) = (root.to_owned(), scan.workflow);
+    let revisions = blocking(move || revisions_of(&folder, workflow)).await?;
+    let mut without = None;
+    for revision in revisions.into_iter().take(REVISIONS_LOOKED_AT) {
+        let names = names_in(reader, &Layout::revision_text(workflow, &revision)).await;
+        if names.is_empty() {
+            return Ok(None);
+        }
+        if names.contains(&scan.scan) {
+            return Ok(without);
+        }
+        without = Some(revision);
+    }
+    Ok(None)
+}
+
 /// The scans that a revision's text defines, as far as it can be read.
 async fn names_in(reader: &StoreReader, key: &Key) -> Vec<ScanName> {
     let text = match reader.get(key).await {
@@ -66,13 +90,17 @@ async fn names_in(reader: &StoreReader, key: &Key) -> Vec<ScanName> {
             return Vec::new();
         }
     };
-    let text = String::from_utf8_lossy(&text);
-    match workflow::parse(key.as_str(), &text, TemplatePolicy::Warn) {
-        Ok(parsed) => parsed
+    let file = key.to_string();
+    let parsed = blocking(move || {
+        let text = String::from_utf8_lossy(&text);
+        Ok::<_, ReadError>(workflow::parse(&file, &text, TemplatePolicy::Warn))
+    });
+    match parsed.await {
+        Ok(Ok(parsed)) => parsed
             .workflow
             .scans()
             .map(|scan| scan.name.clone())
             .collect(),
-        Err(_) => Vec::new(),
+        Ok(Err(_)) | Err(_) => Vec::new(),
     }
 }

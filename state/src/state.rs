@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::decide::Command;
-use model::{Clock, Entropy, Job, JobId, ScanKey, Secret, Timestamp, World};
+use model::{Clock, Entropy, Job, JobId, RevisionRef, ScanKey, Secret, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
 use store::{Engine, Gauge, Room, Seq};
@@ -279,6 +279,11 @@ impl State {
             Some(head) => crate::ledger::newest(&self.shared.reader, &head, until, limit).await,
             None => Ok(Ledger::default()),
         }
+    }
+
+    /// The revision from which on its workflow is without the scan, as far as the newest revisions tell.
+    pub async fn removed_by(&self, scan: &ScanKey) -> Result<Option<RevisionRef>, ReadError> {
+        crate::scan_places::removed_by(self.root(), &self.shared.reader, scan).await
     }
 
     /// Large objects: artifacts, inputs, texts of workflows.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{DamagedLines, JobState, LogCut, Trigger};
+use crate::{DamagedLines, JobState, LogCut, RevisionRef, Trigger};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,8 +15,11 @@ pub struct Why {
     pub workflow: String,
     /// The scan.
     pub scan: String,
-    /// `active`, or `retired` once the workflow's file is gone.
+    /// `active`; `retired` once the workflow's file is gone; `removed` once the file is without the scan.
     pub state: String,
+    /// The revision that removed the scan, as far as that is still known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_by: Option<RevisionRef>,
     /// Its schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<Schedule>,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::limits::RUNNER_SILENCE;
-use model::{Job, JobId, JobState, Reason, waiting};
+use model::{Job, JobId, JobState, Reason, WorkflowId, World, waiting};
 use reconciler::Handle;
 use state::{JobFilter, SubmitError};
 use tokio::time::Instant;
 use warp::reply::Response;
 use wire::Page;
+use workflow::ScanName;
 
 use super::workflows;
 use crate::access::actor;
@@ -57,6 +58,10 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         scan,
         state,
     };
+    if let Some(scan) = &filter.scan {
+        let workflow = filter.workflow;
+        handle.state().read(|world| known(world, workflow, scan))?;
+    }
     let page = handle.state().jobs(&filter, before, query.limit()?).await?;
     let next_cursor = page.next.map(|next| next.to_string());
     let mut items = Vec::with_capacity(page.jobs.len());
@@ -73,6 +78,27 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         next_cursor,
         damaged: convert::damaged(page.damaged),
     }))
+}
+
+/// Whether a workflow has a scan of that name, or had one that has left something.
+fn known(world: &World, workflow: Option<WorkflowId>, name: &ScanName) -> Result<(), Failure> {
+    let is_meant = |id| workflow.is_none_or(|workflow| workflow == id);
+    let mut defined = world
+        .workflows()
+        .filter(|workflow| is_meant(workflow.record.id));
+    let mut heads = world.heads().filter(|head| is_meant(head.workflow));
+    let mut jobs = world.jobs().filter(|job| is_meant(job.workflow.id));
+    if defined.any(|workflow| workflow.scan(name).is_some())
+        || heads.any(|head| head.scan == *name)
+        || jobs.any(|job| job.scan == *name)
+    {
+        return Ok(());
+    }
+    let failure = Failure::not_found("scan", name.as_str());
+    Err(match workflow.and_then(|id| world.workflow(id)) {
+        Some(workflow) => failure.hint(workflows::scans_of(&workflow)),
+        None => failure.hint("`everscan workflow show WORKFLOW` lists the scans of a workflow"),
+    })
 }
 
 /// One job; with `wait=true` the answer is held until the job is over, up to 50 s.
@@ -171,7 +197,18 @@ fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
             .runner_heard_at(runner)
             .is_some_and(|heard| now - heard < RUNNER_SILENCE)
     };
+    match &job.state {
+        JobState::Scheduled => {}
+        JobState::Running { .. }
+        | JobState::Succeeded { .. }
+        | JobState::Failed { .. }
+        | JobState::Cancelled { .. }
+        | JobState::Skipped { .. } => return None,
+    }
+    // Before the world is looked at: whoever hands out jobs looks at both in the other order.
+    let in_hand = handle.jobs_in_hand();
+    let holding = |runner| in_hand.get(&runner);
     handle
         .state()
-        .read(|world| waiting(world, job, is_connected))
+        .read(|world| waiting(world, job, is_connected, holding))
 }

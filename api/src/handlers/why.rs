@@ -22,30 +22,33 @@ pub(super) async fn why(handle: &Handle, request: &Request) -> Result<Response, 
         })
         .transpose()?;
     let why = handle.why(&key, at, request.query.limit()?).await?;
-    let scan = workflow
-        .scan(&key.scan)
-        .ok_or_else(|| Failure::not_found("scan", key.scan.as_str()))?;
-    Ok(reply::ok(&convert_why::why(&workflow, scan, why)))
+    let answer = match workflow.scan(&key.scan) {
+        Some(scan) => convert_why::why(&workflow, scan, why),
+        None => {
+            let removed_by = handle.state().removed_by(&key).await?;
+            convert_why::of_removed(&workflow, &key.scan, removed_by.as_ref(), why)
+        }
+    };
+    Ok(reply::ok(&answer))
 }
 
+/// The scan that is meant: one that the workflow has, or had when there was a job of it.
 fn scan(handle: &Handle, request: &Request) -> Result<(ActiveWorkflow, ScanKey), Failure> {
-    let workflow = handle
-        .state()
-        .read(|world| workflows::find_readable(world, request.parameter(0)))?;
-    let name = request.parameter(1);
-    let Some(scan) = workflow.revision.definition.scan(name) else {
-        let known: Vec<&str> = workflow
-            .revision
-            .definition
-            .scans()
-            .map(|scan| scan.name.as_str())
-            .collect();
-        return Err(Failure::not_found("scan", name)
-            .hint(format!("the workflow has: {}", known.join(", "))));
-    };
-    let key = ScanKey {
-        workflow: workflow.record.id,
-        scan: scan.name.clone(),
-    };
-    Ok((workflow, key))
+    handle.state().read(|world| {
+        let workflow = workflows::find_readable(world, request.parameter(0))?;
+        let name = request.parameter(1);
+        let key = name.parse().ok().map(|scan| ScanKey {
+            workflow: workflow.record.id,
+            scan,
+        });
+        let is_known = |key: &ScanKey| {
+            workflow.scan(&key.scan).is_some()
+                || world.head(key).is_some()
+                || world.jobs_of(key).next().is_some()
+        };
+        match key.filter(is_known) {
+            Some(key) => Ok((workflow, key)),
+            None => Err(Failure::not_found("scan", name).hint(workflows::scans_of(&workflow))),
+        }
+    })
 }

@@ -84,6 +84,67 @@ async fn filters_take_what_they_name() {
 }
 
 #[tokio::test]
+async fn a_scan_that_never_was_is_told_from_one_without_jobs_and_from_one_that_was_removed() {
+    let service = Service::start().await;
+    let none = service.get("/v0/jobs?scan=nightly").await.expect(200);
+    assert!(ids(&none).is_empty());
+    let typo = service.get("/v0/jobs?scan=nightli").await;
+    typo.problem(404, "not_found");
+    let other = service
+        .get("/v0/jobs?workflow=deep%2Fplain&scan=nightly")
+        .await;
+    let hint = text(&other.problem(404, "not_found")["hint"]);
+    assert_eq!(hint, "the workflow has: only");
+
+    let (_, worker) = service.claimed("one").await;
+    service.complete(&worker, 0).await.expect(200);
+    let waiting = service.dispatch("large").await;
+    let why = async |scan: &str| {
+        let path = format!("/v0/workflows/pipeline/scans/{scan}/why");
+        service.get(&path).await
+    };
+    why("gone").await.problem(404, "not_found");
+    service
+        .push(&[("workflows/pipeline.yaml", crate::service::PLAIN)])
+        .await;
+    service
+        .push(&[(
+            "workflows/pipeline.yaml",
+            &format!("# again\n{}", crate::service::PLAIN),
+        )])
+        .await;
+    let page = service.get("/v0/jobs?scan=build").await.expect(200);
+    assert_eq!(ids(&page), [worker.id]);
+    let build = why("build").await.expect(200);
+    assert_eq!(
+        (&build["state"], &build["removed_by"]["number"]),
+        (&json!("removed"), &json!(2))
+    );
+    let large = why("large").await.expect(200);
+    assert_eq!(large["state"], "removed");
+    assert!(large["records"].as_array().unwrap().is_empty());
+    assert!(large.to_string().contains(&waiting) || large["unfinished"] == json!([]));
+    // It never had a job, so that nothing is left of it.
+    why("nightly").await.problem(404, "not_found");
+}
+
+/// A runner stops a job that is retried when it does not hear of the daemon, and nobody retries one yet.
+#[tokio::test]
+async fn a_scan_with_retry_is_not_said_to_be_retried() {
+    let service = Service::start().await;
+    let text = crate::service::PLAIN.replace("on:", "retry: { attempts: 2 }, on:");
+    service.push(&[("workflows/pipeline.yaml", &text)]).await;
+    let shown = service.get("/v0/workflows/pipeline").await.expect(200);
+    assert_eq!(shown["warnings"][0]["code"], "no-effect", "{shown}");
+    service.dispatch("only").await;
+    let runner = service.register("one", &["linux"], 1).await;
+    let worker = service.claim(&runner, &[]).await;
+    let resolved = worker.call(Method::POST, &worker.path("resolve"));
+    let assignment = resolved.send(service.address).await.expect(200);
+    assert_eq!(assignment["retries"], false);
+}
+
+#[tokio::test]
 async fn what_is_no_job_is_not_found_however_it_is_written() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;

@@ -174,6 +174,7 @@ pub(crate) fn source(valid: bool) -> Source {
         } else {
             vec![stale_file()]
         },
+        warnings: Vec::new(),
         active_workflows: 1,
     }
 }
@@ -217,6 +218,7 @@ pub(crate) fn workflow() -> Workflow {
                 steps: 1,
             },
         ],
+        warnings: Vec::new(),
         stale: Some(stale_file()),
     }
 }
@@ -297,6 +299,7 @@ pub(crate) fn why() -> Why {
         workflow: "main/recon".to_owned(),
         scan: "changes".to_owned(),
         state: "active".to_owned(),
+        removed_by: None,
         cron: Some(Schedule {
             schedule: "0 * * * *".to_owned(),
             description: "at minute 0 past every hour".to_owned(),

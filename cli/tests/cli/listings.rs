@@ -172,6 +172,60 @@ fn a_file_that_was_never_good_has_nothing_that_goes_on() {
 }
 
 #[test]
+fn warnings_are_told_of_a_source_and_of_a_workflow() {
+    let warning = wire::Diagnostic {
+        severity: wire::Severity::Warning,
+        code: "no-effect".to_owned(),
+        message: "nobody reads it".to_owned(),
+        ..stale_file().diagnostics.remove(0)
+    };
+    let source = wire::Source {
+        warnings: vec![warning.clone()],
+        ..source(true)
+    };
+    let workflow = wire::Workflow {
+        warnings: vec![warning],
+        ..workflow()
+    };
+    let server = Server::start([Reply::json(&source), Reply::json(&workflow)]);
+    let told = run_at(&server.url, "source show main");
+    assert!(told.data.contains("ok, 1 warning"), "{}", told.data);
+    let line = "warning[no-effect]: nobody reads it";
+    assert!(told.data.contains(line), "{}", told.data);
+    let told = run_at(&server.url, "workflow show w");
+    assert!(told.data.contains(line), "{}", told.data);
+}
+
+#[test]
+fn a_scan_that_was_removed_says_by_which_revision() {
+    let removed = Why {
+        state: "removed".to_owned(),
+        removed_by: Some(wire::RevisionRef {
+            id: id(3),
+            number: 4,
+            commit: "abcdef".to_owned(),
+        }),
+        cron: None,
+        expr: None,
+        records: Vec::new(),
+        ..why()
+    };
+    let unknown = Why {
+        removed_by: None,
+        ..removed.clone()
+    };
+    let server = Server::start([Reply::json(&removed), Reply::json(&unknown)]);
+    for state in [
+        "removed: revision 4 (abcdef) of the workflow is the first without it",
+        "removed: the workflow is without it",
+    ] {
+        let told = run_at(&server.url, "scan why w gone");
+        assert!(told.data.contains(state), "{}", told.data);
+        assert!(!told.data.contains("dispatches it"), "{}", told.data);
+    }
+}
+
+#[test]
 fn a_retired_workflow_says_why() {
     let workflow = wire::Workflow {
         state: "retired".to_owned(),

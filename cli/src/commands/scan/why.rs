@@ -10,8 +10,11 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::follow::cut_at;
 use crate::session::Session;
-use crate::table::{Fields, time};
+use crate::table::{Fields, short_commit, time};
 use crate::untrusted::clean;
+
+/// The state of a scan that its workflow has no more.
+const REMOVED: &str = "removed";
 
 #[derive(Debug, Args)]
 pub(crate) struct WhyScan {
@@ -70,7 +73,7 @@ fn text(why: &Why) -> String {
     let now = why.expr.as_ref().and_then(|expr| expr.now.as_ref());
     let mut text = Fields::new()
         .add("scan", format!("{} {}", why.workflow, why.scan))
-        .add("state", &why.state)
+        .add("state", state(why))
         .add_some("cron", cron)
         .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
@@ -89,11 +92,25 @@ fn text(why: &Why) -> String {
     }
     if why.records.is_empty() {
         text.push_str(match (&why.cron, &why.expr) {
+            _ if why.state == REMOVED => "No look at its schedule or expression is known.\n",
             (None, None) => "It has neither a schedule nor an expression: it runs when somebody dispatches it.\n",
             (Some(_), _) | (_, Some(_)) => "No look at them is known.\n",
         });
     }
     text
+}
+
+fn state(why: &Why) -> String {
+    match &why.removed_by {
+        Some(revision) => format!(
+            "{}: revision {} ({}) of the workflow is the first without it",
+            why.state,
+            revision.number,
+            short_commit(&revision.commit)
+        ),
+        None if why.state == REMOVED => format!("{}: the workflow is without it", why.state),
+        None => why.state.clone(),
+    }
 }
 
 /// One look, with what decided it.

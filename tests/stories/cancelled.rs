@@ -1,0 +1,82 @@
+//! A cancelled job gives its slot back, whatever it printed and whether or not it listens to SIGTERM.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::support::World;
+
+const WORKFLOW: &str = "\
+scans:
+  prints:
+    on: { dispatch: {} }
+    steps:
+      - run: yes
+  prints_on:
+    on: { dispatch: {} }
+    steps:
+      - run: trap '' TERM; yes
+  meets:
+    on:
+      dispatch:
+        inputs:
+          mine: { required: true }
+          other: { required: true }
+    env:
+      MINE: ${{ inputs.mine }}
+      OTHER: ${{ inputs.other }}
+    steps:
+      - run: touch ../$MINE; until [ -e ../$OTHER ]; do sleep 0.05; done
+";
+
+#[test]
+fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
+    let world = World::with_workflow("yes.yaml", WORKFLOW);
+    let cancelled = ["prints", "prints_on"].map(|scan| world.dispatch("yes", scan, &[]));
+    for job in &cancelled {
+        let mut follow = world.command("everscan");
+        follow.args(["job", "logs", "-j", job, "--follow"]);
+        let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut lines = BufReader::new(follow.stdout.take().unwrap());
+        lines.read_line(&mut line).unwrap();
+        follow.kill().unwrap();
+        follow.wait().unwrap();
+        assert_eq!(line, "y\n");
+    }
+    let start = Instant::now();
+    for job in &cancelled {
+        world.everscan(&["job", "cancel", "-j", job]);
+    }
+    // Each ends only beside the other: both slots are free.
+    let next = [("a", "b"), ("b", "a")].map(|(mine, other)| {
+        let (mine, other) = (format!("mine={mine}"), format!("other={other}"));
+        world.dispatch("yes", "meets", &[&mine, &other])
+    });
+    for job in &next {
+        let shown = world.finished(job);
+        assert_eq!(shown["state"], "succeeded", "{}", world.runner_log());
+    }
+    println!("both slots are free after {:?}", start.elapsed());
+    for job in &cancelled {
+        assert_eq!(world.finished(job)["state"], "cancelled");
+        let last = last_line(&world, job);
+        let is_cut = last.contains("the end of this log is cut");
+        assert!(is_cut || last.contains("the job was cancelled"), "{last}");
+    }
+}
+
+/// The last record of a log, which is too long to be read whole.
+fn last_line(world: &World, job: &str) -> String {
+    let found = world.output(
+        "find",
+        &["state/jobs", "-path", &format!("*{job}/log.jsonl")],
+    );
+    let path = String::from_utf8(found.stdout).unwrap();
+    let mut file = File::open(world.path(path.trim())).unwrap();
+    file.seek(SeekFrom::End(-600)).unwrap();
+    let mut end = String::new();
+    file.read_to_string(&mut end).unwrap();
+    end.lines().last().unwrap().to_owned()
+}

@@ -114,12 +114,16 @@ impl Call<'_> {
         Ok(self.header(IDEMPOTENCY_KEY, key)?.patience(Patience::Call))
     }
 
-    pub(crate) fn json(mut self, body: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.body = serde_json::to_vec(body)
-            .map_err(|source| self.unsendable(source))?
-            .into();
+    pub(crate) fn json(self, body: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        let body = serde_json::to_vec(body).map_err(|source| self.unsendable(source))?;
+        Ok(self.json_bytes(body.into()))
+    }
+
+    /// Sends a document that is JSON already.
+    pub(crate) fn json_bytes(mut self, body: Bytes) -> Self {
+        self.body = body;
         self.headers.insert(CONTENT_TYPE, JSON);
-        Ok(self)
+        self
     }
 
     /// Sends, and reads the answer's JSON.

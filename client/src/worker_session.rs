@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::SeekFrom;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use uuid::Uuid;
-use wire::{Assignment, CompleteJob, Completed, LogReceipt, NewLogRecord, Timeline};
+use wire::{Assignment, CompleteJob, Completed, LogReceipt, Timeline};
 
 use crate::connector::RequestBody;
 use crate::job::job_route;
@@ -56,7 +56,8 @@ impl Client {
             .await
     }
 
-    /// Appends log records, the first of which has number `from`: `PATCH /jobs/{id}/logs`.
+    /// Appends log records, a JSON array of [`wire::NewLogRecord`], the first of which has number `from`:
+    /// `PATCH /jobs/{id}/logs`.
     ///
     /// # Errors
     /// See [`Error`]; a gap is refused with [`wire::ErrorCode::LogMismatch`] and the number expected in
@@ -65,13 +66,13 @@ impl Client {
         &self,
         job: Uuid,
         from: u64,
-        records: &[NewLogRecord],
+        records: Bytes,
     ) -> Result<LogReceipt, Error> {
         self.call(
             Method::PATCH,
             &job_route(job).then("logs").with("from", from),
         )
-        .json(records)?
+        .json_bytes(records)
         .answer()
         .await
     }

@@ -4,6 +4,7 @@
 //! hidden bytes becomes one [`MASK`]. So the longest match wins, overlapping secrets are all hidden, and the outcome does
 //! not depend on how a stream is cut into pieces: a stream keeps back only what may be the beginning of a secret.
 
+mod beginnings;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,8 @@ use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 use thiserror::Error;
 
+use beginnings::Beginnings;
+
 /// What stands in the place of a secret.
 const MASK: &[u8] = b"***";
 
@@ -30,8 +33,9 @@ pub struct MaskerError(#[from] aho_corasick::BuildError);
 #[derive(Clone, Default)]
 pub struct Masker(Option<Arc<Automaton>>);
 
-/// All patterns in one automaton, which reads each byte once.
+/// All patterns in one automaton, which reads each byte at most once.
 struct Automaton {
+    beginnings: Beginnings,
     nfa: NFA,
     start: StateID,
     /// For each state the length of the longest end of the text that is a proper beginning of a pattern; none is 0.
@@ -92,6 +96,7 @@ impl Automaton {
         // Without an anchor, a start state is always there.
         let start = nfa.start_state(Anchored::No).unwrap_or_default();
         let mut automaton = Self {
+            beginnings: Beginnings::of(patterns),
             nfa,
             start,
             begun: HashMap::new(),
@@ -179,14 +184,18 @@ struct Reader {
 
 impl Reader {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let read = self.kept.len();
+        let mut at = self.kept.len();
         self.kept.extend_from_slice(bytes);
-        for at in read..self.kept.len() {
+        while at < self.kept.len() {
+            if self.state == self.automaton.start {
+                at += self.automaton.beginnings.find(&self.kept[at..]);
+            }
             self.state = self.automaton.next(self.state, self.kept[at]);
             if let Some(length) = self.automaton.ended(self.state) {
                 let end = at + 1;
                 self.hide(end.saturating_sub(length)..end);
             }
+            at += 1;
         }
         let begun = self.automaton.begun(self.state);
         self.release(self.kept.len().saturating_sub(begun), out);

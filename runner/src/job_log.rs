@@ -5,21 +5,25 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use chrono::SubsecRound as _;
 use model::{MaskStream, Masker};
 use tokio::sync::watch;
-use wire::{NewLogRecord, Stream};
+use wire::{RecordHead, Stream};
 
 use crate::clock;
 use crate::limits;
 use crate::output::LineSplitter;
-use crate::spool::{Spool, SpoolError};
+use crate::spool::{Batch, Spool, SpoolError};
+
+/// Digits of a second's fraction in the times of records.
+const MICROSECONDS: u16 = 6;
 
 /// How far the log has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Records below this number are in the spool.
     pub(crate) written: u64,
-    /// Bytes of text written in all.
+    /// Bytes written in all, as they are sent.
     pub(crate) bytes: u64,
     /// No more will be written.
     pub(crate) closed: bool,
@@ -58,7 +62,7 @@ impl JobLog {
         self.masker.stream()
     }
 
-    /// Appends lines, each at most [`limits::LINE_BYTES`] long, read just now and without secrets.
+    /// Appends the lines that `lines` gives, each at most [`limits::LINE_BYTES`] long, read just now and without secrets.
     ///
     /// # Errors
     /// When the disk refuses them; none is written then.
@@ -66,33 +70,21 @@ impl JobLog {
         &self,
         step: Option<u32>,
         stream: Stream,
-        lines: Vec<String>,
+        lines: impl FnOnce(&mut dyn FnMut(&str)),
     ) -> Result<(), SpoolError> {
-        let is_dropped = stream != Stream::Runner && self.drops_output.load(Ordering::Relaxed);
-        if lines.is_empty() || is_dropped {
+        if stream != Stream::Runner && self.drops_output.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let at = clock::now();
-        let mut bytes = 0;
-        let records: Vec<_> = lines
-            .into_iter()
-            .map(|text| {
-                bytes += text.len() as u64;
-                NewLogRecord {
-                    at,
-                    step,
-                    stream,
-                    text,
-                }
-            })
-            .collect();
+        let head = RecordHead::new(clock::now().trunc_subsecs(MICROSECONDS), step, stream);
         let mut spool = self.spool();
-        spool.append(&records)?;
-        self.progress.send_modify(|progress| {
-            progress.written = spool.next();
-            progress.bytes += bytes;
-            progress.full = spool.bytes() >= limits::SPOOL_BYTES;
-        });
+        let bytes = spool.append(|records| lines(&mut |text| records.add(&head, text)))?;
+        if bytes > 0 {
+            self.progress.send_modify(|progress| {
+                progress.written = spool.next();
+                progress.bytes += bytes;
+                progress.full = spool.bytes() >= limits::SPOOL_BYTES;
+            });
+        }
         Ok(())
     }
 
@@ -106,12 +98,12 @@ impl JobLog {
     /// # Errors
     /// When the disk refuses it.
     pub(crate) fn say(&self, step: Option<u32>, text: &str) -> Result<(), SpoolError> {
-        let mut lines = Vec::new();
-        let mut splitter = LineSplitter::default();
         let text = self.masker.mask(text);
-        splitter.push(text.as_bytes(), &mut |line| lines.push(line));
-        splitter.finish(&mut |line| lines.push(line));
-        self.write(step, Stream::Runner, lines)
+        self.write(step, Stream::Runner, |mut line| {
+            let mut splitter = LineSplitter::default();
+            splitter.push(text.as_bytes(), &mut line);
+            splitter.finish(&mut line);
+        })
     }
 
     /// Says that nothing will follow.
@@ -140,25 +132,20 @@ impl JobLog {
     ///
     /// # Errors
     /// When the spool does not have them.
-    pub(crate) fn read(&self, from: u64) -> Result<Vec<NewLogRecord>, SpoolError> {
+    pub(crate) fn read(&self, from: u64) -> Result<Batch, SpoolError> {
         self.spool().read(from, limits::BATCH_BYTES)
     }
 
-    /// Drops the records from `from` on, and writes what `say` makes of their number and the bytes of their text in their
-    /// place.
+    /// Drops the records from `from` on, and writes what `say` makes of their number in their place.
     ///
     /// # Errors
     /// When the spool does not have them, or the disk refuses the word on them.
-    pub(crate) fn cut(
-        &self,
-        from: u64,
-        say: impl FnOnce(u64, u64) -> String,
-    ) -> Result<(), SpoolError> {
-        let (records, bytes) = self.spool().cut(from)?;
+    pub(crate) fn cut(&self, from: u64, say: impl FnOnce(u64) -> String) -> Result<(), SpoolError> {
+        let records = self.spool().cut(from)?;
         if records == 0 {
             return Ok(());
         }
-        self.say(None, &say(records, bytes))
+        self.say(None, &say(records))
     }
 
     /// Lets go of records that the daemon has made durable.
@@ -190,14 +177,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = JobLog::new(folder.path().join("spool"), 0, Masker::default());
         let step = |text: &str| {
-            let lines = vec![text.to_owned()];
-            log.write(Some(0), Stream::Stdout, lines).unwrap();
+            let written = log.write(Some(0), Stream::Stdout, |line| line(text));
+            written.unwrap();
         };
         step("one");
         log.drop_output();
         step("two");
         log.say(None, "the job was cancelled").unwrap();
-        let texts = log.read(0).unwrap().into_iter().map(|record| record.text);
+        let json = log.read(0).unwrap().json;
+        let records: Vec<wire::NewLogRecord> = serde_json::from_slice(&json).unwrap();
+        let texts = records.into_iter().map(|record| record.text);
         assert_eq!(texts.collect::<Vec<_>>(), ["one", "the job was cancelled"]);
     }
 }

@@ -120,10 +120,10 @@ impl LogShipper {
     fn cut(&self, reason: &Stop) -> Result<(), SpoolError> {
         let reason = reason.explanation();
         let seconds = self.options.last_lines.as_secs();
-        self.log.cut(self.unsent, |lines, bytes| {
-            tracing::warn!(job = %self.link.job, reason, lines, bytes, "cut the end of a log");
+        self.log.cut(self.unsent, |lines| {
+            tracing::warn!(job = %self.link.job, reason, lines, "cut the end of a log");
             format!(
-                "the end of this log is cut ({lines} lines, {bytes} bytes): {reason}, and what was not sent {seconds} s \
+                "the end of this log is cut ({lines} lines): {reason}, and what was not sent {seconds} s \
                  after its processes had ended is dropped"
             )
         })
@@ -134,7 +134,8 @@ impl LogShipper {
         let sent = self.sent;
         let sent_bytes = self.sent_bytes;
         let is_due = |progress: &Progress| {
-            progress.closed || progress.bytes - sent_bytes >= limits::BATCH_BYTES as u64
+            let unsent = progress.bytes.saturating_sub(sent_bytes);
+            progress.closed || unsent >= limits::BATCH_BYTES as u64
         };
         let has_started = |progress: &Progress| progress.written != sent || progress.closed;
         // The sender lives in `self.log`, so the waits end by their conditions; running out of time is the usual end
@@ -145,20 +146,19 @@ impl LogShipper {
     }
 
     async fn send_batch(&mut self) -> Result<(), SpoolError> {
-        let records = self.log.read(self.sent)?;
-        self.unsent = self.unsent.max(self.sent + records.len() as u64);
+        let batch = self.log.read(self.sent)?;
+        self.unsent = self.unsent.max(self.sent + batch.records);
         let request = self
             .link
             .client
-            .append_logs(self.link.job, self.sent, &records);
+            .append_logs(self.link.job, self.sent, batch.json);
         match self.link.judge(request.await) {
             Ok(receipt) if receipt.received > self.sent => {
                 self.backoff.succeeded();
                 if receipt.full {
                     self.log.drop_output();
                 }
-                let bytes: usize = records.iter().map(|record| record.text.len()).sum();
-                self.sent_bytes += bytes as u64;
+                self.sent_bytes += batch.bytes;
                 self.sent = receipt.received;
                 let progress = *self.progress.borrow();
                 if progress.written == self.sent {

@@ -2,7 +2,10 @@
 //! several, and carriage returns end lines as newlines do, so that a progress bar neither grows without bound nor hides
 //! what it overwrites. Who wrote the bytes and where the lines go is the caller's business.
 
+use std::borrow::Cow;
 use std::mem;
+
+use memchr::memchr2;
 
 use crate::limits;
 
@@ -15,12 +18,12 @@ pub(crate) struct LineSplitter {
 
 impl LineSplitter {
     /// Takes the next bytes of the stream and hands every line they finish to `emit`, without its line end.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], emit: &mut impl FnMut(String)) {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], emit: &mut impl FnMut(&str)) {
         if self.after_return && !bytes.is_empty() {
             self.after_return = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
-        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = bytes.split_at(end);
             self.finish_line(line, emit);
             bytes = match rest {
@@ -37,14 +40,14 @@ impl LineSplitter {
     }
 
     /// The stream has ended: what is left is a line without an end.
-    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(String)) {
+    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&str)) {
         if !self.unfinished.is_empty() {
             let line = mem::take(&mut self.unfinished);
             emit_text(&line, emit);
         }
     }
 
-    fn finish_line(&mut self, end: &[u8], emit: &mut impl FnMut(String)) {
+    fn finish_line(&mut self, end: &[u8], emit: &mut impl FnMut(&str)) {
         if self.unfinished.is_empty() {
             emit_text(end, emit);
         } else {
@@ -54,7 +57,7 @@ impl LineSplitter {
         }
     }
 
-    fn hold(&mut self, bytes: &[u8], emit: &mut impl FnMut(String)) {
+    fn hold(&mut self, bytes: &[u8], emit: &mut impl FnMut(&str)) {
         self.unfinished.extend_from_slice(bytes);
         while self.unfinished.len() > limits::LINE_BYTES {
             let cut = last_character_start(&self.unfinished, limits::LINE_BYTES);
@@ -74,15 +77,19 @@ fn last_character_start(bytes: &[u8], end: usize) -> usize {
 }
 
 /// Replacing invalid bytes makes a text up to three times as long, so the bound is applied to the result.
-fn emit_text(bytes: &[u8], emit: &mut impl FnMut(String)) {
-    let text = String::from_utf8_lossy(bytes);
+fn emit_text(bytes: &[u8], emit: &mut impl FnMut(&str)) {
+    // Most of what programs print is valid, and this check is the faster one.
+    let text = match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    };
     if text.len() <= limits::LINE_BYTES {
-        return emit(text.into_owned());
+        return emit(&text);
     }
     let mut rest = &*text;
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.floor_char_boundary(limits::LINE_BYTES));
-        emit(piece.to_owned());
+        emit(piece);
         rest = after;
     }
 }
@@ -95,9 +102,9 @@ mod tests {
         let mut lines = Vec::new();
         let mut splitter = LineSplitter::default();
         for piece in pieces {
-            splitter.push(piece, &mut |line| lines.push(line));
+            splitter.push(piece, &mut |line| lines.push(line.to_owned()));
         }
-        splitter.finish(&mut |line| lines.push(line));
+        splitter.finish(&mut |line| lines.push(line.to_owned()));
         lines
     }
 

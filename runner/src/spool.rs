@@ -1,8 +1,9 @@
 //! One job's log records on disk until the daemon has made them durable. Records are numbered, appended, read again from
 //! any number that was not forgotten, and forgotten from the front, a file at a time.
 //!
-//! The files outlive neither the job nor the runner: a runner that starts anew holds no job, so nothing is synced and
-//! leftovers are removed. A job that writes nothing makes no file. A failed append leaves the records before it intact.
+//! A record is encoded once, as the JSON that is sent, and takes one line. The files outlive neither the job nor the
+//! runner: a runner that starts anew holds no job, so nothing is synced and leftovers are removed. A job that writes
+//! nothing makes no file. A failed append leaves the records before it intact.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,23 +11,15 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use chrono::DateTime;
-use wire::{NewLogRecord, Stream};
+use bytes::Bytes;
+use memchr::{memchr, memrchr};
+use wire::RecordHead;
 
 use crate::limits;
 use crate::workdir;
 
-/// Length of the text, time in microseconds, step, stream.
-const HEADER_BYTES: usize = 4 + 8 + 4 + 1;
-
-/// Stands for "no step" in a header.
-const NO_STEP: u32 = u32::MAX;
-
-/// Read from a file at once: several records, and more than the longest.
-const BLOCK_BYTES: usize = 4 * limits::LINE_BYTES;
-
-/// What a record takes in a request beside its text, generously.
-const JSON_FRAME_BYTES: usize = 112;
+/// Longest record: a text of control characters only, each of which takes six bytes, and the other members.
+const RECORD_BYTES: usize = 6 * limits::LINE_BYTES + 256;
 
 /// A spool that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +48,38 @@ pub(crate) enum SpoolError {
     },
 }
 
+/// Records as the spool keeps them, one a line.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    lines: Vec<u8>,
+    count: u64,
+}
+
+impl Records {
+    /// Adds a record with a text of at most [`limits::LINE_BYTES`].
+    pub(crate) fn add(&mut self, head: &RecordHead, text: &str) {
+        head.write(text, &mut self.lines);
+        self.lines.push(b'\n');
+        self.count += 1;
+    }
+
+    fn clear(&mut self) {
+        self.lines.clear();
+        self.count = 0;
+    }
+}
+
+/// Records for one request.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// Their array.
+    pub(crate) json: Bytes,
+    /// How many they are.
+    pub(crate) records: u64,
+    /// Bytes they take in the spool.
+    pub(crate) bytes: u64,
+}
+
 /// The records of one job that are not durable yet.
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -63,7 +88,8 @@ pub(crate) struct Spool {
     segments: VecDeque<Segment>,
     next: u64,
     cursor: Cursor,
-    encoded: Vec<u8>,
+    /// Kept for the next append.
+    records: Records,
 }
 
 /// One file: the records from `first` to the next segment's.
@@ -100,7 +126,7 @@ impl Spool {
                 segment_first: next,
                 offset: 0,
             },
-            encoded: Vec::new(),
+            records: Records::default(),
         }
     }
 
@@ -114,88 +140,95 @@ impl Spool {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends records, whose texts are at most [`limits::LINE_BYTES`] long; all of them or none.
+    /// Appends the records that `add` adds, all of them or none. Answers how many bytes they take.
     ///
     /// # Errors
     /// [`SpoolError::Write`].
-    pub(crate) fn append(&mut self, records: &[NewLogRecord]) -> Result<(), SpoolError> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        let mut encoded = std::mem::take(&mut self.encoded);
-        encoded.clear();
-        for record in records {
-            encode(record, &mut encoded);
+    pub(crate) fn append(&mut self, add: impl FnOnce(&mut Records)) -> Result<u64, SpoolError> {
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        add(&mut records);
+        let written = self.write(&records);
+        self.records = records;
+        written
+    }
+
+    fn write(&mut self, records: &Records) -> Result<u64, SpoolError> {
+        if records.count == 0 {
+            return Ok(0);
         }
         let segment = self.writable_segment()?;
-        let written = segment
+        segment
             .file
-            .write_all_at(&encoded, segment.bytes)
+            .write_all_at(&records.lines, segment.bytes)
             .map_err(|source| SpoolError::Write {
                 path: segment.path.clone(),
                 source,
-            });
-        if written.is_ok() {
-            segment.bytes += encoded.len() as u64;
-            self.next += records.len() as u64;
-        }
-        self.encoded = encoded;
-        written
+            })?;
+        let bytes = records.lines.len() as u64;
+        segment.bytes += bytes;
+        self.next += records.count;
+        Ok(bytes)
     }
 
     /// Reads records from `from` on, as many as fit into a request of `max_bytes`, but at least one when there is one.
     ///
     /// # Errors
     /// [`SpoolError::Read`] and, for a number outside the spool, [`SpoolError::Forgotten`].
-    pub(crate) fn read(
-        &mut self,
-        from: u64,
-        max_bytes: usize,
-    ) -> Result<Vec<NewLogRecord>, SpoolError> {
+    pub(crate) fn read(&mut self, from: u64, max_bytes: usize) -> Result<Batch, SpoolError> {
         let mut cursor = self.seek(from)?;
-        let mut records = Vec::new();
-        let mut bytes = 0;
-        'blocks: while cursor.number < self.next {
-            let block = self.block_at(&mut cursor)?;
-            let mut rest = &*block.bytes;
-            while let Some((record, length)) = decode(rest).map_err(|source| block.error(source))? {
-                bytes += JSON_FRAME_BYTES + json_bytes(&record.text);
-                if bytes > max_bytes && !records.is_empty() {
-                    break 'blocks;
-                }
-                records.push(record);
-                rest = &rest[length..];
-                cursor.advance(length);
+        let mut json = vec![b'['];
+        let (mut records, mut bytes) = (0, 0);
+        while cursor.number < self.next {
+            let begin = json.len();
+            self.read_lines(&mut cursor, max_bytes.saturating_sub(begin), &mut json)?;
+            if json.len() == begin {
+                break;
             }
+            let lines = &mut json[begin..];
+            let length = lines.len();
+            let (mut end, mut count) = (0, 0);
+            while let Some(after) = memchr(b'\n', &lines[end..]) {
+                end += after;
+                lines[end] = b',';
+                count += 1;
+            }
+            records += count;
+            bytes += length as u64;
+            cursor.advance(count, length);
+            self.cursor = cursor;
         }
-        self.cursor = cursor;
-        Ok(records)
+        // In the place of the last comma.
+        json.truncate(json.len().saturating_sub(1).max(1));
+        json.push(b']');
+        Ok(Batch {
+            json: json.into(),
+            records,
+            bytes,
+        })
     }
 
-    /// Drops the records from `from` on, and tells how many they were and the bytes of their text.
+    /// Drops the records from `from` on, and tells how many they were.
     ///
     /// # Errors
     /// As for [`Self::read`]; none is dropped then.
-    pub(crate) fn cut(&mut self, from: u64) -> Result<(u64, u64), SpoolError> {
+    pub(crate) fn cut(&mut self, from: u64) -> Result<u64, SpoolError> {
         let records = self.next.saturating_sub(from);
         if records == 0 {
-            return Ok((0, 0));
+            return Ok(0);
         }
         let cursor = self.seek(from)?;
-        let mut bytes = 0;
         while let Some(last) = self.segments.back_mut() {
             if last.first == cursor.segment_first {
-                bytes += last.bytes - cursor.offset;
                 last.bytes = cursor.offset;
                 break;
             }
-            bytes += last.bytes;
             remove_file(&last.path);
             self.segments.pop_back();
         }
         self.cursor = cursor;
         self.next = from;
-        Ok((records, bytes - records * HEADER_BYTES as u64))
+        Ok(records)
     }
 
     /// Removes the files all of whose records are below `durable`.
@@ -268,22 +301,27 @@ impl Spool {
             segment_first: holder.first,
             offset: 0,
         };
+        let mut block = Vec::new();
         while cursor.number < number {
-            let block = self.block_at(&mut cursor)?;
-            let mut rest = &*block.bytes;
-            while cursor.number < number
-                && let Some(length) = record_length(rest)
-            {
-                rest = &rest[length..];
-                cursor.advance(length);
+            block.clear();
+            self.read_lines(&mut cursor, RECORD_BYTES, &mut block)?;
+            for line in block.split_inclusive(|byte| *byte == b'\n') {
+                if cursor.number < number {
+                    cursor.advance(1, line.len());
+                }
             }
         }
         Ok(cursor)
     }
 
-    /// Reads a block that begins with the cursor's record and holds it whole. Moves the cursor into the next file when
-    /// its own is read to the end.
-    fn block_at(&self, cursor: &mut Cursor) -> Result<Block<'_>, SpoolError> {
+    /// Adds whole lines to `out`, from the cursor's on: at most `limit` bytes, but one line at least where `out` is as
+    /// good as empty. Moves the cursor into the next file when its own is read to the end.
+    fn read_lines(
+        &self,
+        cursor: &mut Cursor,
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SpoolError> {
         let forgotten = SpoolError::Forgotten {
             number: cursor.number,
         };
@@ -299,38 +337,39 @@ impl Spool {
             cursor.segment_first = segment.first;
             cursor.offset = 0;
         }
+        let begin = out.len();
+        let is_first = begin <= 1;
         let left = usize::try_from(segment.bytes - cursor.offset).unwrap_or(usize::MAX);
-        let mut block = Block {
-            path: &segment.path,
-            bytes: vec![0; left.min(BLOCK_BYTES)],
+        let wanted = if is_first {
+            limit.max(RECORD_BYTES)
+        } else {
+            limit
         };
-        match segment.file.read_exact_at(&mut block.bytes, cursor.offset) {
-            Ok(()) if record_length(&block.bytes).is_some() => Ok(block),
-            Ok(()) => Err(block.error(damaged())),
-            Err(source) => Err(block.error(source)),
-        }
+        out.resize(begin + wanted.min(left), 0);
+        let read = segment.file.read_exact_at(&mut out[begin..], cursor.offset);
+        let failed = |source| SpoolError::Read {
+            path: segment.path.clone(),
+            source,
+        };
+        read.map_err(failed)?;
+        let within = &out[begin..begin.saturating_add(limit).min(out.len())];
+        let length = match memrchr(b'\n', within) {
+            Some(end) => end + 1,
+            None if is_first => match memchr(b'\n', &out[begin..]) {
+                Some(end) => end + 1,
+                None => return Err(failed(damaged())),
+            },
+            None => 0,
+        };
+        out.truncate(begin + length);
+        Ok(())
     }
 }
 
 impl Cursor {
-    fn advance(&mut self, length: usize) {
-        self.number += 1;
-        self.offset += length as u64;
-    }
-}
-
-/// A piece of a segment.
-struct Block<'a> {
-    path: &'a Path,
-    bytes: Vec<u8>,
-}
-
-impl Block<'_> {
-    fn error(&self, source: io::Error) -> SpoolError {
-        SpoolError::Read {
-            path: self.path.to_owned(),
-            source,
-        }
+    fn advance(&mut self, records: u64, bytes: usize) {
+        self.number += records;
+        self.offset += bytes as u64;
     }
 }
 
@@ -340,84 +379,8 @@ fn remove_file(path: &Path) {
     }
 }
 
-fn encode(record: &NewLogRecord, out: &mut Vec<u8>) {
-    let length = u32::try_from(record.text.len()).unwrap_or(u32::MAX);
-    out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(&record.at.timestamp_micros().to_le_bytes());
-    out.extend_from_slice(&record.step.unwrap_or(NO_STEP).to_le_bytes());
-    out.push(match record.stream {
-        Stream::Stdout => 0,
-        Stream::Stderr => 1,
-        Stream::Runner => 2,
-    });
-    out.extend_from_slice(&record.text.as_bytes()[..length as usize]);
-}
-
-/// Reads the first record and its length, unless it is cut off.
-fn decode(bytes: &[u8]) -> io::Result<Option<(NewLogRecord, usize)>> {
-    let Some(length) = record_length(bytes) else {
-        return Ok(None);
-    };
-    let Some((header, text)) = bytes[..length].split_first_chunk::<HEADER_BYTES>() else {
-        return Ok(None);
-    };
-    let [
-        _,
-        _,
-        _,
-        _,
-        a0,
-        a1,
-        a2,
-        a3,
-        a4,
-        a5,
-        a6,
-        a7,
-        s0,
-        s1,
-        s2,
-        s3,
-        stream,
-    ] = *header;
-    let at = i64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
-    let step = u32::from_le_bytes([s0, s1, s2, s3]);
-    let record = NewLogRecord {
-        at: DateTime::from_timestamp_micros(at).ok_or_else(damaged)?,
-        step: (step != NO_STEP).then_some(step),
-        stream: match stream {
-            0 => Stream::Stdout,
-            1 => Stream::Stderr,
-            2 => Stream::Runner,
-            _ => return Err(damaged()),
-        },
-        text: str::from_utf8(text).map_err(|_| damaged())?.to_owned(),
-    };
-    Ok(Some((record, length)))
-}
-
-/// The length of the first record, when it is there as a whole.
-fn record_length(bytes: &[u8]) -> Option<usize> {
-    let (length, _) = bytes.split_first_chunk()?;
-    let length = HEADER_BYTES + u32::from_le_bytes(*length) as usize;
-    (length <= bytes.len()).then_some(length)
-}
-
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a log record is damaged")
-}
-
-/// The length of a text inside a JSON string.
-fn json_bytes(text: &str) -> usize {
-    let escapes: usize = text
-        .bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' => 1,
-            0..=0x1f => 5,
-            _ => 0,
-        })
-        .sum();
-    text.len() + escapes
 }
 
 /// Where a job's spool lies below the runner's folder.

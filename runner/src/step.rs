@@ -20,6 +20,7 @@ use crate::job_log::JobLog;
 use crate::limits;
 use crate::output::LineSplitter;
 use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program};
+use crate::spool::SpoolError;
 use crate::stop::{Stop, StopSignal};
 
 /// The shells of a step that names none; the first one present is taken.
@@ -191,34 +192,36 @@ async fn copy_output(
     log: &JobLog,
     stop: &StopSignal,
 ) -> io::Result<()> {
-    let sink = |stream, lines| {
-        if let Err(error) = log.write(Some(step), stream, lines) {
+    let sink = |written: Result<(), SpoolError>| {
+        if let Err(error) = written {
             stop.request(Stop::LogFailed(error_chain(&error)));
         }
     };
-    let mut stdout = PipeReader::new(output.stdout, Stream::Stdout, log.mask_stream());
-    let mut stderr = PipeReader::new(output.stderr, Stream::Stderr, log.mask_stream());
+    let mut stdout = PipeReader::new(output.stdout, step, Stream::Stdout, log);
+    let mut stderr = PipeReader::new(output.stderr, step, Stream::Stderr, log);
     loop {
         let full = log.is_full();
         tokio::select! {
             _ = &mut finish => break,
-            lines = stdout.lines(), if !full && !stdout.ended => sink(Stream::Stdout, lines?),
-            lines = stderr.lines(), if !full && !stderr.ended => sink(Stream::Stderr, lines?),
+            length = stdout.read(), if !full && !stdout.ended => sink(stdout.take(length?)),
+            length = stderr.read(), if !full && !stderr.ended => sink(stderr.take(length?)),
             () = log.has_room(), if full => {}
         }
         // The runner has one thread: a script that prints without a pause must not keep it from a cancel.
         yield_now().await;
     }
     for reader in [stdout, stderr] {
-        sink(reader.stream, reader.rest()?);
+        reader.rest(&sink)?;
     }
     Ok(())
 }
 
-/// One of a script's outputs.
-struct PipeReader {
+/// One of a script's outputs, on its way into the log.
+struct PipeReader<'a> {
     pipe: pipe::Receiver,
+    step: u32,
     stream: Stream,
+    log: &'a JobLog,
     mask: MaskStream,
     masked: Vec<u8>,
     splitter: LineSplitter,
@@ -226,12 +229,14 @@ struct PipeReader {
     ended: bool,
 }
 
-impl PipeReader {
-    fn new(pipe: pipe::Receiver, stream: Stream, mask: MaskStream) -> Self {
+impl<'a> PipeReader<'a> {
+    fn new(pipe: pipe::Receiver, step: u32, stream: Stream, log: &'a JobLog) -> Self {
         Self {
             pipe,
+            step,
             stream,
-            mask,
+            log,
+            mask: log.mask_stream(),
             masked: Vec::new(),
             splitter: LineSplitter::default(),
             buffer: vec![0; limits::READ_PIECE],
@@ -239,48 +244,51 @@ impl PipeReader {
         }
     }
 
-    /// Waits for bytes and takes the lines they finish. Loses nothing when it is dropped while it waits.
-    async fn lines(&mut self) -> io::Result<Vec<String>> {
-        let mut lines = Vec::new();
+    /// Waits for bytes and answers how many are in the buffer now. Loses nothing when it is dropped while it waits.
+    async fn read(&mut self) -> io::Result<usize> {
         self.pipe.readable().await?;
         match self.pipe.try_read(&mut self.buffer) {
             Ok(0) => self.ended = true,
-            Ok(length) => self.take(length, &mut lines),
+            Ok(length) => return Ok(length),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        Ok(lines)
+        Ok(0)
     }
 
-    /// Takes the lines that the first bytes of the buffer finish, once no secret is in them.
-    fn take(&mut self, length: usize, lines: &mut Vec<String>) {
-        self.mask.push(&self.buffer[..length], &mut self.masked);
-        self.splitter
-            .push(&self.masked, &mut |line| lines.push(line));
+    /// Logs the lines that the first bytes of the buffer finish, once no secret is in them.
+    fn take(&mut self, length: usize) -> Result<(), SpoolError> {
         self.masked.clear();
+        self.mask.push(&self.buffer[..length], &mut self.masked);
+        let (splitter, masked) = (&mut self.splitter, &self.masked);
+        self.log.write(Some(self.step), self.stream, |mut line| {
+            splitter.push(masked, &mut line);
+        })
     }
 
-    /// Takes what is in the pipe, and the unfinished line. The pipe itself is asked, since tokio answers from what it
+    /// Logs what is in the pipe, and the unfinished line. The pipe itself is asked, since tokio answers from what it
     /// knew when it last looked.
-    fn rest(mut self) -> io::Result<Vec<String>> {
-        let mut lines = Vec::new();
+    fn rest(mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
         let mut left = limits::DRAIN_BYTES;
         while !self.ended && left > 0 {
             match rustix::io::read(&self.pipe, &mut self.buffer[..]) {
                 Ok(0) => self.ended = true,
                 Ok(length) => {
                     left = left.saturating_sub(length);
-                    self.take(length, &mut lines);
+                    sink(self.take(length));
                 }
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+        self.masked.clear();
         self.mask.finish(&mut self.masked);
-        self.splitter
-            .push(&self.masked, &mut |line| lines.push(line));
-        self.splitter.finish(&mut |line| lines.push(line));
-        Ok(lines)
+        let (mut splitter, masked) = (self.splitter, self.masked);
+        sink(self.log.write(Some(self.step), self.stream, |mut line| {
+            splitter.push(&masked, &mut line);
+            splitter.finish(&mut line);
+        }));
+        Ok(())
     }
 }

@@ -26,7 +26,7 @@ pub use job::{
     LogCut, LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
     WorkflowRef,
 };
-pub use log::{LogReceipt, LogRecord, NewLogRecord, Stream};
+pub use log::{LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
 pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
 pub use project::{Named, Project, SetValue, Var};

@@ -27,6 +27,42 @@ pub struct NewLogRecord {
     pub text: String,
 }
 
+/// What the JSON of a record begins with, up to its text: the same for all lines that were read at once.
+#[derive(Debug, Clone)]
+pub struct RecordHead(Vec<u8>);
+
+impl RecordHead {
+    /// The beginning of records with these members.
+    pub fn new(at: DateTime<Utc>, step: Option<u32>, stream: Stream) -> Self {
+        let record = NewLogRecord {
+            at,
+            step,
+            stream,
+            text: String::new(),
+        };
+        // Writing to memory does not fail.
+        let mut json = serde_json::to_vec(&record).unwrap_or_default();
+        json.truncate(json.len().saturating_sub(br#"""}"#.len()));
+        Self(json)
+    }
+
+    /// Adds a whole record: the same JSON as that of [`NewLogRecord`].
+    pub fn write(&self, text: &str, json: &mut Vec<u8>) {
+        json.extend_from_slice(&self.0);
+        // Nearly every line is plain, and this look at it is several times as fast as the search for what is not.
+        let is_plain = |plain, byte: &u8| plain & (*byte >= b' ') & !matches!(byte, b'"' | b'\\');
+        if text.as_bytes().iter().fold(true, is_plain) {
+            json.push(b'"');
+            json.extend_from_slice(text.as_bytes());
+            json.push(b'"');
+        } else {
+            // Writing to memory does not fail.
+            drop(serde_json::to_writer(&mut *json, text));
+        }
+        json.push(b'}');
+    }
+}
+
 /// Where a log line came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,4 +85,28 @@ pub struct LogReceipt {
     /// The log has reached its limit: what steps print is not stored any more, so it need not be sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_in_two_parts_is_the_record() {
+        let at = DateTime::from_timestamp_micros(1_790_000_000_123_456).unwrap();
+        for (step, stream) in [(None, Stream::Runner), (Some(3), Stream::Stderr)] {
+            for text in ["", "plain", "a \"quoted\" \u{1} \t é \\ \u{7f}"] {
+                let mut json = Vec::new();
+                RecordHead::new(at, step, stream).write(text, &mut json);
+                let text = text.to_owned();
+                let whole = NewLogRecord {
+                    at,
+                    step,
+                    stream,
+                    text,
+                };
+                assert_eq!(json, serde_json::to_vec(&whole).unwrap());
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Logs, read and written.
 
+use bytes::Bytes;
 use client::Error;
 use uuid::Uuid;
 use wire::{ErrorCode, NewLogRecord, Stream};
@@ -84,8 +85,10 @@ async fn appended_records_are_a_list_with_a_number() {
         text: "oh".to_owned(),
     };
     let client = server.client();
-    let records = std::slice::from_ref(&record);
-    let receipt = client.append_logs(Uuid::nil(), 5, records).await.unwrap();
+    let records = [record];
+    let json = Bytes::from(serde_json::to_vec(&records).unwrap());
+    let receipt = client.append_logs(Uuid::nil(), 5, json.clone()).await;
+    let receipt = receipt.unwrap();
     assert_eq!((receipt.received, receipt.durable), (6, 4));
     let request = &server.seen()[0];
     assert_eq!(
@@ -94,7 +97,7 @@ async fn appended_records_are_a_list_with_a_number() {
     );
     let sent: Vec<NewLogRecord> = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(sent, records);
-    let error = client.append_logs(Uuid::nil(), 9, &[record]).await;
+    let error = client.append_logs(Uuid::nil(), 9, json).await;
     let error = error.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::LogMismatch));
     assert_eq!(error.problem().unwrap().next, Some(7));

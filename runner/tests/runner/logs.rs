@@ -136,15 +136,12 @@ async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
     let shipped = 1..=stdout.len();
     assert!(stdout == shipped.map(|number| number.to_string()).collect::<Vec<_>>());
     // What is cut ends with the runner's own line.
-    let cut = (stdout.len() + 1..=100_000).map(|number| number.to_string());
-    let cut: Vec<_> = cut.chain(["the job was cancelled".to_owned()]).collect();
-    let bytes: usize = cut.iter().map(String::len).sum();
+    let cut = 100_000 - stdout.len() + 1;
     assert_eq!(
         harness.lines(&job, Stream::Runner),
         [format!(
-            "the end of this log is cut ({} lines, {bytes} bytes): the job was cancelled, and what was not sent 0 s after \
-             its processes had ended is dropped",
-            cut.len()
+            "the end of this log is cut ({cut} lines): the job was cancelled, and what was not sent 0 s after its processes \
+             had ended is dropped"
         )]
     );
 }

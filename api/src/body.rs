@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use wire::ErrorCode;
 
 use crate::failure::Failure;
-use crate::limits::{BODY_PIECE, BODY_RATE};
+use crate::limits::{BODY_EXPECTED, BODY_PIECE, BODY_RATE};
 
 type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
 
@@ -23,6 +23,8 @@ pub(crate) struct Body {
     /// between threads by reference.
     pieces: Mutex<Pieces>,
     limit: u64,
+    /// Bytes for which room is made at once.
+    expected: usize,
     read: u64,
     waited: Duration,
 }
@@ -45,6 +47,7 @@ impl Body {
         Ok(Self {
             pieces: Mutex::new(Box::pin(pieces)),
             limit,
+            expected: usize::try_from(announced.unwrap_or(0).min(BODY_EXPECTED)).unwrap_or(0),
             read: 0,
             waited: Duration::ZERO,
         })
@@ -91,7 +94,8 @@ impl Body {
         let Some(second) = self.next().await? else {
             return Ok(first);
         };
-        let mut all = BytesMut::from(first);
+        let mut all = BytesMut::with_capacity(self.expected);
+        all.extend_from_slice(&first);
         all.extend_from_slice(&second);
         while let Some(piece) = self.next().await? {
             all.extend_from_slice(&piece);

@@ -33,6 +33,7 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why
         removed_by: None,
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
         records: why.records.into_iter().map(record).collect(),
+        damaged: convert::damaged(why.damaged),
     }
 }
 
@@ -53,7 +54,6 @@ pub(crate) fn of_removed(
         removed_by: removed_by.map(convert::revision_ref),
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
         records: why.records.into_iter().map(record).collect(),
-        damaged: convert::damaged(why.damaged),
         damaged: convert::damaged(why.damaged),
     }
 }

@@ -18,6 +18,10 @@ pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 /// Characters of what a caller gave that are said back in a problem.
 pub(crate) const ECHO_CHARS: usize = 100;
 
+/// Bytes of a body for which room is made before they are there, at most: a batch of log records fits, and nobody takes much
+/// memory by a large number in a header.
+pub(crate) const BODY_EXPECTED: u64 = 1024 * 1024;
+
 /// From one piece of a body to the next, and what a body as a whole may fall behind [`BODY_RATE`].
 pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 

@@ -10,7 +10,7 @@ use model::decide::{
 use model::{
     Artifact, Job, JobId, JobState, LogCut, NamedValues, Revision, RunnerId, Step, TokenHash,
 };
-use state::{LogReceipt, NewLogRecord, SubmitError, Upload};
+use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::InputValue;
 
@@ -175,7 +175,7 @@ impl Handle {
         &self,
         worker: &Worker,
         from: u64,
-        records: Vec<NewLogRecord>,
+        records: Vec<EncodedRecord>,
     ) -> Result<LogReceipt, WorkerError> {
         let executing = worker.executing();
         let is_over = executing.is_err();

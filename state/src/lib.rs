@@ -58,7 +58,8 @@ pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
 pub use ledger::Ledger;
 pub use log::{
-    CompleteError, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord, Stream,
+    CompleteError, EncodedRecord, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord,
+    Stream,
 };
 pub use state::{Closing, Options, State};
 pub use store::Room;

@@ -9,6 +9,7 @@ use crate::batch::Append;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::key::Key;
+use crate::limits::WRITEBACK_BYTES;
 use crate::tree::Tree;
 
 /// The one writer of a growing file.
@@ -21,6 +22,8 @@ pub struct AppendFile {
     is_named: bool,
     /// From where on the file holds what a copy under a hold may miss.
     missed: Option<u64>,
+    /// Up to where the disk was asked to begin.
+    begun: u64,
 }
 
 /// A reader of a growing file, beside its writer or after it.
@@ -48,6 +51,7 @@ impl AppendFile {
             length,
             is_named: false,
             missed: is_held.then_some(0),
+            begun: length,
         })
     }
 
@@ -61,6 +65,12 @@ impl AppendFile {
         // answer nothing is added.
         let is_held = self.tree.holds.any()?;
         self.length += bytes.len() as u64;
+        let not_begun = self.length.saturating_sub(self.begun);
+        if not_begun >= WRITEBACK_BYTES {
+            // So that the sync at the end of a long log finds little to do.
+            self.file.start_writeback(self.begun, not_begun);
+            self.begun = self.length;
+        }
         if is_held {
             self.missed.get_or_insert(at);
         }
@@ -118,6 +128,7 @@ impl AppendFile {
         if length < self.length {
             self.file.set_len(length)?;
             self.length = length;
+            self.begun = self.begun.min(length);
         }
         Ok(())
     }

@@ -30,6 +30,9 @@ pub(crate) const PENDING_BYTES: usize = 8 * 1024 * 1024;
 /// Acknowledged batches that may wait for the tree: bounds the memory of many tiny ones.
 pub(crate) const PENDING_BATCHES: usize = 4096;
 
+/// What is added to a growing file before the disk is asked to begin with it: large writes, and little left for a sync.
+pub(crate) const WRITEBACK_BYTES: u64 = 8 * 1024 * 1024;
+
 /// Size of the first segment of a new store: quick to fill, so that a start is quick.
 pub(crate) const FIRST_SEGMENT_BYTES: u64 = 1024 * 1024;
 

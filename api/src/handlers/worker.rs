@@ -1,14 +1,15 @@
 //! What a worker calls about its job: resolve, timeline, logs, complete.
 
 use model::decide::Failure as JobFailure;
-use reconciler::{Handle, Resolved};
-use state::NewLogRecord;
+use reconciler::{Handle, Resolved, WorkerError};
+use state::{EncodedRecord, NewLogRecord};
 use warp::reply::Response;
 use wire::{
     Assignment, CompleteJob, Completed, LogReceipt, ScanArtifact, ScanStep, Stream, Timeline,
 };
 use workflow::{Context, Scan, Step, Variable};
 
+use crate::body;
 use crate::convert;
 use crate::failure::Failure;
 use crate::reply;
@@ -122,8 +123,16 @@ pub(super) async fn append_log(handle: &Handle, mut request: Request) -> Result<
         .query
         .number("from")?
         .ok_or_else(|| Failure::invalid("from", "is needed"))?;
-    let records: Vec<wire::NewLogRecord> = request.body.json(&request.headers).await?;
-    let records = records.into_iter().map(record).collect();
+    body::is_json(&request.headers)?;
+    let body = request.body.bytes().await?;
+    let records = match EncodedRecord::all_canonical(&body) {
+        Some(records) => records,
+        None => {
+            let records: Vec<wire::NewLogRecord> = body::parse(&body)?;
+            let records: Vec<_> = records.into_iter().map(record).collect();
+            EncodedRecord::all(from, &records).map_err(WorkerError::from)?
+        }
+    };
     let receipt = handle
         .append_log(request.caller.worker()?, from, records)
         .await?;

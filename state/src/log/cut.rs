@@ -5,12 +5,11 @@
 //! The log alone says whether it is cut, so a start of the daemon finds it as it was. From the cut on the worker's own
 //! numbers are not the stored ones, and any is taken: nothing that it may still send again depends on them.
 
-use model::Timestamp;
 use store::append_file::AppendReader;
 use workflow::format_size;
 
-use super::encode::encode;
 use super::job_log::JobLog;
+use super::records::{EncodedRecord, line};
 use super::stream::decode;
 use super::{LogError, LogReceipt, NewLogRecord, Stream};
 use crate::error::ReadError;
@@ -99,12 +98,15 @@ impl JobLog {
     pub(super) fn cut_off(
         &mut self,
         limit: u64,
-        now: Timestamp,
-        rest: &[NewLogRecord],
+        rest: &[EncodedRecord],
     ) -> Result<LogReceipt, LogError> {
         let at = self.received.records;
+        let first = EncodedRecord::decode_all(rest.get(..1).unwrap_or_default())?;
+        let Some(first) = first.first() else {
+            return Ok(self.receipt());
+        };
         let mark = NewLogRecord {
-            at: now,
+            at: first.at,
             step: None,
             stream: Stream::Runner,
             text: format!(
@@ -112,7 +114,7 @@ impl JobLog {
                 format_size(limit)
             ),
         };
-        let line = self.line(&mark)?;
+        let line = self.next_line(&mark)?;
         self.keep(&line, 1)?;
         tracing::warn!(key = %self.key, record = at, limit, "a log has reached its limit and is cut");
         let cut = Cut {
@@ -129,7 +131,7 @@ impl JobLog {
         &mut self,
         mut cut: Cut,
         from: u64,
-        records: &[NewLogRecord],
+        records: &[EncodedRecord],
     ) -> Result<LogReceipt, LogError> {
         let taken = self.take_behind(&mut cut, from, records);
         self.cut = Some(cut);
@@ -142,8 +144,9 @@ impl JobLog {
         &mut self,
         cut: &mut Cut,
         from: u64,
-        records: &[NewLogRecord],
+        records: &[EncodedRecord],
     ) -> Result<(), LogError> {
+        let records = EncodedRecord::decode_all(records)?;
         let stored = usize::try_from(cut.at.saturating_sub(from)).unwrap_or(usize::MAX);
         let (repeated, behind) = records.split_at(stored.min(records.len()));
         if !self.has(from, repeated)? {
@@ -154,7 +157,7 @@ impl JobLog {
             if word.stream != Stream::Runner || cut.words.contains(word) {
                 continue;
             }
-            let line = self.line(word)?;
+            let line = self.next_line(word)?;
             let bytes = cut.bytes + line.len() as u64;
             if !self.is_sealed && bytes <= LAST_WORDS_BYTES {
                 self.keep(&line, 1)?;
@@ -167,10 +170,8 @@ impl JobLog {
     }
 
     /// A record as the next line.
-    fn line(&self, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
-        let mut line = Vec::new();
-        encode(&mut line, self.received.records, record).map_err(LogError::Unwritable)?;
-        Ok(line)
+    fn next_line(&self, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
+        line(self.received.records, record)
     }
 }
 

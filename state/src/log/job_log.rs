@@ -10,12 +10,12 @@ use store::{Append, DiskError, Key};
 use tokio::time::Instant;
 
 use super::cut::Cut;
-use super::encode::encode;
+use super::records::EncodedRecord;
 use super::stream::{LogStream, decode};
 use super::{LogError, LogReceipt, NewLogRecord, Stream};
 use crate::alarm::Alarm;
 use crate::error::{ReadError, WriteError};
-use crate::limits::{LOG_PIECE_BYTES, LOG_TAIL_BYTES, LOG_TEXT_BYTES};
+use crate::limits::{LOG_PIECE_BYTES, LOG_TAIL_BYTES};
 
 pub(crate) struct JobLog {
     pub(super) root: PathBuf,
@@ -116,14 +116,9 @@ impl JobLog {
     pub(crate) fn append(
         &mut self,
         from: u64,
-        records: &[NewLogRecord],
+        records: &[EncodedRecord],
         limit: u64,
     ) -> Result<LogReceipt, LogError> {
-        for (n, record) in (from..).zip(records) {
-            if record.text.len() > LOG_TEXT_BYTES {
-                return Err(LogError::TooLong { n });
-            }
-        }
         if let Some(cut) = self.cut.take() {
             return self.append_behind(cut, from, records);
         }
@@ -135,7 +130,7 @@ impl JobLog {
             .unwrap_or(usize::MAX)
             .min(records.len());
         let (repeated, fresh) = records.split_at(known);
-        if !self.has(from, repeated)? {
+        if !self.has(from, &EncodedRecord::decode_all(repeated)?)? {
             return Err(LogError::Mismatch { next });
         }
         if fresh.is_empty() {
@@ -144,15 +139,15 @@ impl JobLog {
         if self.is_sealed {
             return Err(LogError::Mismatch { next });
         }
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(fresh.iter().map(EncodedRecord::line_bytes).sum());
         for (n, record) in (next..).zip(fresh) {
             let whole = bytes.len();
-            encode(&mut bytes, n, record).map_err(LogError::Unwritable)?;
+            record.write(n, &mut bytes)?;
             if self.received.bytes + bytes.len() as u64 > limit {
                 bytes.truncate(whole);
                 let (kept, rest) = fresh.split_at(usize::try_from(n - next).unwrap_or(0));
                 self.keep(&bytes, kept.len() as u64)?;
-                return self.cut_off(limit, record.at, rest);
+                return self.cut_off(limit, rest);
             }
         }
         self.keep(&bytes, fresh.len() as u64)?;
@@ -377,7 +372,8 @@ impl JobLog {
             stream: Stream::Runner,
             text,
         };
-        self.append(next, &[word], u64::MAX).map(drop)
+        let word = EncodedRecord::all(next, &[word])?;
+        self.append(next, &word, u64::MAX).map(drop)
     }
 
     fn broken(&self, error: DiskError) -> LogError {

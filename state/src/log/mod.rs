@@ -8,8 +8,8 @@
 
 mod backed_up;
 mod cut;
-mod encode;
 mod job_log;
+mod records;
 mod stream;
 
 use std::collections::HashMap;
@@ -30,6 +30,7 @@ use crate::error::{Interrupted, ReadError, WriteError};
 use crate::files::blocking;
 use crate::layout::Layout;
 use crate::log::job_log::JobLog;
+pub use crate::log::records::EncodedRecord;
 pub use crate::log::stream::LogStream;
 use crate::publication::Publication;
 use crate::warned::Warned;
@@ -164,6 +165,7 @@ impl Logs {
         from: u64,
         records: Vec<NewLogRecord>,
     ) -> Result<LogReceipt, LogError> {
+        let records = EncodedRecord::all(from, &records)?;
         self.append_within(u64::MAX, job, from, records).await
     }
 
@@ -174,7 +176,7 @@ impl Logs {
         limit: u64,
         job: JobId,
         from: u64,
-        records: Vec<NewLogRecord>,
+        records: Vec<EncodedRecord>,
     ) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
         let appended = blocking(move || {

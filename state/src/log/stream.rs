@@ -7,7 +7,7 @@ use model::Timestamp;
 use store::append_file::AppendReader;
 use store::{DiskError, Key};
 
-use super::encode::encode;
+use super::records::line;
 use super::{LogRecord, NewLogRecord, Stream};
 use crate::error::ReadError;
 use crate::files::blocking;
@@ -168,10 +168,8 @@ fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
         stream: Stream::Runner,
         text: format!("{which} cannot be read from its file; `everscand fsck` tells more"),
     };
-    let mut line = Vec::new();
     // Nothing in it that JSON could not hold.
-    drop(encode(&mut line, last, &record));
-    line.into()
+    line(last, &record).unwrap_or_default().into()
 }
 
 /// The first line from `offset` on that is a record with a number from `next` on, with its place, and how many lines

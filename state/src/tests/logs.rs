@@ -9,13 +9,18 @@ use tokio::time::Instant;
 use super::fixture::{Fleet, Folder, Opened, completion, line};
 use crate::layout::Layout;
 use crate::{
-    CloseError, CompleteError, LogError, LogReceipt, LogRecord, NewLogRecord, State, Stream,
+    CloseError, CompleteError, EncodedRecord, LogError, LogReceipt, LogRecord, NewLogRecord, State,
+    Stream,
 };
 
 async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     (folder, opened, fleet, job)
+}
+
+fn encoded(records: &[NewLogRecord]) -> Vec<EncodedRecord> {
+    EncodedRecord::all(0, records).unwrap()
 }
 
 fn lines(range: std::ops::Range<u64>) -> Vec<NewLogRecord> {
@@ -498,7 +503,7 @@ async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens
                 let append = opened
                     .state
                     .logs()
-                    .append_within(LIMIT, job, from, records.to_vec());
+                    .append_within(LIMIT, job, from, encoded(records));
                 let receipt = append.await.unwrap();
                 assert_eq!(receipt.received, end, "an older runner goes on");
                 if let Some(cut) = receipt.cut {
@@ -548,7 +553,10 @@ async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens
 async fn nothing_is_forgotten_for_a_cut_that_a_power_cut_could_take_back() {
     let (folder, opened, _, job) = a_running_job().await;
     refuse_syncs(&folder, job);
-    let append = opened.state.logs().append_within(200, job, 0, lines(0..9));
+    let append = opened
+        .state
+        .logs()
+        .append_within(200, job, 0, encoded(&lines(0..9)));
     append.await.unwrap_err();
     opened.try_close().unwrap_err();
 }
@@ -565,7 +573,7 @@ async fn the_words_of_a_runner_behind_the_cut_are_few() {
     opened
         .state
         .logs()
-        .append_within(limit, job, 0, words)
+        .append_within(limit, job, 0, encoded(&words))
         .await
         .unwrap();
     let bytes = opened.state.logs().bytes(job).await;

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::process::Stdio;
-use std::time::Instant;
 
 use crate::support::World;
 
@@ -45,7 +44,6 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
         follow.wait().unwrap();
         assert_eq!(line, "y\n");
     }
-    let start = Instant::now();
     for job in &cancelled {
         world.everscan(&["job", "cancel", "-j", job]);
     }
@@ -58,7 +56,6 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
         let shown = world.finished(job);
         assert_eq!(shown["state"], "succeeded", "{}", world.runner_log());
     }
-    println!("both slots are free after {:?}", start.elapsed());
     for job in &cancelled {
         assert_eq!(world.finished(job)["state"], "cancelled");
         let last = last_line(&world, job);

@@ -19,7 +19,6 @@ pub const POINTS: &[&str] = &[
     "segment-headed",
     "segment-named",
     "segment-begun",
-    "segment-marked",
     "folder-made",
     "file-written",
     "file-replaced",

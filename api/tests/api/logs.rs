@@ -291,7 +291,13 @@ async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
         .expect(200);
     assert_eq!(why["unfinished"][0]["log_cut"], cut);
     // The worker counts what it has sent.
-    service.complete(&worker, 21).await.expect(200);
+    let step = json!({
+        "index": 0, "status": "succeeded", "outcome": "succeeded", "exit_code": 0, "started_at": "2026-11-20T12:00:00Z",
+        "finished_at": "2026-11-20T12:00:00Z",
+    });
+    let complete = worker.call(Method::POST, &worker.path("complete"));
+    let complete = complete.json(&json!({"steps": [step], "log_records": 21}));
+    complete.send(service.address).await.expect(200);
     let job = service
         .get(&format!("/v0/jobs/{}", worker.id))
         .await

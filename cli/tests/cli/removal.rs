@@ -52,7 +52,7 @@ fn jobs_are_deleted_one_after_the_other_up_to_the_first_that_cannot_be() {
         told.talk
             .starts_with(&format!("job {} is deleted\n", id(1)))
     );
-    assert!(told.talk.contains("status 409: it runs"), "{}", told.talk);
+    assert!(told.talk.contains("\nerror: it runs ("), "{}", told.talk);
     let lines = [1, 2].map(|number| format!("DELETE /v0/jobs/{}", id(number)));
     assert_eq!(server.lines(), lines);
 }

@@ -77,7 +77,7 @@ fn is_ended(answer: &mut Answer) -> bool {
 #[tokio::test(start_paused = true)]
 async fn what_a_runner_has_in_hand_is_known_until_it_says_otherwise() {
     let mut scene = Scene::new();
-    let (one, gone) = (runner(1), JobId::FIRST);
+    let (one, gone) = (scene.lab.register("one", 1, &[]), JobId::FIRST);
     let _waits = scene.poll(one, 1, &[gone]);
     let known = |scene: &Scene| scene.board.holding().remove(&one);
     assert_eq!(known(&scene), Some(BTreeSet::from([gone])));

@@ -65,11 +65,14 @@ async fn a_child_that_left_the_group_does_not_hold_the_step_by_its_output() {
     assert!(!ids.any(|id| runs(id)));
 }
 
-/// A script that starts another in a session of its own, which writes its id into a file beside the job's folder.
+/// A script that starts another in a session of its own, which writes its id into a file beside the job's folder. Nobody reads
+/// what a process prints whose step is over.
 fn escape(script: &str, file: &str) -> String {
     let escaped = format!("{script}; echo $$ > ../{file}; while :; do sleep 0.05; done");
-    format!("setsid sh -c {escaped:?} & until [ -s ../{file} ]; do sleep 0.02; done\n")
-        .replace('$', "\\$")
+    format!(
+        "setsid sh -c {escaped:?} > /dev/null 2>&1 & until [ -s ../{file} ]; do sleep 0.02; done\n"
+    )
+    .replace('$', "\\$")
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use uuid::Uuid;
 use wire::{Assignment, JobFailure, Stream};
 
 use crate::harness::{FAILED, Harness, SUCCEEDED, artifact, ends, job};
@@ -161,6 +162,7 @@ async fn what_is_missing_is_named_with_what_to_do() {
     );
 
     // Said once, and the name of the value with it.
+    job.job_id = Uuid::now_v7();
     job.env = vec![("A".to_owned(), "${{ vars.URL }}".to_owned())];
     let end = harness.run(&job).await;
     let message = "cannot evaluate env A: vars.URL is not set in project main";

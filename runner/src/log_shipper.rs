@@ -168,6 +168,9 @@ impl LogShipper {
             }
             Ok(_) => sleep(self.backoff.failed()).await,
             Err(failure) => {
+                if failure.verdict == Verdict::Over {
+                    self.link.stop.nobody_listens();
+                }
                 self.link.pause(&mut self.backoff, &failure).await;
                 if let Verdict::LogFrom(next) = failure.verdict {
                     self.rewind(next);

@@ -16,7 +16,7 @@ pub(crate) enum Stop {
     ContactLost,
     /// The runner was told to stop at once.
     RunnerStopped,
-    /// The daemon has closed the job or does not know it any more; nobody waits for a completion.
+    /// The daemon has closed the job or does not know it any more.
     JobOver,
     /// The log cannot be kept.
     LogFailed(String),
@@ -42,8 +42,8 @@ impl Stop {
             | Self::SessionExpired
             | Self::ContactLost
             | Self::LogFailed(_) => Rest::Everything,
-            Self::Cancelled | Self::RunnerStopped => Rest::LastWords,
-            Self::JobOver => Rest::Nothing,
+            // A closed job takes its log and its completion for a while.
+            Self::Cancelled | Self::RunnerStopped | Self::JobOver => Rest::LastWords,
         }
     }
 }
@@ -80,6 +80,15 @@ impl StopSignal {
     /// Asks the job to stop.
     pub(crate) fn request(&self, reason: Stop) {
         let rest = reason.rest();
+        self.leave(reason, rest);
+    }
+
+    /// Says that the daemon takes neither log nor completion.
+    pub(crate) fn nobody_listens(&self) {
+        self.leave(Stop::JobOver, Rest::Nothing);
+    }
+
+    fn leave(&self, reason: Stop, rest: Rest) {
         self.0.send_if_modified(|current| match current {
             None => {
                 *current = Some(Stopping { reason, rest });
@@ -157,8 +166,9 @@ mod tests {
         assert!(last_words.await.is_err(), "it may tell everything");
         stop.request(Stop::Cancelled);
         assert_eq!(stop.leaves(Rest::LastWords).await, Stop::DeadlinePassed);
-        assert!(!stop.is_over());
         stop.request(Stop::JobOver);
+        assert!(!stop.is_over());
+        stop.nobody_listens();
         stop.request(Stop::SessionExpired);
         assert!(stop.is_over());
         assert_eq!(stop.leaves(Rest::Nothing).await, Stop::DeadlinePassed);

@@ -326,6 +326,7 @@ impl Worker<'_> {
                 Verdict::Over => {
                     let reason = error_chain(&refusal.error);
                     tracing::info!(job = %self.link.job, reason, "the job was over already");
+                    self.link.stop.nobody_listens();
                     return None;
                 }
                 Verdict::LogFrom(next) => shipper.rewind(next),

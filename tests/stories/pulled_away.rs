@@ -208,8 +208,9 @@ fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
 
 #[test]
 fn a_daemon_whose_jobs_are_gone_stops_at_the_next_one() {
-    let (mut world, jobs) = waiting(1);
-    eventually("the files", || records(&world.path("state")) == 1);
+    // The second is written by a thread that knows the folder of the first.
+    let (mut world, jobs) = waiting(2);
+    eventually("the files", || records(&world.path("state")) == 2);
     std::fs::remove_dir_all(world.path("state/jobs")).unwrap();
     // In the journal, which is where the next start finds it.
     let next = world.dispatch("hello", "greet", &[]);

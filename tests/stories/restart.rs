@@ -52,7 +52,12 @@ fn a_cancelled_job_takes_its_whole_process_group_with_it() {
         lines(&world.path("pids")).iter().all(|pid| !is_alive(pid))
     });
     let log = world.log(&job);
-    assert!(log.starts_with("begun\n"), "{log}\n{}\n{}", world.runner_log(), world.daemon_log());
+    assert!(
+        log.starts_with("begun\n"),
+        "{log}\n{}\n{}",
+        world.runner_log(),
+        world.daemon_log()
+    );
 }
 
 #[test]

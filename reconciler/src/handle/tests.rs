@@ -3,8 +3,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use model::decide::{Loss, Retire};
 use model::limits::{
-    OFFER, RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION,
-    RUNNER_SILENCE,
+    RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION, RUNNER_SILENCE,
 };
 use model::{JobState, Reason, Secret};
 use tempfile::TempDir;
@@ -269,7 +268,7 @@ async fn a_clock_that_was_set_back_excuses_no_missing_job() {
     let job = house.run(runner, workflow, "plain").await.job().id;
     house.clock.jump(-TimeDelta::days(1));
     // As long as a poll may have been on its way.
-    house.clock.set_forward(OFFER);
+    house.clock.set_forward(TimeDelta::from_std(OFFER).unwrap());
     house.dispatch(workflow, "plain").await;
     house.offer(runner, &[]).await;
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);

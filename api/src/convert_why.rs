@@ -32,6 +32,7 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why
         dispatch: scan.on.dispatch.is_some(),
         removed_by: None,
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
+        cut_job: why.newest.and_then(|job| cut_job(&job)),
         records: why.records.into_iter().map(record).collect(),
         damaged: convert::damaged(why.damaged),
     }
@@ -53,9 +54,18 @@ pub(crate) fn of_removed(
         dispatch: false,
         removed_by: removed_by.map(convert::revision_ref),
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
+        cut_job: why.newest.and_then(|job| cut_job(&job)),
         records: why.records.into_iter().map(record).collect(),
         damaged: convert::damaged(why.damaged),
     }
+}
+
+fn cut_job(job: &Job) -> Option<wire::CutJob> {
+    let log_cut = convert::log_cut(job).filter(|_| job.state.is_terminal())?;
+    Some(wire::CutJob {
+        id: job.id.uuid(),
+        log_cut,
+    })
 }
 
 fn unfinished(job: &Job) -> wire::UnfinishedJob {

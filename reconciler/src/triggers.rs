@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use model::decide::{Command, Consider, ExplainTrigger, Fire};
 use model::limits::CLOCK_JUMP;
 use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
-use state::{DamagedLines, Ledger, ReadError, State, SubmitError};
+use state::{DamagedLines, JobFilter, Ledger, ReadError, State, SubmitError};
 use tokio::time::Instant;
 
 use crate::cursors::Cursors;
@@ -24,6 +24,8 @@ use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
 pub struct Why {
     /// The newest of its jobs that are not over, newest first.
     pub unfinished: Vec<Arc<Job>>,
+    /// The newest job, over or not.
+    pub newest: Option<Arc<Job>>,
     /// The next slot of its schedule.
     pub next_slot: Option<Timestamp>,
     /// Up to where its schedule was followed, when that is more than an hour ahead of the clock.
@@ -118,14 +120,29 @@ impl Handle {
             Some(_) => (Vec::new(), None, None),
         });
         let Ledger { records, damaged } = self.state().ledger(scan, at, limit).await?;
+        let newest = match at {
+            None => self.newest_job(scan).await?,
+            Some(_) => None,
+        };
         Ok(Why {
             unfinished,
+            newest,
             next_slot,
             ahead,
             evaluation,
             records,
             damaged,
         })
+    }
+
+    async fn newest_job(&self, scan: &ScanKey) -> Result<Option<Arc<Job>>, ReadError> {
+        let filter = JobFilter {
+            workflow: Some(scan.workflow),
+            scan: Some(scan.scan.clone()),
+            state: None,
+        };
+        let page = self.state().jobs(&filter, None, 1).await?;
+        Ok(page.jobs.into_iter().next())
     }
 }
 

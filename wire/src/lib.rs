@@ -38,7 +38,7 @@ pub use runner::{
 pub use source::{Condition, Source, Tip};
 pub use token::{CreateToken, CreatedToken, Token};
 pub use why::{
-    Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,
+    Clause, CutJob, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,
     UnfinishedJob, Watching, Why,
 };
 pub use worker::{

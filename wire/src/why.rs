@@ -30,6 +30,9 @@ pub struct Why {
     pub dispatch: bool,
     /// Its jobs that are not over, newest first.
     pub unfinished: Vec<UnfinishedJob>,
+    /// The newest job that is over, if its log was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_job: Option<CutJob>,
     /// What was looked at, newest first.
     pub records: Vec<LedgerRecord>,
     /// What is missing among them because it cannot be read.
@@ -79,6 +82,15 @@ pub struct UnfinishedJob {
     /// That its log was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<LogCut>,
+}
+
+/// A job whose log was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutJob {
+    /// Its id.
+    pub id: Uuid,
+    /// Where its log was cut.
+    pub log_cut: LogCut,
 }
 
 /// One look at a scan's trigger.

@@ -303,6 +303,15 @@ async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
         .await
         .expect(200);
     assert_eq!(job["log"], json!({"records": stored, "cut": cut}));
+    let why = service
+        .get("/v0/workflows/main%2Fpipeline/scans/large/why")
+        .await
+        .expect(200);
+    assert_eq!(
+        why["cut_job"],
+        json!({"id": worker.id, "log_cut": cut}),
+        "also once it is over"
+    );
     assert_eq!(
         read(&service, &worker, &format!("?from={}", stored - 1))
             .await

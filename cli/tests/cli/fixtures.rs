@@ -320,6 +320,7 @@ pub(crate) fn why() -> Why {
             created_at: at(2),
             log_cut: None,
         }],
+        cut_job: None,
         damaged: Vec::new(),
         records: vec![
             look(

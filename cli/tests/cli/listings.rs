@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use wire::{DamagedLines, JobState, LogCut, Page, Why};
+use wire::{CutJob, DamagedLines, JobState, LogCut, Page, Why};
 
 use crate::everscan::run_at;
 use crate::fixtures::{artifact, id, job, page, runner, source, stale_file, token, why, workflow};
@@ -147,6 +147,13 @@ fn why_a_scan_ran_or_did_not() {
         expr: None,
         records: Vec::new(),
         unfinished: Vec::new(),
+        cut_job: Some(CutJob {
+            id: id(6),
+            log_cut: LogCut {
+                record: 12_000,
+                limit: 1024 * 1024,
+            },
+        }),
         ..why()
     };
     check("scan-why-dispatch", line, request, Reply::json(&by_hand));

@@ -82,6 +82,12 @@ fn text(why: &Why) -> String {
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
         )
+        .add_some(
+            "log",
+            why.cut_job
+                .as_ref()
+                .map(|job| format!("that of job {} is {}", job.id, cut_at(&job.log_cut))),
+        )
         .text();
     if let Some(now) = now {
         text.push_str(&evaluation(now));

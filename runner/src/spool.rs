@@ -284,7 +284,9 @@ impl Spool {
 
     /// The place of a record, found from the start of its file unless the reader stands there already.
     fn seek(&self, number: u64) -> Result<Cursor, SpoolError> {
-        if number == self.cursor.number || number == self.next {
+        // What the reader stands behind may have been forgotten.
+        let is_there = self.place_of(self.cursor.segment_first).is_some();
+        if number == self.next || number == self.cursor.number && is_there {
             return Ok(Cursor {
                 number,
                 ..self.cursor
@@ -314,6 +316,13 @@ impl Spool {
         Ok(cursor)
     }
 
+    fn place_of(&self, first: u64) -> Option<usize> {
+        let place = self
+            .segments
+            .binary_search_by_key(&first, |segment| segment.first);
+        place.ok()
+    }
+
     /// Adds whole lines to `out`, from the cursor's on: at most `limit` bytes, but one line at least where `out` is as
     /// good as empty. Moves the cursor into the next file when its own is read to the end.
     fn read_lines(
@@ -325,10 +334,7 @@ impl Spool {
         let forgotten = SpoolError::Forgotten {
             number: cursor.number,
         };
-        let Ok(place) = self
-            .segments
-            .binary_search_by_key(&cursor.segment_first, |segment| segment.first)
-        else {
+        let Some(place) = self.place_of(cursor.segment_first) else {
             return Err(forgotten);
         };
         let mut segment = &self.segments[place];

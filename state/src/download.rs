@@ -16,7 +16,6 @@ use crate::state::State;
 /// An artifact open for reading. What is removed or replaced meanwhile is still read to its end.
 pub struct Download {
     file: File,
-    size: u64,
     /// Below the state folder.
     path: String,
     check: Option<Check>,
@@ -26,6 +25,7 @@ pub struct Download {
 struct Check {
     /// What it must come to, hexadecimal.
     sha256: String,
+    size: u64,
     hash: Sha256,
     hashed: u64,
 }
@@ -41,9 +41,8 @@ impl State {
         blocking(move || {
             let path = key.to_string();
             match objects.open(&key) {
-                Ok(opened) => Ok(opened.map(|(file, size)| Download {
+                Ok(opened) => Ok(opened.map(|(file, _)| Download {
                     file,
-                    size,
                     path,
                     check: None,
                 })),
@@ -58,16 +57,13 @@ impl State {
 }
 
 impl Download {
-    /// In bytes.
-    pub const fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// The same for whoever reads all of it in order, and does not get the last piece when the whole has another digest.
+    /// The same for whoever reads all of it in order, and does not get the last of its `size` bytes when the whole has
+    /// another digest.
     #[must_use]
-    pub fn checked(self, sha256: &str) -> Self {
+    pub fn checked(self, sha256: &str, size: u64) -> Self {
         let check = Check {
             sha256: sha256.to_owned(),
+            size,
             hash: Sha256::new(),
             hashed: 0,
         };
@@ -107,6 +103,6 @@ impl Download {
         };
         check.hash.update(piece);
         check.hashed += piece.len() as u64;
-        check.hashed == self.size && hex(&check.hash.finalize_reset()) != check.sha256
+        check.hashed == check.size && hex(&check.hash.finalize_reset()) != check.sha256
     }
 }

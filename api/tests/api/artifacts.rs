@@ -162,6 +162,11 @@ async fn a_damaged_artifact_never_comes_whole() {
         damaged[size / 2] ^= 1;
         fs::write(&file, damaged).unwrap();
         assert!(download().await < size);
+        for left in [0, size / 2] {
+            fs::write(&file, vec![b'x'; left]).unwrap();
+            assert!(download().await <= left, "{left} of {size}");
+        }
+        fs::write(&file, &bytes).unwrap();
         // A part cannot be checked, and may be what somebody still needs of it.
         let call = Call::get(worker.path("artifacts/out")).header("range", "bytes=0-0");
         assert_eq!(service.admin(call).await.status, 206);

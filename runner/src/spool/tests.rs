@@ -143,6 +143,19 @@ fn durable_segments_are_forgotten_and_the_rest_can_be_read_again() {
 }
 
 #[test]
+fn what_is_forgotten_as_soon_as_it_is_read_leaves_the_rest_readable() {
+    let (_folder, mut spool) = spool(200);
+    for number in 0..50 {
+        append(&mut spool, &[record(number)]);
+    }
+    for number in 0..50 {
+        assert_eq!(read(&mut spool, number, 1), [record(number)]);
+        spool.forget_below(number + 1);
+    }
+    assert!(files(&spool) <= 1);
+}
+
+#[test]
 fn numbers_outside_the_spool_are_refused() {
     let (folder, _) = spool(0);
     let mut spool = Spool::new(folder.path().join("later"), 7);

@@ -17,6 +17,9 @@ pub(crate) const UNPACKED: u64 = 1024 * 1024 * 1024;
 /// How many times as large as its zip an artifact may be unpacked: text shrinks by 10 to 20, a zip that is to fill a disk by 1,000.
 pub(crate) const UNPACKED_TIMES: u64 = 100;
 
+/// Files and folders in a zip that is unpacked: a folder of dependencies has 100,000, a zip that is to use up a disk's inodes more.
+pub(crate) const UNPACKED_ENTRIES: usize = 1_000_000;
+
 /// Characters from which on a secret seldom occurs in other text. Shorter ones are taken with a warning.
 pub(crate) const SECRET_CHARS: usize = 8;
 

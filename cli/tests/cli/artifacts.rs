@@ -186,6 +186,24 @@ fn what_has_more_bytes_than_allowed_leaves_nothing() {
 }
 
 #[test]
+fn what_is_in_the_way_leaves_everything_as_it_was() {
+    for (file, folder_name) in [("sub", "first.txt"), ("first.txt/a", "other")] {
+        let folder = tempfile::tempdir().unwrap();
+        let zip = zip(&[("first.txt", "new"), ("sub/more.txt", "more")]);
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(folder.path().join(folder_name)).unwrap();
+        std::fs::write(&path, "mine").unwrap();
+        let before = files(folder.path());
+        let server = Server::start([Reply::bytes(zip)]);
+        let told = download(folder.path(), &server.url, "--unpack .");
+        assert_eq!(told.code, 1, "{}", told.talk);
+        assert_eq!(files(folder.path()), before);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    }
+}
+
+#[test]
 fn a_zip_that_is_broken_at_its_end_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut zip = zip(&[("first.txt", "first"), ("second.txt", "second")]);

@@ -92,8 +92,7 @@ impl Mirror {
         self.build(&source)
     }
 
-    /// Reads every `*.yaml` and `*.yml` below `folder`, except `everscan.yaml` at the top of the
-    /// repository.
+    /// Reads every `*.yaml` and `*.yml` below `folder`. A file called `everscan.yaml` is not a workflow.
     ///
     /// # Errors
     /// When the folder could not be read completely, or passes a bound; nothing follows about any

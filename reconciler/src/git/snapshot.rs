@@ -102,7 +102,6 @@ pub(super) fn read(
         objects,
         commit,
         limits,
-        at_top: folder.0.is_empty(),
         files: BTreeMap::new(),
         entries: 0,
         text_bytes: 0,
@@ -137,8 +136,6 @@ struct Reader<'a> {
     objects: Odb<'a>,
     commit: CommitId,
     limits: &'a ReadLimits,
-    /// The folder is the top of the repository, where `everscan.yaml` is not a workflow.
-    at_top: bool,
     files: BTreeMap<String, Content>,
     entries: usize,
     text_bytes: usize,
@@ -174,7 +171,7 @@ impl<'a> Reader<'a> {
                 Some(ObjectType::Tree) => {
                     self.read_folder(entry.id(), &format!("{path}/"), depth + 1)?;
                 }
-                Some(ObjectType::Blob) if self.is_workflow(name, depth) => {
+                Some(ObjectType::Blob) if is_workflow(name) => {
                     let content = self.read_file(&entry)?;
                     self.keep(path, content)?;
                 }
@@ -182,11 +179,6 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
-    }
-
-    fn is_workflow(&self, name: &[u8], depth: usize) -> bool {
-        let is_settings = self.at_top && depth == 0 && name == SETTINGS_FILE.as_bytes();
-        (name.ends_with(b".yaml") || name.ends_with(b".yml")) && !is_settings
     }
 
     fn read_file(&mut self, entry: &git2::TreeEntry<'_>) -> Result<Content, ReadError> {
@@ -271,6 +263,11 @@ impl<'a> Reader<'a> {
             source,
         }
     }
+}
+
+fn is_workflow(name: &[u8]) -> bool {
+    let is_yaml = name.ends_with(b".yaml") || name.ends_with(b".yml");
+    is_yaml && name != SETTINGS_FILE.as_bytes()
 }
 
 /// A name as text: distinct names stay distinct.

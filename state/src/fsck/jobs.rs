@@ -149,7 +149,7 @@ fn check_log(check: &mut Check<'_>, job: &Job) {
                     at,
                     format!("the line has the number {}, and {next} is next", record.n),
                 );
-                next = record.n + 1;
+                next = record.n.saturating_add(1);
             }
             Err(error) => {
                 told.add(at, error);

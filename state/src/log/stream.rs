@@ -76,7 +76,7 @@ impl LogStream {
             };
             last_number(&file)
                 .map_err(|error| self.failed(error))
-                .map(|last| last.map_or(0, |last| last + 1))
+                .map(|last| last.map_or(0, |last| last.saturating_add(1)))
         })
         .await
     }
@@ -193,7 +193,8 @@ fn next_readable(
             if let Some(record) = record.filter(|record| record.n >= next) {
                 let fits = record.n - next <= (at - offset) / LEAST_LINE_BYTES;
                 let following = lines.peek().and_then(|line| decode(line));
-                let goes_on = following.is_some_and(|following| following.n == record.n + 1);
+                let goes_on =
+                    following.is_some_and(|following| Some(following.n) == record.n.checked_add(1));
                 if fits || goes_on {
                     return Ok((Some((at, record)), passed));
                 }

@@ -11,12 +11,13 @@ use crate::git::testing::{FILE, Fixture, LINK};
 use crate::git::{Content, ReadError, ReadLimits, Unreadable, limits};
 
 #[test]
-fn the_top_of_the_repository_is_a_folder_without_its_settings() {
+fn everscan_yaml_is_never_a_workflow() {
     let source = Fixture::bare();
     let commit = source.push(&[
         ("everscan.yaml", FILE, b"settings"),
         ("a.yaml", FILE, b"a"),
-        ("deep/everscan.yaml", FILE, b"a workflow of that name"),
+        ("deep/b.yml", FILE, b"b"),
+        ("deep/everscan.yaml", FILE, b"settings"),
     ]);
     let mirror = source.mirror();
     mirror.fetch(&source.location(), None).unwrap();
@@ -24,12 +25,12 @@ fn the_top_of_the_repository_is_a_folder_without_its_settings() {
         let snapshot = mirror
             .read(&commit, folder, &ReadLimits::default())
             .unwrap();
-        assert_eq!(paths(&snapshot), ["a.yaml", "deep/everscan.yaml"]);
+        assert_eq!(paths(&snapshot), ["a.yaml", "deep/b.yml"]);
     }
     let snapshot = mirror
         .read(&commit, "./deep/", &ReadLimits::default())
         .unwrap();
-    assert_eq!(paths(&snapshot), ["deep/everscan.yaml"]);
+    assert_eq!(paths(&snapshot), ["deep/b.yml"]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 use zip::read::ZipFile;
+use zip::result::ZipError;
 
 use crate::error::Error;
 use crate::limits;
@@ -35,7 +36,11 @@ pub(super) fn unpack(
         artifact: artifact.to_owned(),
         source,
     };
+    let invalid = |why| broken(ZipError::InvalidArchive(why));
     let mut archive = ZipArchive::new(zip).map_err(broken)?;
+    if archive.len() > limits::UNPACKED_ENTRIES {
+        return Err(invalid("it has more than 1,000,000 entries".into()));
+    }
     let temporary = tempfile::Builder::new()
         .prefix(".everscan-")
         .tempdir_in(folder)
@@ -48,9 +53,9 @@ pub(super) fn unpack(
             .enclosed_name()
             .filter(|_| entry.is_file() || entry.is_dir());
         let Some(name) = inside else {
-            return Err(broken(zip::result::ZipError::InvalidArchive(
+            return Err(invalid(
                 "an entry is neither a file nor a folder inside it".into(),
-            )));
+            ));
         };
         let path = temporary.path().join(&name);
         let told = |source| failed(&folder.join(&name), source);
@@ -70,8 +75,36 @@ pub(super) fn unpack(
             })?;
         files.insert(name);
     }
+    for file in &files {
+        folders.extend(file.ancestors().skip(1).map(Path::to_owned));
+    }
+    verify_no_clash(folder, &folders, &files)?;
     move_all(temporary.path(), folder, &folders, &files)?;
     Ok(files.len())
+}
+
+/// Fails when a file is where the zip has a folder, or a folder where it has a file: moving would stop halfway.
+fn verify_no_clash(
+    to: &Path,
+    folders: &BTreeSet<PathBuf>,
+    files: &BTreeSet<PathBuf>,
+) -> Result<(), Error> {
+    for (names, is_folder) in [(folders, true), (files, false)] {
+        for path in names.iter().map(|name| to.join(name)) {
+            match fs::metadata(&path) {
+                Ok(there) if there.is_dir() != is_folder => {
+                    let kind = if is_folder {
+                        io::ErrorKind::NotADirectory
+                    } else {
+                        io::ErrorKind::IsADirectory
+                    };
+                    return Err(failed(&path, kind.into()));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 #[expect(

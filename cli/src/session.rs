@@ -34,8 +34,13 @@ impl Session<'_> {
     /// Warns of what an answer lacks.
     pub(crate) fn say_missing(&mut self, damaged: &[DamagedLines]) {
         for DamagedLines { file, lines } in damaged {
+            let (s, are) = if *lines == 1 {
+                ("", "is")
+            } else {
+                ("s", "are")
+            };
             self.terminal.say(&format!(
-                "warning: {lines} lines of {file} cannot be read and are missing here; `everscand fsck` tells more"
+                "warning: {lines} line{s} of {file} cannot be read and {are} missing here; `everscand fsck` tells more"
             ));
         }
     }

@@ -171,8 +171,8 @@ impl Error {
                 Some("to use it all the same, give --allow-network-state")
             }
             Self::Fatal(fatal) if fatal.is_pulled_away => Some(
-                "nothing was acknowledged after that. If another daemon has the folder now, leave it to that one. Otherwise \
-                 put back what is missing, or restore a backup, before the next start",
+                "the last changes that were acknowledged may be in `journal/` only. If another daemon has the folder now, leave it to \
+                 that one. Otherwise put back what is missing, or restore a backup, before the next start",
             ),
             Self::Up(UpError::Missing { .. }) => {
                 Some("make the folder first, or name another one: everscand up DIR")

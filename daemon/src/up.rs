@@ -97,14 +97,15 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     })
 }
 
-/// The address asked for; else that of the last time, or a free one where it is taken.
+/// The address asked for; else that of the last time, or a free one of this machine where that is taken or would have
+/// to be asked for.
 fn listen(home: &Home, options: &UpOptions) -> Result<std::net::TcpListener, Error> {
     let bind = |address| bind(address, options.insecure_http);
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = match (options.listen, home.address()) {
         (Some(asked), _) => bind(asked)?,
         (None, Some(before)) => match bind(before) {
-            Err(Error::Listen { .. }) => bind(any)?,
+            Err(Error::Listen { .. } | Error::PlainHttp { .. }) => bind(any)?,
             bound => bound?,
         },
         (None, None) => bind(any)?,
@@ -330,6 +331,28 @@ fn print(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_that_others_reach_is_taken_only_when_asked_for_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let mut options = UpOptions {
+            dir: folder.path().to_owned(),
+            listen: Some(any),
+            insecure_http: true,
+            allow_network_state: false,
+        };
+        drop(listen(&home, &options).unwrap());
+        (options.listen, options.insecure_http) = (None, false);
+        let listener = listen(&home, &options).unwrap();
+        assert!(listener.local_addr().unwrap().ip().is_loopback());
+        options.listen = Some(any);
+        assert!(matches!(
+            listen(&home, &options),
+            Err(Error::PlainHttp { .. })
+        ));
+    }
 
     #[test]
     fn a_path_is_one_word_of_the_shell() {

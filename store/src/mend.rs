@@ -129,13 +129,19 @@ impl Mending {
             None => scan::beginning(&self.disk, &self.layout.journal)?,
         };
         let moved = self.set_aside(&self.layout.below(&self.layout.checkpoint))?;
-        self.write_checkpoint(at)?;
+        // Whether a segment was being written is not known any more: where one is, the newest must not be missing.
+        let condition = if segments.is_empty() {
+            Condition::Stopped
+        } else {
+            Condition::Open
+        };
+        self.write_checkpoint(at, condition)?;
         Ok(moved.into_iter().collect())
     }
 
-    fn write_checkpoint(&self, at: Checkpoint) -> Result<(), DiskError> {
+    fn write_checkpoint(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
         let (disk, path) = (&self.disk, &self.layout.checkpoint);
-        control::write_checkpoint(disk, path, self.store, at, Condition::Stopped)
+        control::write_checkpoint(disk, path, self.store, at, condition)
     }
 
     /// Gives up what a damaged journal holds behind the damage, or a copy has not got. What is readable in front of it is
@@ -195,7 +201,7 @@ impl Mending {
             seq: loss.last.next(),
             epoch,
         };
-        self.write_checkpoint(at)?;
+        self.write_checkpoint(at, Condition::Stopped)?;
         if span.is_some() {
             // With one of its holds the folder is a copy, and does its journal again.
             restored::mark_with_holds_over(disk, layout, over)?;

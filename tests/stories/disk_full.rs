@@ -77,6 +77,8 @@ fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
         world.daemon_log()
     );
     assert_eq!(lines(&begun).len(), 2);
+    let log = world.log(&job);
+    assert!(log.is_empty() || log == "ended\n", "{log}");
     std::fs::remove_file(&filler).unwrap();
     eventually("the log", || world.log(&job) == "ended\n");
 

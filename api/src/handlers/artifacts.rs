@@ -135,9 +135,10 @@ fn answer(
 ) -> Response {
     let size = artifact.size;
     let part = range.clone().unwrap_or(0..size);
-    let stored = match range {
-        None => stored.checked(&artifact.sha256, size),
-        Some(_) => stored,
+    let stored = if part == (0..size) {
+        stored.checked(&artifact.sha256, size)
+    } else {
+        stored
     };
     let length = part.end - part.start;
     let mut response = reply::streamed("application/zip", move |pieces| async move {

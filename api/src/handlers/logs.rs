@@ -116,6 +116,7 @@ async fn produce(
         ended = Some(job);
     }
     let mut last_look = !follow || ended.is_some();
+    let mut is_settled = false;
     loop {
         growth.mark_unchanged();
         changes.mark_unchanged();
@@ -128,10 +129,18 @@ async fn produce(
                 }
             }
             Ok(None) if last_look => {
-                if let Some(mark) = ended.and_then(|job| missing_end(&stream, &job)) {
+                let Some(mark) = ended.as_ref().and_then(|job| missing_end(&stream, job)) else {
+                    return;
+                };
+                if is_settled {
                     drop(pieces.send(form.write(mark)).await);
+                    return;
                 }
-                return;
+                // While the disk is full the end waits for room, and is not missing.
+                is_settled = handle.state().settled().await.is_ok();
+                if !is_settled {
+                    return;
+                }
             }
             Ok(None) => {
                 // What was appended before the end is read once more after the end was seen.

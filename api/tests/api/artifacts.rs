@@ -147,15 +147,20 @@ async fn a_damaged_artifact_never_comes_whole() {
         answer.await.expect(200);
         service.handle.state().settled().await.unwrap();
         let file = file_of_artifact(&service);
-        let download = async || {
+        let get = async |header: &str| {
             let head = format!(
-                "GET {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+                "GET {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n{header}connection: close\r\n\r\n",
                 worker.path("artifacts/out"),
                 service.admin,
             );
             let mut raw = Raw::send(service.address, head).await;
             raw.head().await;
             raw.until_closed().await.len()
+        };
+        let download = async || {
+            let (whole, ranged) = (get("").await, get("range: bytes=0-\r\n").await);
+            assert_eq!(whole < size, ranged < size);
+            whole.max(ranged)
         };
         assert_eq!(download().await, size);
         let mut damaged = bytes.clone();

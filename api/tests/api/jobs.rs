@@ -123,7 +123,16 @@ async fn a_scan_that_never_was_is_told_from_one_without_jobs_and_from_one_that_w
     let large = why("large").await.expect(200);
     assert_eq!(large["state"], "removed");
     assert!(large["records"].as_array().unwrap().is_empty());
-    assert!(large.to_string().contains(&waiting) || large["unfinished"] == json!([]));
+    assert_eq!(
+        large["unfinished"],
+        json!([]),
+        "a job that waited is cancelled"
+    );
+    let cancelled = service
+        .get(&format!("/v0/jobs/{waiting}"))
+        .await
+        .expect(200);
+    assert_eq!(cancelled["state"], "cancelled");
     // It never had a job, so that nothing is left of it.
     why("nightly").await.problem(404, "not_found");
 }

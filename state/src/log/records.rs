@@ -17,14 +17,15 @@ pub struct EncodedRecord(Bytes);
 impl EncodedRecord {
     /// Encodes records, the first of which will have the number `from`.
     pub fn all(from: u64, records: &[NewLogRecord]) -> Result<Vec<Self>, LogError> {
-        let encode = |(n, record): (u64, &NewLogRecord)| {
+        let encode = |(at, record): (u64, &NewLogRecord)| {
             if record.text.len() > LOG_TEXT_BYTES {
+                let n = from.saturating_add(at);
                 return Err(LogError::TooLong { n });
             }
             let json = serde_json::to_vec(record).map_err(LogError::Unwritable)?;
             Ok(Self(json.into()))
         };
-        (from..).zip(records).map(encode).collect()
+        (0..).zip(records).map(encode).collect()
     }
 
     /// The records of a JSON array, if all of them are in canonical form with nothing in between.
@@ -253,6 +254,8 @@ mod tests {
         ));
         let fits = [record(0, None, &"x".repeat(LOG_TEXT_BYTES))];
         assert!(EncodedRecord::all(0, &fits).is_ok());
+        let two = [fits[0].clone(), fits[0].clone()];
+        assert!(EncodedRecord::all(u64::MAX, &two).is_ok());
     }
 
     #[test]

@@ -124,6 +124,20 @@ async fn a_missing_checkpoint_without_an_index_is_written_anew_from_the_journal(
 }
 
 #[tokio::test]
+async fn a_mended_checkpoint_still_asks_for_the_newest_segment() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    let (newest, _) = with_journal(&root, 4).await;
+    fs::remove_file(root.join("journal/CHECKPOINT")).unwrap();
+    let mending = Mending::begin(&root).unwrap();
+    mending.mend_checkpoint().unwrap();
+    drop(mending);
+    fs::remove_file(newest).unwrap();
+    let error = World::open(&root).await.err().unwrap();
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn indexes_go_aside_and_the_next_start_makes_them_again() {
     let (_folder, root) = stopped().await;
     let mending = Mending::begin(&root).unwrap();

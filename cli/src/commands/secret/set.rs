@@ -50,8 +50,8 @@ impl Set {
             .say(&format!("secret {name} is set in version {version}"));
         if is_short {
             session.terminal.say(&format!(
-                "warning: it has fewer than {} characters: other text in logs that happens to have it is masked too, and so \
-                 tells what it is; use a longer one",
+                "warning: it has fewer than {} characters, so that it may occur in other text: masking it there would reveal \
+                 it; use a longer one",
                 limits::SECRET_CHARS
             ));
         }

@@ -42,8 +42,7 @@ pub(crate) struct Download {
         long,
         env = "SERVICE_MAX_SIZE",
         value_name = "SIZE",
-        value_parser = workflow::parse_size,
-        requires = "unpack"
+        value_parser = workflow::parse_size
     )]
     max_size: Option<u64>,
 }

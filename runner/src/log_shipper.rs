@@ -29,6 +29,8 @@ pub(crate) struct LogShipper {
     sent_bytes: u64,
     /// The daemon cannot have records from this number on: none of them was ever sent.
     unsent: u64,
+    /// The log was cut; nothing is added to it any more.
+    is_cut: bool,
     backoff: Backoff,
 }
 
@@ -45,6 +47,7 @@ impl LogShipper {
             sent,
             sent_bytes: 0,
             unsent: sent,
+            is_cut: false,
             backoff: limits::backoff(),
         }
     }
@@ -85,12 +88,11 @@ impl LogShipper {
 
     async fn send(&mut self) -> Result<(), SpoolError> {
         let mut late = pin!(self.after_cancelled_end(self.options.last_lines));
-        let mut is_cut = false;
         loop {
             tokio::select! {
                 biased;
-                reason = &mut late, if !is_cut => {
-                    is_cut = true;
+                reason = &mut late, if !self.is_cut => {
+                    self.is_cut = true;
                     self.cut(&reason)?;
                 }
                 more = self.something_to_send() => {
@@ -122,8 +124,9 @@ impl LogShipper {
         let seconds = self.options.last_lines.as_secs();
         self.log.cut(self.unsent, |lines| {
             tracing::warn!(job = %self.link.job, reason, lines, "cut the end of a log");
+            let noun = if lines == 1 { "line" } else { "lines" };
             format!(
-                "the end of this log is cut ({lines} lines): {reason}, and what was not sent {seconds} s \
+                "the end of this log is cut ({lines} {noun}): {reason}, and what was not sent {seconds} s \
                  after its processes had ended is dropped"
             )
         })
@@ -178,5 +181,65 @@ impl LogShipper {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use client::Client;
+    use model::Masker;
+    use uuid::Uuid;
+    use wire::{NewLogRecord, Stream};
+
+    use super::*;
+    use crate::contact::Contact;
+    use crate::stop::StopSignal;
+
+    /// The shipper of a cancelled job that has printed so many lines; nobody answers it.
+    fn shipper(folder: &Path, lines: usize) -> LogShipper {
+        let log = JobLog::new(folder.join("spool"), 0, Masker::default());
+        let link = Link {
+            client: Client::new("http://127.0.0.1:1", None).unwrap(),
+            job: Uuid::nil(),
+            stop: StopSignal::new(),
+            contact: Contact::new(),
+        };
+        link.stop.request(Stop::Cancelled);
+        let shipper = LogShipper::new(Arc::new(log), link, Options::default());
+        let print = |line: &mut dyn FnMut(&str)| (0..lines).for_each(|_| line("y"));
+        shipper.log.write(Some(0), Stream::Stdout, print).unwrap();
+        shipper.log.close();
+        shipper
+    }
+
+    fn lines(shipper: &LogShipper, from: u64) -> Vec<String> {
+        let batch = shipper.log.read(from).unwrap();
+        let records: Vec<NewLogRecord> = serde_json::from_slice(&batch.json).unwrap();
+        records.into_iter().map(|record| record.text).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_log_is_cut_once_however_long_the_daemon_is_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let shipper = shipper(folder.path(), 20_000);
+        let batch = shipper.log.read(0).unwrap().records;
+        let shipper = shipper.run().await.run().await;
+        let marker = format!(
+            "the end of this log is cut ({} lines): the job was cancelled, and what was not sent 3 s after its processes \
+             had ended is dropped",
+            20_000 - batch
+        );
+        assert_eq!(lines(&shipper, batch), [marker]);
+    }
+
+    #[tokio::test]
+    async fn a_single_line_is_no_plural() {
+        let folder = tempfile::tempdir().unwrap();
+        let shipper = shipper(folder.path(), 1);
+        shipper.cut(&Stop::Cancelled).unwrap();
+        let marker = &lines(&shipper, 0)[0];
+        assert!(marker.contains("(1 line):"), "{marker}");
     }
 }

@@ -18,6 +18,16 @@ use crate::options::Options;
 use crate::spool::SpoolError;
 use crate::stop::{Rest, Stop};
 
+/// A log that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+enum ShipError {
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// For good: the same records would be refused again.
+    #[error("the daemon refuses the log")]
+    Refused(#[source] client::Error),
+}
+
 /// Knows how much of a log the daemon has.
 #[derive(Debug)]
 pub(crate) struct LogShipper {
@@ -86,7 +96,7 @@ impl LogShipper {
         self
     }
 
-    async fn send(&mut self) -> Result<(), SpoolError> {
+    async fn send(&mut self) -> Result<(), ShipError> {
         let mut late = pin!(self.after_cancelled_end(self.options.last_lines));
         loop {
             tokio::select! {
@@ -148,7 +158,7 @@ impl LogShipper {
         self.progress.borrow().written != sent
     }
 
-    async fn send_batch(&mut self) -> Result<(), SpoolError> {
+    async fn send_batch(&mut self) -> Result<(), ShipError> {
         let batch = self.log.read(self.sent)?;
         self.unsent = self.unsent.max(self.sent + batch.records);
         let request = self
@@ -170,6 +180,9 @@ impl LogShipper {
                 self.log.forget_below(receipt.durable.min(receipt.received));
             }
             Ok(_) => sleep(self.backoff.failed()).await,
+            Err(failure) if failure.verdict == Verdict::Refused => {
+                return Err(ShipError::Refused(failure.error));
+            }
             Err(failure) => {
                 if failure.verdict == Verdict::Over {
                     self.link.stop.nobody_listens();

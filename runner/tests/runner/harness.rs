@@ -125,6 +125,13 @@ impl Harness {
             .await;
     }
 
+    /// The only spool file of a short job.
+    pub(crate) fn spool_file(&self, job: &Assignment) -> PathBuf {
+        let folder = runner::folder_of(self.home.path(), "test").unwrap();
+        let folder = folder.join("spool").join(job.job_id.to_string());
+        folder.join(format!("{:020}", 0))
+    }
+
     pub(crate) fn work(&self) -> PathBuf {
         self.home.path().join("work")
     }

@@ -161,10 +161,11 @@ impl Worker<'_> {
         // A helper that is dropped stops: the completion says all that a report could.
         helpers.abort_all();
         let patience = self.patience();
-        let grace = self.workshop.options.grace;
+        let stopped = self.link.stop.since().unwrap_or_else(Instant::now);
+        let kill_at = stopped + self.workshop.options.grace;
         let (told, ()) = tokio::join!(
             timeout_at(patience, self.tell_the_end(shipping, failure)),
-            escaped::end(BTreeSet::from([self.link.job]), grace),
+            escaped::end(BTreeSet::from([self.link.job]), kill_at),
         );
         match told {
             Ok(Some(state)) => state.as_str(),

@@ -111,6 +111,22 @@ async fn what_left_the_group_and_does_not_listen_is_killed() {
 }
 
 #[tokio::test]
+async fn a_stopped_job_has_one_grace_for_its_groups_and_for_what_left_them() {
+    let harness = Harness::start().await;
+    let listens = escape(SAYS_BYE, "listens");
+    let job = job(&[&format!(
+        "{listens}trap '' TERM; echo up; while :; do sleep 1; done"
+    )]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    harness.daemon.cancel(job.job_id);
+    harness.idle().await;
+    assert!(!runs(&id_in(&harness, "listens")));
+    // The group took all of the grace.
+    assert!(!harness.work().join("bye").exists());
+}
+
+#[tokio::test]
 async fn what_outlived_its_runner_ends_with_the_start_of_the_next() {
     let mut harness = Harness::start().await;
     let job = job(&[&format!("{}echo up; sleep 60", escape("true", "left"))]);

@@ -152,20 +152,24 @@ fn count(state: &State, request: &str) -> usize {
 #[tokio::test]
 async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
     let options = Options {
-        ship_after: PATIENCE,
         last_lines: Duration::ZERO,
+        last_words: PATIENCE,
         ..OPTIONS
     };
     let harness = Harness::start_with(options, 1).await;
     let job = job(&["seq 1 100000; touch printed; sleep 60"]);
     // The daemon has the first lines when it is time to cut, and the runner does not know it.
     harness.daemon.fail_next("logs", Fault::CutAfter);
+    harness.daemon.go_away("logs");
     harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "1").await;
     let printed = harness.work().join(job.job_id.to_string()).join("printed");
     while !printed.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     harness.daemon.cancel(job.job_id);
+    harness.logged("cut the end of a log").await;
+    harness.daemon.come_back();
     let end = harness.daemon.completion(job.job_id).await;
     assert_eq!(ends(&end), [CANCELLED]);
     let stdout = harness.stdout(&job);

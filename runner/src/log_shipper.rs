@@ -67,9 +67,12 @@ impl LogShipper {
         self.sent
     }
 
-    /// How many records have not reached the daemon.
-    pub(crate) fn unshipped(&self) -> u64 {
-        self.progress.borrow().written.saturating_sub(self.sent)
+    /// Logs how many records have not reached the daemon and will not.
+    pub(crate) fn give_up(&self) {
+        let lines = self.progress.borrow().written.saturating_sub(self.sent);
+        if lines > 0 {
+            tracing::warn!(job = %self.link.job, lines, "gave up the end of a log");
+        }
     }
 
     /// Sends from this record on, because the daemon has lost what followed.

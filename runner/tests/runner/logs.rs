@@ -188,6 +188,29 @@ async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
 }
 
 #[tokio::test]
+async fn a_cancelled_job_gives_up_a_log_that_nobody_takes() {
+    let options = Options {
+        last_lines: Duration::ZERO,
+        last_words: Duration::ZERO,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    let job = job(&["sleep 60"]);
+    harness.daemon.go_away("logs");
+    harness.daemon.fail_next("complete", Fault::Unavailable);
+    harness.daemon.offer(job.clone());
+    let started = |state: &State| state.timelines.first().map(drop);
+    harness.daemon.wait_for("the step's start", started).await;
+    harness.daemon.cancel(job.job_id);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert_eq!(end.log_records, 0);
+    harness.idle().await;
+    let log = harness.log();
+    assert_eq!(log.matches("gave up the end of a log").count(), 1, "{log}");
+}
+
+#[tokio::test]
 async fn a_job_that_may_be_retried_stops_without_contact() {
     let options = Options {
         silence: Duration::from_millis(600),

@@ -1,12 +1,11 @@
 //! Processes that left the group of their step (`setsid`) or outlived their runner. They still have the id of their job in
-//! their environment, unless they took care to have another one, and end like the group: SIGTERM, and SIGKILL for what is
-//! still there when the grace is over.
+//! their environment, unless they took care to have another one, and end like the group and after it: SIGTERM, and SIGKILL for
+//! what is still there when the grace is over. A job that is stopped has one grace in all.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, getpid, pidfd_open, pidfd_send_signal};
 use tokio::task::spawn_blocking;
@@ -22,14 +21,13 @@ struct Escaped {
     process: OwnedFd,
 }
 
-/// Ends every process of this user that carries the id of one of the jobs, until none is left. Costs one look at the
-/// processes when there is none.
-pub(crate) async fn end(jobs: BTreeSet<Uuid>, grace: Duration) {
+/// Ends every process of this user that carries the id of one of the jobs, until none is left. Whoever is there at
+/// `kill_at` gets SIGKILL. Costs one look at the processes when there is none.
+pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     if jobs.is_empty() {
         return;
     }
-    let kill_at = Instant::now() + grace;
-    let give_up_at = kill_at + limits::AFTER_KILL;
+    let give_up_at = kill_at.max(Instant::now()) + limits::AFTER_KILL;
     let mut asked = BTreeSet::new();
     let mut pause = limits::FIRST_LOOK;
     loop {

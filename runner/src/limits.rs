@@ -58,7 +58,8 @@ pub const AFTER_EXPIRY: Duration = Duration::from_secs(120);
 /// Long enough for a log that is read by people, short enough that one that grew without bound frees its slot soon.
 pub const LAST_LINES: Duration = Duration::from_secs(3);
 
-/// How long a runner that was told to stop at once, or the worker of a cancelled job with its last lines, tries to say so.
+/// How long a worker still talks to the daemon when its runner was told to stop at once, or its job was cancelled. How a
+/// cancelled job ended is said for longer, to a daemon that does not answer.
 pub const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// The pause after the first failed request; it doubles from there. A daemon that restarts is back within it.

@@ -18,6 +18,16 @@ use crate::options::Options;
 use crate::spool::SpoolError;
 use crate::stop::{Rest, Stop};
 
+/// A log that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+enum ShipError {
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// For good: the same records would be refused again.
+    #[error("the daemon refuses the log")]
+    Refused(#[source] client::Error),
+}
+
 /// Knows how much of a log the daemon has.
 #[derive(Debug)]
 pub(crate) struct LogShipper {
@@ -29,6 +39,8 @@ pub(crate) struct LogShipper {
     sent_bytes: u64,
     /// The daemon cannot have records from this number on: none of them was ever sent.
     unsent: u64,
+    /// The log was cut; nothing is added to it any more.
+    is_cut: bool,
     backoff: Backoff,
 }
 
@@ -45,6 +57,7 @@ impl LogShipper {
             sent,
             sent_bytes: 0,
             unsent: sent,
+            is_cut: false,
             backoff: limits::backoff(),
         }
     }
@@ -54,9 +67,12 @@ impl LogShipper {
         self.sent
     }
 
-    /// How many records have not reached the daemon.
-    pub(crate) fn unshipped(&self) -> u64 {
-        self.progress.borrow().written.saturating_sub(self.sent)
+    /// Logs how many records have not reached the daemon and will not.
+    pub(crate) fn give_up(&self) {
+        let lines = self.progress.borrow().written.saturating_sub(self.sent);
+        if lines > 0 {
+            tracing::warn!(job = %self.link.job, lines, "gave up the end of a log");
+        }
     }
 
     /// Sends from this record on, because the daemon has lost what followed.
@@ -83,14 +99,13 @@ impl LogShipper {
         self
     }
 
-    async fn send(&mut self) -> Result<(), SpoolError> {
+    async fn send(&mut self) -> Result<(), ShipError> {
         let mut late = pin!(self.after_cancelled_end(self.options.last_lines));
-        let mut is_cut = false;
         loop {
             tokio::select! {
                 biased;
-                reason = &mut late, if !is_cut => {
-                    is_cut = true;
+                reason = &mut late, if !self.is_cut => {
+                    self.is_cut = true;
                     self.cut(&reason)?;
                 }
                 more = self.something_to_send() => {
@@ -122,8 +137,9 @@ impl LogShipper {
         let seconds = self.options.last_lines.as_secs();
         self.log.cut(self.unsent, |lines| {
             tracing::warn!(job = %self.link.job, reason, lines, "cut the end of a log");
+            let noun = if lines == 1 { "line" } else { "lines" };
             format!(
-                "the end of this log is cut ({lines} lines): {reason}, and what was not sent {seconds} s \
+                "the end of this log is cut ({lines} {noun}): {reason}, and what was not sent {seconds} s \
                  after its processes had ended is dropped"
             )
         })
@@ -145,7 +161,7 @@ impl LogShipper {
         self.progress.borrow().written != sent
     }
 
-    async fn send_batch(&mut self) -> Result<(), SpoolError> {
+    async fn send_batch(&mut self) -> Result<(), ShipError> {
         let batch = self.log.read(self.sent)?;
         self.unsent = self.unsent.max(self.sent + batch.records);
         let request = self
@@ -167,6 +183,9 @@ impl LogShipper {
                 self.log.forget_below(receipt.durable.min(receipt.received));
             }
             Ok(_) => sleep(self.backoff.failed()).await,
+            Err(failure) if failure.verdict == Verdict::Refused => {
+                return Err(ShipError::Refused(failure.error));
+            }
             Err(failure) => {
                 if failure.verdict == Verdict::Over {
                     self.link.stop.nobody_listens();
@@ -178,5 +197,65 @@ impl LogShipper {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use client::Client;
+    use model::Masker;
+    use uuid::Uuid;
+    use wire::{NewLogRecord, Stream};
+
+    use super::*;
+    use crate::contact::Contact;
+    use crate::stop::StopSignal;
+
+    /// The shipper of a cancelled job that has printed so many lines; nobody answers it.
+    fn shipper(folder: &Path, lines: usize) -> LogShipper {
+        let log = JobLog::new(folder.join("spool"), 0, Masker::default());
+        let link = Link {
+            client: Client::new("http://127.0.0.1:1", None).unwrap(),
+            job: Uuid::nil(),
+            stop: StopSignal::new(),
+            contact: Contact::new(),
+        };
+        link.stop.request(Stop::Cancelled);
+        let shipper = LogShipper::new(Arc::new(log), link, Options::default());
+        let print = |line: &mut dyn FnMut(&str)| (0..lines).for_each(|_| line("y"));
+        shipper.log.write(Some(0), Stream::Stdout, print).unwrap();
+        shipper.log.close();
+        shipper
+    }
+
+    fn lines(shipper: &LogShipper, from: u64) -> Vec<String> {
+        let batch = shipper.log.read(from).unwrap();
+        let records: Vec<NewLogRecord> = serde_json::from_slice(&batch.json).unwrap();
+        records.into_iter().map(|record| record.text).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_log_is_cut_once_however_long_the_daemon_is_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let shipper = shipper(folder.path(), 20_000);
+        let batch = shipper.log.read(0).unwrap().records;
+        let shipper = shipper.run().await.run().await;
+        let marker = format!(
+            "the end of this log is cut ({} lines): the job was cancelled, and what was not sent 3 s after its processes \
+             had ended is dropped",
+            20_000 - batch
+        );
+        assert_eq!(lines(&shipper, batch), [marker]);
+    }
+
+    #[tokio::test]
+    async fn a_single_line_is_no_plural() {
+        let folder = tempfile::tempdir().unwrap();
+        let shipper = shipper(folder.path(), 1);
+        shipper.cut(&Stop::Cancelled).unwrap();
+        let marker = &lines(&shipper, 0)[0];
+        assert!(marker.contains("(1 line):"), "{marker}");
     }
 }

@@ -33,3 +33,20 @@ impl Default for Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_job_frees_its_slot_in_time() {
+        let options = Options::default();
+        // The documentation names it, and the word on the cut is to be shipped as well.
+        assert_eq!(options.last_lines, Duration::from_secs(3));
+        assert!(options.last_lines < options.last_words);
+        // Nothing is shipped after that, and what left its group has ended with the grace.
+        let ignoring_sigterm = options.grace + options.last_words;
+        assert!(options.last_words <= Duration::from_secs(10));
+        assert!(ignoring_sigterm <= Duration::from_secs(20));
+    }
+}

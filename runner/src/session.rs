@@ -77,7 +77,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     let anonymous = Client::new(&url, None).map_err(SessionError::Client)?;
     let instance = Instance::take(&setup.folder)?;
     let workdir = Workdir::open(&configuration.workdir)?;
-    escaped::end(workdir.jobs(), setup.options.grace).await;
+    escaped::end(workdir.jobs(), Instant::now() + setup.options.grace).await;
     workdir.clear();
     workdir::remove_leftovers(&setup.folder.join("spool"));
     let client = anonymous.with_token(Secret::new(configuration.token.clone()));

@@ -2,6 +2,7 @@
 //! hears it too. What is still told to the daemon is another question: every reason can make it less.
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Why a job stops before its steps are through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub(crate) enum Rest {
 struct Stopping {
     /// The first reason.
     reason: Stop,
+    /// When it came.
+    since: Instant,
     /// The least that any reason leaves.
     rest: Rest,
 }
@@ -91,7 +94,11 @@ impl StopSignal {
     fn leave(&self, reason: Stop, rest: Rest) {
         self.0.send_if_modified(|current| match current {
             None => {
-                *current = Some(Stopping { reason, rest });
+                *current = Some(Stopping {
+                    reason,
+                    since: Instant::now(),
+                    rest,
+                });
                 true
             }
             Some(stopping) => {
@@ -106,6 +113,12 @@ impl StopSignal {
     pub(crate) fn reason(&self) -> Option<Stop> {
         let current = self.0.borrow();
         current.as_ref().map(|stopping| stopping.reason.clone())
+    }
+
+    /// When the job was first asked to stop, if it was.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        let current = self.0.borrow();
+        current.as_ref().map(|stopping| stopping.since)
     }
 
     /// Whether the daemon does not listen any more.

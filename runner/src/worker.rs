@@ -161,10 +161,11 @@ impl Worker<'_> {
         // A helper that is dropped stops: the completion says all that a report could.
         helpers.abort_all();
         let patience = self.patience();
-        let grace = self.workshop.options.grace;
+        let stopped = self.link.stop.since().unwrap_or_else(Instant::now);
+        let kill_at = stopped + self.workshop.options.grace;
         let (told, ()) = tokio::join!(
             timeout_at(patience, self.tell_the_end(shipping, failure)),
-            escaped::end(BTreeSet::from([self.link.job]), grace),
+            escaped::end(BTreeSet::from([self.link.job]), kill_at),
         );
         match told {
             Ok(Some(state)) => state.as_str(),
@@ -302,11 +303,8 @@ impl Worker<'_> {
     ) -> Option<JobState> {
         let mut backoff = limits::backoff();
         while let Some(Ok(mut shipper)) = shipping.join_next().await {
-            let lines = shipper.unshipped();
-            if lines > 0 {
-                tracing::warn!(job = %self.link.job, lines, "gave up the end of a log");
-            }
             if self.link.stop.is_over() {
+                shipper.give_up();
                 return None;
             }
             if let Some(Stop::LogFailed(message)) = self.link.stop.reason() {
@@ -319,13 +317,17 @@ impl Worker<'_> {
             };
             let request = self.link.client.complete(self.link.job, &end);
             let refusal = match self.link.judge(request.await) {
-                Ok(completed) => return Some(completed.state),
+                Ok(completed) => {
+                    shipper.give_up();
+                    return Some(completed.state);
+                }
                 Err(refusal) => refusal,
             };
             match refusal.verdict {
                 Verdict::Over => {
                     let reason = error_chain(&refusal.error);
                     tracing::info!(job = %self.link.job, reason, "the job was over already");
+                    shipper.give_up();
                     self.link.stop.nobody_listens();
                     return None;
                 }

@@ -37,6 +37,8 @@ pub(crate) enum Fault {
     JobOver,
     /// The daemon is not there: 503.
     Unavailable,
+    /// There are too many requests: 429.
+    Busy,
     /// Another process is the runner.
     RunnerInUse,
     /// Something else answers, with an empty list.
@@ -228,6 +230,7 @@ impl FakeDaemon {
             Some(Fault::CutBefore) => panic!("cut on purpose"),
             Some(Fault::JobOver) => return Ok(problem(409, ErrorCode::JobOver, None)),
             Some(Fault::Unavailable) => return Ok(problem(503, ErrorCode::Unavailable, None)),
+            Some(Fault::Busy) => return Ok(problem(429, ErrorCode::TooManyJobs, None)),
             Some(Fault::RunnerInUse) => return Ok(problem(409, ErrorCode::RunnerInUse, None)),
             Some(Fault::Nothing) => return Ok(json(&[(); 0])),
             Some(Fault::PollReplaced) => return Ok(problem(409, ErrorCode::PollReplaced, None)),
@@ -268,7 +271,10 @@ impl FakeDaemon {
                 self.change(|state| state.timelines.push((job, timeline)));
                 nothing()
             }
-            ["logs"] => self.append(job, from, serde_json::from_slice(&body).unwrap()),
+            ["logs"] => match serde_json::from_slice(&body) {
+                Ok(records) => self.append(job, from, records),
+                Err(_) => problem(400, ErrorCode::InvalidRequest, None),
+            },
             ["artifacts", name] => {
                 let key = (job, (*name).to_owned());
                 self.change(|state| state.artifacts.insert(key, (digest, body)));

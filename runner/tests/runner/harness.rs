@@ -1,7 +1,9 @@
 //! A runner in this process, a job to give it, and a look at what became of it.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -10,6 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tracing::subscriber::DefaultGuard;
 use uuid::Uuid;
 use wire::{
     Assignment, CompleteJob, RegisteredRunner, ScanArtifact, ScanStep, StepOutcome, StepStatus,
@@ -37,6 +40,8 @@ pub(crate) struct Harness {
     configuration: Configuration,
     shutdown: watch::Sender<Urgency>,
     session: JoinHandle<Result<(), SessionError>>,
+    /// A test has one thread, so what is logged on it is the runner's.
+    _logs: DefaultGuard,
 }
 
 impl Harness {
@@ -47,6 +52,9 @@ impl Harness {
     pub(crate) async fn start_with(options: Options, capacity: u32) -> Self {
         let daemon = FakeDaemon::start().await;
         let home = TempDir::new().unwrap();
+        let log = Arc::new(File::create(home.path().join("log")).unwrap());
+        let logs = tracing_subscriber::fmt().with_writer(log).finish();
+        let logs = tracing::subscriber::set_default(logs);
         let registered = RegisteredRunner {
             id: Uuid::from_u128(7),
             token: "session".to_owned(),
@@ -68,6 +76,7 @@ impl Harness {
             configuration,
             shutdown,
             session,
+            _logs: logs,
         }
     }
 
@@ -115,6 +124,22 @@ impl Harness {
         ended.await.unwrap().unwrap()
     }
 
+    /// What the runner has logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.home.path().join("log")).unwrap()
+    }
+
+    /// Waits until the runner has logged this.
+    pub(crate) async fn logged(&self, text: &str) {
+        let logged = async {
+            while !self.log().contains(text) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let logged = tokio::time::timeout(PATIENCE, logged).await;
+        assert!(logged.is_ok(), "no {text:?} in {}", self.log());
+    }
+
     /// Waits until the runner holds nothing, when everything of earlier jobs is gone.
     pub(crate) async fn idle(&self) {
         self.daemon
@@ -123,6 +148,13 @@ impl Harness {
                 newest.holding.is_empty().then_some(())
             })
             .await;
+    }
+
+    /// The only spool file of a short job.
+    pub(crate) fn spool_file(&self, job: &Assignment) -> PathBuf {
+        let folder = runner::folder_of(self.home.path(), "test").unwrap();
+        let folder = folder.join("spool").join(job.job_id.to_string());
+        folder.join(format!("{:020}", 0))
     }
 
     pub(crate) fn work(&self) -> PathBuf {

@@ -1,5 +1,7 @@
 //! A log arrives whole and in order, whatever happens on the way.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use runner::Options;
@@ -22,6 +24,7 @@ async fn cut_connections_lose_and_double_nothing() {
         Fault::CutAfter,
         Fault::CutBefore,
         Fault::Unavailable,
+        Fault::Busy,
         Fault::CutAfter,
     ] {
         harness.daemon.fail_next("logs", fault);
@@ -44,6 +47,40 @@ async fn records_the_daemon_has_lost_are_sent_again() {
     let end = harness.daemon.completion(job.job_id).await;
     assert_eq!(end.log_records, 8);
     assert_eq!(harness.stdout(&job), counted());
+}
+
+#[tokio::test]
+async fn a_damaged_record_fails_the_job_with_a_reason() {
+    let options = Options {
+        ship_after: PATIENCE,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    // The log is sent when it is closed, or when there is a batch of it.
+    let job = job(&[
+        "echo one; echo two; until [ -e ../damaged ]; do sleep 0.02; done; seq 1 100000; sleep 60",
+    ]);
+    harness.daemon.offer(job.clone());
+    let path = harness.spool_file(&job);
+    let place = loop {
+        let spool = std::fs::read_to_string(&path).unwrap_or_default();
+        match spool.find("two") {
+            Some(place) => break place as u64,
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    };
+    let spool = OpenOptions::new().write(true).open(&path).unwrap();
+    spool.write_all_at(&[0xff], place).unwrap();
+    std::fs::write(harness.work().join("damaged"), "").unwrap();
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    let Some(JobFailure::SetupFailed(reason)) = end.failure else {
+        panic!("{end:?}");
+    };
+    assert!(
+        reason.starts_with("the daemon refuses the log: "),
+        "{reason}"
+    );
 }
 
 #[tokio::test]
@@ -115,20 +152,24 @@ fn count(state: &State, request: &str) -> usize {
 #[tokio::test]
 async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
     let options = Options {
-        ship_after: PATIENCE,
         last_lines: Duration::ZERO,
+        last_words: PATIENCE,
         ..OPTIONS
     };
     let harness = Harness::start_with(options, 1).await;
     let job = job(&["seq 1 100000; touch printed; sleep 60"]);
     // The daemon has the first lines when it is time to cut, and the runner does not know it.
     harness.daemon.fail_next("logs", Fault::CutAfter);
+    harness.daemon.go_away("logs");
     harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "1").await;
     let printed = harness.work().join(job.job_id.to_string()).join("printed");
     while !printed.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     harness.daemon.cancel(job.job_id);
+    harness.logged("cut the end of a log").await;
+    harness.daemon.come_back();
     let end = harness.daemon.completion(job.job_id).await;
     assert_eq!(ends(&end), [CANCELLED]);
     let stdout = harness.stdout(&job);
@@ -144,6 +185,29 @@ async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
              had ended is dropped"
         )]
     );
+}
+
+#[tokio::test]
+async fn a_cancelled_job_gives_up_a_log_that_nobody_takes() {
+    let options = Options {
+        last_lines: Duration::ZERO,
+        last_words: Duration::ZERO,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    let job = job(&["sleep 60"]);
+    harness.daemon.go_away("logs");
+    harness.daemon.fail_next("complete", Fault::Unavailable);
+    harness.daemon.offer(job.clone());
+    let started = |state: &State| state.timelines.first().map(drop);
+    harness.daemon.wait_for("the step's start", started).await;
+    harness.daemon.cancel(job.job_id);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert_eq!(end.log_records, 0);
+    harness.idle().await;
+    let log = harness.log();
+    assert_eq!(log.matches("gave up the end of a log").count(), 1, "{log}");
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
+use runner::Options;
 use wire::JobFailure;
 
-use crate::harness::{CANCELLED, FAILED, Harness, SUCCEEDED, ends, job};
+use crate::harness::{CANCELLED, FAILED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
 
 /// Less than a child sleeps that must not be waited for, and more than a busy machine takes for the rest of its step.
 const PROMPT: Duration = Duration::from_secs(50);
@@ -65,6 +66,13 @@ async fn a_child_that_left_the_group_does_not_hold_the_step_by_its_output() {
     assert!(!ids.any(|id| runs(id)));
 }
 
+fn id_in(harness: &Harness, file: &str) -> String {
+    let id = std::fs::read_to_string(harness.work().join(file)).unwrap();
+    id.trim().to_owned()
+}
+
+const SAYS_BYE: &str = "trap 'echo bye > ../bye; exit' TERM";
+
 /// A script that starts another in a session of its own, which writes its id into a file beside the job's folder. Nobody reads
 /// what a process prints whose step is over.
 fn escape(script: &str, file: &str) -> String {
@@ -76,19 +84,46 @@ fn escape(script: &str, file: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_left_the_group_ends_with_the_job() {
-    let harness = Harness::start().await;
-    let listens = escape("trap 'echo bye > ../bye; exit' TERM", "listens");
-    let ignores = escape("trap '' TERM", "ignores");
-    let job = job(&[&listens, &ignores, "kill -0 $(cat ../listens ../ignores)"]);
+async fn what_left_the_group_is_asked_to_end_with_the_job() {
+    let patient = Options {
+        grace: PATIENCE,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(patient, 1).await;
+    let listens = escape(SAYS_BYE, "listens");
+    let job = job(&[&listens, "kill -0 $(cat ../listens)"]);
     let end = harness.run(&job).await;
-    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED, SUCCEEDED]);
+    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
     harness.idle().await;
-    for file in ["listens", "ignores"] {
-        let id = std::fs::read_to_string(harness.work().join(file)).unwrap();
-        assert!(!runs(id.trim()), "{file}");
-    }
+    assert!(!runs(&id_in(&harness, "listens")));
     assert!(harness.work().join("bye").exists());
+}
+
+#[tokio::test]
+async fn what_left_the_group_and_does_not_listen_is_killed() {
+    let harness = Harness::start().await;
+    let ignores = escape("trap '' TERM", "ignores");
+    let job = job(&[&ignores, "kill -0 $(cat ../ignores)"]);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
+    harness.idle().await;
+    assert!(!runs(&id_in(&harness, "ignores")));
+}
+
+#[tokio::test]
+async fn a_stopped_job_has_one_grace_for_its_groups_and_for_what_left_them() {
+    let harness = Harness::start().await;
+    let listens = escape(SAYS_BYE, "listens");
+    let job = job(&[&format!(
+        "{listens}trap '' TERM; echo up; while :; do sleep 1; done"
+    )]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    harness.daemon.cancel(job.job_id);
+    harness.idle().await;
+    assert!(!runs(&id_in(&harness, "listens")));
+    // The group took all of the grace.
+    assert!(!harness.work().join("bye").exists());
 }
 
 #[tokio::test]
@@ -97,13 +132,13 @@ async fn what_outlived_its_runner_ends_with_the_start_of_the_next() {
     let job = job(&[&format!("{}echo up; sleep 60", escape("true", "left"))]);
     harness.daemon.offer(job.clone());
     harness.daemon.line(job.job_id, "up").await;
-    let id = std::fs::read_to_string(harness.work().join("left")).unwrap();
+    let id = id_in(&harness, "left");
     harness.restart().await;
     let hello = harness.daemon.wait_for("the next runner", |state| {
         (state.hellos.len() == 2).then_some(())
     });
     hello.await;
-    assert!(!runs(id.trim()));
+    assert!(!runs(&id));
     assert_eq!(harness.leftovers(), ["left"]);
 }
 

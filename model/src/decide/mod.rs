@@ -40,7 +40,7 @@ pub use runners::{
 pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
-pub use triggers::{Consider, ExplainTrigger, Fire, Rewind, SkipSlots};
+pub use triggers::{Consider, ExplainTrigger, Fire, Rewind};
 pub(crate) use triggers::{considered, cursor};
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};

@@ -275,37 +275,3 @@ async fn a_schedule_that_is_some_hours_ahead_waits_and_is_told() {
     }
     house.close().await;
 }
-
-#[tokio::test(start_paused = true)]
-async fn no_slot_comes_twice_for_a_clock_that_was_days_behind_for_a_while() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
-    let text = LOOP.replace("* * * * *", "0 0 1 * *");
-    let hosts = scan(push(&house, &text).await, "hosts");
-    // The next month comes, and its slot makes a job.
-    house.clock.set_forward(TimeDelta::days(40));
-    pass(&house, 30).await;
-    house
-        .until("the job", |world| unfinished(world, &hosts) == 1)
-        .await;
-    cancel_all(&house, &hosts).await;
-    let cursor = |world: &World| world.followed_until(&hosts);
-    let before = house.handle.state().read(cursor);
-    house.clock.jump(-TimeDelta::days(35));
-    pass(&house, 30).await;
-    house
-        .until("the schedule to go on there", |world| {
-            cursor(world) != before
-        })
-        .await;
-    house.clock.jump(TimeDelta::days(35));
-    pass(&house, 30).await;
-    house
-        .until("the schedule to be where it was", |world| {
-            assert_eq!(unfinished(world, &hosts), 0, "the same slot again");
-            cursor(world) == before
-        })
-        .await;
-    house.close().await;
-}

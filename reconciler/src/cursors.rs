@@ -1,20 +1,27 @@
 //! Schedules that were followed ahead of the clock: it was wrong then, or is now.
 
+use std::collections::HashMap;
+
 use futures_util::{StreamExt, stream};
 use model::decide::Rewind;
 use model::limits::{CLOCK_JUMP, CURSOR_AHEAD};
 use model::{ScanKey, Timestamp};
+use tokio::time::Instant;
 
 use crate::clock::jump;
 use crate::handle::Handle;
-use crate::limits::AT_ONCE;
+use crate::limits::{AT_ONCE, TRIGGER_REST};
 
 impl Handle {
-    /// Brings every schedule to where the clock is, and tells of those that wait for it. `told` is how far ahead the log
-    /// says that schedules are. Gives the time.
-    pub(crate) async fn mind_cursors(&self, told: &mut Option<Timestamp>) -> Timestamp {
+    /// Brings every schedule to where the clock is, unless it rests after a failure, and tells of those that wait for the
+    /// clock. `told` is how far ahead the log says that schedules are. Gives the time.
+    pub(crate) async fn mind_cursors(
+        &self,
+        told: &mut Option<Timestamp>,
+        resting: &mut HashMap<ScanKey, Instant>,
+    ) -> Timestamp {
         let (now, _) = self.look_at_clock();
-        self.rewind(now).await;
+        self.rewind(now, resting).await;
         let (schedules, furthest) = self.state().read(|world| {
             let mut ahead = world.followed_beyond(now + CLOCK_JUMP).peekable();
             let furthest = ahead.peek().map(|(cursor, _)| *cursor);
@@ -31,9 +38,10 @@ impl Handle {
         now
     }
 
-    async fn rewind(&self, now: Timestamp) {
+    async fn rewind(&self, now: Timestamp, resting: &mut HashMap<ScanKey, Instant>) {
         let far: Vec<ScanKey> = self.state().read(|world| {
             let far = world.followed_beyond(now + CURSOR_AHEAD);
+            let far = far.filter(|(_, scan)| !resting.contains_key(scan));
             far.map(|(_, scan)| scan.clone()).collect()
         });
         // Together, so that they share their commits.
@@ -54,6 +62,7 @@ impl Handle {
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(scan = %scan.scan, %error, "a schedule far ahead of the clock cannot be taken back");
+                    resting.insert(scan, Instant::now() + TRIGGER_REST);
                 }
             }
         }

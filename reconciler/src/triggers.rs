@@ -57,8 +57,8 @@ impl Handle {
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         let mut told = None;
         loop {
-            let now = self.mind_cursors(&mut told).await;
             resting.retain(|_, until| *until > Instant::now());
+            let now = self.mind_cursors(&mut told, &mut resting).await;
             let (due, unseen, next) =
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
             let mut looks: Vec<BoxFuture<'static, Looked>> = Vec::new();

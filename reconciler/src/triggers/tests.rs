@@ -247,6 +247,45 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_schedule_that_cannot_be_taken_back_rests_before_it_is_tried_again() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&house, LOOP).await, "hosts");
+    house.clock.jump(YEAR);
+    pass(&house, 62).await;
+    house
+        .until("the job", |world| unfinished(world, &hosts) == 1)
+        .await;
+    cancel_all(&house, &hosts).await;
+    let handle = &house.handle;
+    // The task looks at that and goes to sleep.
+    handle.state().settled().await.unwrap();
+    tokio::task::yield_now().await;
+    house.clock.jump(-YEAR);
+    // A folder in the place of a file that the commit would write.
+    let in_the_way = format!(
+        "state/workflows/{}/scans/hosts/repeats.json",
+        hosts.workflow
+    );
+    let in_the_way = folder.path().join(in_the_way);
+    std::fs::create_dir(&in_the_way).unwrap();
+    let is_ahead = || {
+        let read = |world: &World| world.followed_until(&hosts).unwrap();
+        handle.state().read(read) > handle.now()
+    };
+    let mut resting = HashMap::new();
+    handle.mind_cursors(&mut None, &mut resting).await;
+    std::fs::remove_dir(&in_the_way).unwrap();
+    handle.mind_cursors(&mut None, &mut resting).await;
+    assert!(is_ahead(), "tried again at once");
+    resting.clear();
+    handle.mind_cursors(&mut None, &mut resting).await;
+    assert!(!is_ahead());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_schedule_that_is_some_hours_ahead_waits_and_is_told() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();

@@ -8,7 +8,7 @@ use model::limits::{CLOCK_JUMP, CURSOR_AHEAD};
 use model::{ScanKey, Timestamp};
 use tokio::time::Instant;
 
-use crate::clock::jump;
+use crate::clock::span;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, TRIGGER_REST};
 
@@ -31,7 +31,7 @@ impl Handle {
             tracing::warn!(
                 schedules,
                 %until,
-                "schedules were followed ahead of the clock and wait until it is there: is it right?"
+                "schedules were followed ahead of the wall clock and wait until the clock gets there: is the clock right?"
             );
         }
         *told = furthest;
@@ -67,13 +67,12 @@ impl Handle {
             }
         }
         if schedules > 0 {
-            let by = now - furthest;
-            let jump = jump(by);
+            let behind = span(furthest - now);
             tracing::warn!(
                 schedules,
-                "the wall clock is {jump} of where schedules had been followed to: they go on from now"
+                "the wall clock is {behind} behind the point up to which schedules had been followed: they go on from now"
             );
-            self.doubt_clock(by, schedules);
+            self.doubt_clock(schedules);
         }
     }
 }

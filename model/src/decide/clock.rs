@@ -6,8 +6,8 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::moment::Moment;
 use crate::world::{Change, Holder, World};
 
-/// Let the world's time, and the ends of all live records, follow a jump of the wall clock. Records are stored with their
-/// new ends by [`KeepEnd`].
+/// Let the world's time, and the ends that this process set, follow a jump of the wall clock. Records are stored with
+/// their new ends by [`KeepEnd`].
 #[derive(Debug, Clone)]
 pub struct FollowClock {
     /// How far.

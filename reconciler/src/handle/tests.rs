@@ -5,7 +5,7 @@ use model::decide::{Loss, Retire};
 use model::limits::{
     RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION, RUNNER_SILENCE,
 };
-use model::{JobState, Reason, Secret};
+use model::{JobState, Reason, Scope, Scopes, Secret, Token, TokenId};
 use tempfile::TempDir;
 use tokio::time::advance;
 
@@ -534,5 +534,59 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         is_well(&house).await;
         house.handle.remove_runner(runner.runner()).await.unwrap();
         house.close().await;
+    }
+}
+
+/// A token that lives for a day.
+async fn create_token(house: &House) -> Arc<Token> {
+    let create = CreateToken {
+        name: "ci".to_owned(),
+        scopes: std::iter::once(Scope::JobRead).collect(),
+        life: Some(TimeDelta::days(1)),
+        granted_by: Scopes::admin(),
+    };
+    house.handle.create_token(create).await.unwrap().token
+}
+
+/// The token as it is, and whether it is good.
+fn token(house: &House, id: TokenId) -> (Token, bool) {
+    let (token, now) = house.handle.state().read(|world| {
+        let token = world.tokens().find(|token| token.id == id).unwrap();
+        (Token::clone(token), house.handle.time(world))
+    });
+    let is_valid = token.is_valid(now);
+    (token, is_valid)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
+    let _frozen = freeze();
+    for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
+        let folder = TempDir::new().unwrap();
+        let house = House::open(&folder, 0, Vec::new()).await;
+        let before = create_token(&house).await;
+        house.close().await;
+
+        let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
+        let during = create_token(&house).await;
+        house.clock.jump(-by);
+        for _ in 0..62 {
+            pass(&house, Duration::from_secs(60)).await;
+        }
+        house
+            .until("the clock to be followed", |_| {
+                house.handle.steady() == house.handle.now()
+            })
+            .await;
+        assert_eq!(token(&house, before.id), (Token::clone(&before), true));
+        house.close().await;
+
+        // Each lives for a day of the right clock.
+        for (hours, is_valid) in [(2, true), (26, false)] {
+            let house = House::open(&folder, hours * 3_600, Vec::new()).await;
+            assert_eq!(token(&house, before.id), (Token::clone(&before), is_valid));
+            assert_eq!(token(&house, during.id).1, is_valid, "{by}, {hours}");
+            house.close().await;
+        }
     }
 }

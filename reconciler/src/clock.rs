@@ -5,13 +5,14 @@
 //! something that cannot be undone, so none is missed that would matter.
 
 use chrono::TimeDelta;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, future, stream};
 use model::decide::{FollowClock, KeepEnd};
 use model::limits::CLOCK_JUMP;
 use model::{Timestamp, World};
+use tokio::time::Instant;
 
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG};
+use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG, DEADLINE_LOOK};
 
 /// What is known of jumps of the wall clock.
 #[derive(Debug, Default)]
@@ -19,6 +20,10 @@ pub(crate) struct Jumps {
     /// How far the wall clock was ahead of the steady one after the last jump.
     ahead: TimeDelta,
     doubt: Option<Doubt>,
+    /// Ends may have followed the clock in memory alone.
+    unstored: bool,
+    /// They could not be stored, and are left alone until then.
+    rests_until: Option<Instant>,
 }
 
 /// The wall clock was wrong a while ago, or is.
@@ -142,9 +147,11 @@ impl Handle {
         })
     }
 
-    /// Lets all ends follow the wall clock, once its jumps are believed.
+    /// Lets the ends that were set follow the wall clock, once its jumps are believed.
     pub(crate) async fn follow_clock(&self) {
-        if self.ages().is_some() {
+        let rests = self.jumps().rests_until;
+        let rests = rests.is_some_and(|until| Instant::now() < until);
+        if !rests && self.ages().is_some() {
             self.follow_clock_at_once().await;
         }
     }
@@ -152,25 +159,37 @@ impl Handle {
     /// The same without waiting for that: the next start knows nothing of a jump.
     pub(crate) async fn follow_clock_at_once(&self) {
         let by = self.now() - self.steady();
-        if by.abs() < CLOCK_LAG {
-            return;
+        if by.abs() >= CLOCK_LAG {
+            // Before that: a stop may come in between.
+            self.jumps().unstored = true;
+            if let Err(error) = self.state().submit(FollowClock { by }).await {
+                tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
+                return;
+            }
         }
-        if let Err(error) = self.state().submit(FollowClock { by }).await {
-            tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
+        if !self.jumps().unstored {
             return;
         }
         let holders = self.state().read(World::holders);
         // Together, so that they share their commits.
-        stream::iter(holders)
-            .for_each_concurrent(AT_ONCE, |holder| async move {
+        let failed: Vec<_> = stream::iter(holders)
+            .map(|holder| async move {
                 let keep = KeepEnd {
                     holder: holder.clone(),
                 };
-                if let Err(error) = self.state().submit(keep).await {
-                    tracing::warn!(?holder, %error, "an end that followed the clock is not stored");
-                }
+                let stored = self.state().submit(keep).await;
+                stored.err().map(|error| (holder, error))
             })
+            .buffer_unordered(AT_ONCE)
+            .filter_map(future::ready)
+            .collect()
             .await;
+        self.jumps().unstored = !failed.is_empty();
+        if let Some((holder, error)) = failed.first() {
+            let records = failed.len();
+            tracing::warn!(records, first = ?holder, %error, "ends that followed the clock are not stored; this is tried again");
+            self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
+        }
     }
 }
 

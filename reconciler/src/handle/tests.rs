@@ -590,3 +590,27 @@ async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_could_not_be_stored_is_stored_later() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let made = create_token(&house).await;
+    house.handle.state().settled().await.unwrap();
+    // A folder in the place of the file that the commit would write.
+    let file = folder.path().join(format!("state/tokens/{}.json", made.id));
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let by = TimeDelta::days(400);
+    house.clock.jump(by);
+    house.handle.follow_clock_at_once().await;
+    assert_eq!(house.handle.steady(), house.handle.now());
+    std::fs::remove_dir(&file).unwrap();
+    house.close().await;
+
+    let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
+    let end = made.expires_at.map(|end| end + by);
+    assert_eq!(token(&house, made.id).0.expires_at, end);
+    house.close().await;
+}

@@ -154,7 +154,7 @@ impl Handle {
     /// Forgets a runner; what it runs is lost.
     pub async fn remove_runner(&self, runner: RunnerId) -> Result<(), SubmitError> {
         self.state().submit(RemoveRunner { runner }).await?;
-        self.lose(runner, |_| true).await
+        self.lose(runner, |_, _| true).await
     }
 
     /// When a runner was last heard since the daemon started.

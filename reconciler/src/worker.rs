@@ -89,10 +89,17 @@ impl Handle {
         let unauthorized = || WorkerError::Unauthorized { job };
         // The offer before the job: a claim that is published in between takes the offer down, and is then seen.
         let offered_to = self.board().offered_to(job, token, Instant::now());
-        let record = self.state().job(job).await?.ok_or_else(unauthorized)?;
+        // One look: the ends of live jobs move together with what they are compared with.
+        let (live, time) = self
+            .state()
+            .read(|world| (world.job(job).cloned(), self.time(world)));
+        let record = match live {
+            Some(record) => record,
+            None => self.state().job(job).await?.ok_or_else(unauthorized)?,
+        };
         let standing = match &record.state {
             JobState::Scheduled => Standing::Offered(offered_to.ok_or_else(unauthorized)?),
-            JobState::Running { run } if run.token == token && self.steady() < run.expires_at => {
+            JobState::Running { run } if run.token == token && time < run.expires_at => {
                 self.heard(run.runner.id);
                 Standing::Executing(run.runner.id)
             }

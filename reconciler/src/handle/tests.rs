@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use model::decide::{Loss, Retire};
+use model::decide::{FollowClock, Loss, Retire};
 use model::limits::{
     RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION, RUNNER_SILENCE,
+    WORKER_SESSION,
 };
 use model::{JobState, Reason, Scope, Scopes, Secret, Token, TokenId};
 use tempfile::TempDir;
@@ -612,5 +613,34 @@ async fn an_end_that_could_not_be_stored_is_stored_later() {
     let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
     let end = made.expires_at.map(|end| end + by);
     assert_eq!(token(&house, made.id).0.expires_at, end);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_compared_with_the_time_of_the_same_moment() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "plain").await;
+    let state = house.handle.state().clone();
+    let runtime = tokio::runtime::Handle::current();
+    let following = tokio::task::spawn_blocking(move || {
+        for days in [400, -400].repeat(2_000) {
+            let by = TimeDelta::days(days);
+            runtime.block_on(state.submit(FollowClock { by })).unwrap();
+        }
+    });
+    while !following.is_finished() {
+        let found = house.handle.worker(worker.job().id, worker.token()).await;
+        found.unwrap();
+        let is_lost = |job: &Job, now| job.state.run().unwrap().expires_at - now != WORKER_SESSION;
+        let runner = runner.runner();
+        house.handle.lose(runner, is_lost).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    following.await.unwrap();
+    assert!(!house.job(worker.job().id).await.state.is_terminal());
     house.close().await;
 }

@@ -162,6 +162,11 @@ impl Handle {
         self.presence().last(runner)
     }
 
+    /// Whether a runner was heard a short while ago.
+    pub fn is_connected(&self, runner: RunnerId) -> bool {
+        self.presence().is_connected(runner, Instant::now())
+    }
+
     /// What each runner has in hand, by its newest poll since the daemon started.
     pub fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
         self.board().holding()

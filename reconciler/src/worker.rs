@@ -7,6 +7,7 @@ use model::decide::{
     Claim, ClaimOutcome, Claimed, Complete, CutLog, Failure, Refusal, ReportSteps, StoreArtifact,
     declared_artifact,
 };
+use model::limits::WORKER_LAST_WORDS;
 use model::{
     Artifact, Job, JobId, JobState, LogCut, NamedValues, Revision, RunnerId, Step, TokenHash,
 };
@@ -79,7 +80,11 @@ impl Worker {
 
     /// Somebody else ended the job a moment ago, and the worker may still say its last words.
     fn may_say_last_words(&self, handle: &Handle) -> bool {
-        self.job.last_words_until(handle.now()).is_some()
+        match handle.ended_ago(self.job.id) {
+            Some(ago) => ago < WORKER_LAST_WORDS,
+            // Before the start, in a trigger for a newer job, or a while ago: its record says when.
+            None => self.job.last_words_until(handle.now()).is_some(),
+        }
     }
 }
 

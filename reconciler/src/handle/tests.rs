@@ -644,3 +644,26 @@ async fn an_end_is_compared_with_the_time_of_the_same_moment() {
     assert!(!house.job(worker.job().id).await.state.is_terminal());
     house.close().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn last_words_have_their_time_however_the_clock_jumps() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    for by in [TimeDelta::minutes(5), TimeDelta::days(-400)] {
+        let worker = house.run(runner, workflow, "plain").await;
+        let (id, token) = (worker.job().id, worker.token());
+        house.handle.cancel(id, Actor::Daemon).await.unwrap();
+        house.clock.jump(by);
+        let worker = house.handle.worker(id, token).await.unwrap();
+        let says = || house.handle.append_log(&worker, 0, Vec::new());
+        house.clock.set_forward(TimeDelta::seconds(119));
+        says().await.unwrap();
+        house.clock.set_forward(TimeDelta::seconds(1));
+        let late = says().await;
+        assert!(matches!(late, Err(WorkerError::Over { .. })), "{by}");
+    }
+    house.close().await;
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::decide::{
-    Claim, ClaimOutcome, Claimed, Complete, CutLog, Failure, Refusal, ReportSteps, StoreArtifact,
-    declared_artifact,
+    Claim, ClaimOutcome, Claimed, Complete, CutEndedLog, CutLog, Failure, Refusal, ReportSteps,
+    StoreArtifact, declared_artifact,
 };
 use model::limits::WORKER_LAST_WORDS;
 use model::{
@@ -189,10 +189,8 @@ impl Handle {
         from: u64,
         records: Vec<EncodedRecord>,
     ) -> Result<LogReceipt, WorkerError> {
-        let executing = worker.executing();
-        let is_over = executing.is_err();
         if !worker.may_say_last_words(self) {
-            executing?;
+            worker.executing()?;
         }
         let (job, run) = (worker.job.id, worker.job.state.run());
         let limit = run.and_then(|run| run.log_limit).unwrap_or(u64::MAX);
@@ -200,21 +198,31 @@ impl Handle {
         let logs = self.state().logs();
         let receipt = logs.append_within(limit, job, from, records).await?;
         if let Some(record) = receipt.cut
-            && !is_over
             && run.is_some_and(|run| run.log_cut.is_none())
         {
-            let cut = CutLog {
-                job,
-                token: worker.token,
-                cut: LogCut { record, limit },
-            };
-            match self.state().submit(cut).await {
-                // Its record stays as it is, and the log says it.
-                Ok(()) | Err(SubmitError::Refused(Refusal::JobOver { .. })) => {}
+            let cut = LogCut { record, limit };
+            let token = worker.token;
+            match self.state().submit(CutLog { job, token, cut }).await {
+                Ok(()) => {}
+                Err(SubmitError::Refused(Refusal::JobOver { .. })) => {
+                    self.cut_ended_log(job, cut).await;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(receipt)
+    }
+
+    /// Notes in the record of a job that is over that its log is cut. Should that fail, the log says it all the same.
+    async fn cut_ended_log(&self, id: JobId, cut: LogCut) {
+        let noting = async move |handle: Self| {
+            let job = handle.finished(id).await?;
+            let cut = CutEndedLog { job, cut };
+            Ok(handle.state().cut_ended_log(cut).await?)
+        };
+        if let Err(error) = self.alone(noting).await {
+            tracing::warn!(job = %id, %error, "the record of a job cannot say that its log is cut");
+        }
     }
 
     /// Whether an artifact of that name may be uploaded now, before its bytes are read.

@@ -32,7 +32,7 @@ pub use end::{Cancel, EndJob, Loss};
 pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
 pub use removal::{Chosen, ChosenFate, DeleteJob, DropExpiry, Prune, Pruned, RemoveArtifacts};
-pub use report::{CutLog, ReportSteps};
+pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,
     RemoveRunner, RenewSession,

@@ -162,7 +162,7 @@ impl Handle {
         if by.abs() >= CLOCK_LAG {
             // Before that: a stop may come in between.
             self.jumps().unstored = true;
-            if let Err(error) = self.state().submit(FollowClock { by }).await {
+            if let Err(error) = self.state().submit(FollowClock).await {
                 tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
                 return;
             }

@@ -10,7 +10,7 @@ mod queue;
 mod stocks;
 mod triggers;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -143,6 +143,8 @@ pub struct ScanKey {
 pub struct World {
     /// How far its time is ahead of the steady clock.
     followed: TimeDelta,
+    /// Who holds ends that an earlier process set.
+    loaded: HashSet<Holder>,
     sources: BTreeMap<SourceName, Arc<Source>>,
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
@@ -205,6 +207,7 @@ impl World {
             }
             Change::Job(job) => self.apply_job(job),
             Change::Runner(runner) => {
+                self.loaded.remove(&Holder::Runner(runner.id));
                 self.runners.insert(runner.id, runner.clone());
             }
             Change::RunnerRemoved(id) => {
@@ -230,6 +233,8 @@ impl World {
                 self.secrets.insert(secrets.project, secrets.clone());
             }
             Change::Idempotency(request) => {
+                self.loaded
+                    .remove(&Holder::Idempotency(request.key.clone()));
                 self.forget_request(&request.key);
                 self.idempotency_by_age
                     .insert((request.expires_at, request.key.clone()));

@@ -5,13 +5,14 @@
 //! something that cannot be undone, so none is missed that would matter.
 
 use chrono::TimeDelta;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, future, stream};
 use model::decide::{FollowClock, KeepEnd};
 use model::limits::CLOCK_JUMP;
 use model::{Timestamp, World};
+use tokio::time::Instant;
 
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG};
+use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG, DEADLINE_LOOK};
 
 /// What is known of jumps of the wall clock.
 #[derive(Debug, Default)]
@@ -19,25 +20,30 @@ pub(crate) struct Jumps {
     /// How far the wall clock was ahead of the steady one after the last jump.
     ahead: TimeDelta,
     doubt: Option<Doubt>,
+    /// Ends may have followed the clock in memory alone.
+    unstored: bool,
+    /// They could not be stored, and are left alone until then.
+    rests_until: Option<Instant>,
 }
 
-/// The wall clock jumped a while ago.
+/// The wall clock was wrong a while ago, or is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Doubt {
-    by: TimeDelta,
+    /// How far it jumped, if a jump was seen.
+    by: Option<TimeDelta>,
     /// By the steady clock.
     until: Timestamp,
-    /// How many schedules went on from the time after the jump.
+    /// How many schedules had been followed far ahead of it and go on from now.
     schedules: u64,
 }
 
 /// What is wrong with the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockTrouble {
-    /// It jumped within the last hour.
+    /// It jumped within the last hour, or schedules showed that it was wrong, or is.
     Jumped {
-        /// How far.
-        by: TimeDelta,
+        /// How far, if a jump was seen.
+        by: Option<TimeDelta>,
         /// Until when nothing is deleted by age.
         until: Timestamp,
         /// How many schedules had been followed far ahead of the clock and go on from now.
@@ -60,17 +66,17 @@ impl Jumps {
             return None;
         }
         self.ahead += by;
-        self.doubt(by, steady, 0);
+        self.doubt(Some(by), steady, 0);
         Some(by)
     }
 
     /// Begins, or begins again, the time in which the clock is not believed.
-    fn doubt(&mut self, by: TimeDelta, steady: Timestamp, schedules: u64) {
-        let before = self.doubted(steady).map_or(0, |doubt| doubt.schedules);
+    fn doubt(&mut self, by: Option<TimeDelta>, steady: Timestamp, schedules: u64) {
+        let before = self.doubted(steady);
         self.doubt = Some(Doubt {
-            by,
+            by: by.or(before.and_then(|doubt| doubt.by)),
             until: steady + CLOCK_DOUBT,
-            schedules: before + schedules,
+            schedules: schedules + before.map_or(0, |doubt| doubt.schedules),
         });
     }
 
@@ -116,9 +122,9 @@ impl Handle {
     }
 
     /// Doubts the clock, because schedules say that it is wrong, or was.
-    pub(crate) fn doubt_clock(&self, by: TimeDelta, schedules: u64) {
+    pub(crate) fn doubt_clock(&self, schedules: u64) {
         let (_, steady) = self.look_at_clock();
-        self.jumps().doubt(by, steady, schedules);
+        self.jumps().doubt(None, steady, schedules);
     }
 
     /// What is wrong with the clock, if something is.
@@ -141,9 +147,11 @@ impl Handle {
         })
     }
 
-    /// Lets all ends follow the wall clock, once its jumps are believed.
+    /// Lets the ends that were set follow the wall clock, once its jumps are believed.
     pub(crate) async fn follow_clock(&self) {
-        if self.ages().is_some() {
+        let rests = self.jumps().rests_until;
+        let rests = rests.is_some_and(|until| Instant::now() < until);
+        if !rests && self.ages().is_some() {
             self.follow_clock_at_once().await;
         }
     }
@@ -151,42 +159,58 @@ impl Handle {
     /// The same without waiting for that: the next start knows nothing of a jump.
     pub(crate) async fn follow_clock_at_once(&self) {
         let by = self.now() - self.steady();
-        if by.abs() < CLOCK_LAG {
-            return;
+        if by.abs() >= CLOCK_LAG {
+            // Before that: a stop may come in between.
+            self.jumps().unstored = true;
+            if let Err(error) = self.state().submit(FollowClock).await {
+                tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
+                return;
+            }
         }
-        if let Err(error) = self.state().submit(FollowClock { by }).await {
-            tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
+        if !self.jumps().unstored {
             return;
         }
         let holders = self.state().read(World::holders);
         // Together, so that they share their commits.
-        stream::iter(holders)
-            .for_each_concurrent(AT_ONCE, |holder| async move {
+        let failed: Vec<_> = stream::iter(holders)
+            .map(|holder| async move {
                 let keep = KeepEnd {
                     holder: holder.clone(),
                 };
-                if let Err(error) = self.state().submit(keep).await {
-                    tracing::warn!(?holder, %error, "an end that followed the clock is not stored");
-                }
+                let stored = self.state().submit(keep).await;
+                stored.err().map(|error| (holder, error))
             })
+            .buffer_unordered(AT_ONCE)
+            .filter_map(future::ready)
+            .collect()
             .await;
+        self.jumps().unstored = !failed.is_empty();
+        if let Some((holder, error)) = failed.first() {
+            let records = failed.len();
+            tracing::warn!(records, first = ?holder, %error, "ends that followed the clock are not stored; this is tried again");
+            self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
+        }
     }
 }
 
-/// A jump in words.
+/// A jump in words, to follow "jumped".
 pub fn jump(by: TimeDelta) -> String {
-    let minutes = by.num_minutes().abs();
-    let (amount, unit) = match minutes {
-        0..120 => (minutes, "minutes"),
-        120..2880 => (minutes / 60, "hours"),
-        _ => (minutes / 1440, "days"),
-    };
     let direction = if by < TimeDelta::zero() {
-        "behind"
+        "back"
     } else {
         "ahead"
     };
-    format!("{amount} {unit} {direction}")
+    format!("{direction} {}", span(by))
+}
+
+/// How long a span is, in the unit that fits.
+pub(crate) fn span(span: TimeDelta) -> String {
+    let minutes = span.num_minutes().abs();
+    match minutes {
+        0..120 => format!("{minutes} minutes"),
+        120..2880 => format!("{} hours", minutes / 60),
+        _ => format!("{} days", minutes / 1440),
+    }
 }
 
 #[cfg(test)]
@@ -211,11 +235,24 @@ mod tests {
     }
 
     #[test]
+    fn schedules_that_show_a_wrong_clock_are_no_jump_that_was_seen() {
+        let mut jumps = Jumps::default();
+        jumps.doubt(None, at(0), 2);
+        let told = |jumps: &Jumps| jumps.doubted(at(60)).map(|it| (it.by, it.schedules));
+        assert_eq!(told(&jumps), Some((None, 2)));
+        let year = TimeDelta::days(400);
+        jumps.look(at(10) + year, at(10));
+        assert_eq!(told(&jumps), Some((Some(year), 2)));
+        jumps.doubt(None, at(20), 1);
+        assert_eq!(told(&jumps), Some((Some(year), 3)));
+    }
+
+    #[test]
     fn a_jump_is_told_in_the_unit_that_fits() {
         for (by, told) in [
-            (TimeDelta::minutes(61), "61 minutes ahead"),
-            (TimeDelta::hours(-5), "5 hours behind"),
-            (TimeDelta::days(400), "400 days ahead"),
+            (TimeDelta::minutes(61), "ahead 61 minutes"),
+            (TimeDelta::hours(-5), "back 5 hours"),
+            (TimeDelta::days(400), "ahead 400 days"),
         ] {
             assert_eq!(jump(by), told);
         }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use chrono::TimeDelta;
 use model::decide::{
     Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, Refusal,
     RemoveRunner, check_dispatch, repeated_dispatch,
 };
+use model::limits::WORKER_LAST_WORDS;
 use model::{
     Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SealingKey, SourceName,
     Timestamp, WorkflowId,
@@ -38,6 +40,8 @@ struct Shared {
     board_woken: Notify,
     presence: Mutex<Presence>,
     jumps: Mutex<Jumps>,
+    /// When jobs were ended by somebody else than their workers, by the steady clock.
+    ended: Mutex<HashMap<JobId, Timestamp>>,
     removals: Arc<tokio::sync::Mutex<()>>,
     retention: RetentionSettings,
     log_limit: u64,
@@ -112,7 +116,7 @@ impl Handle {
             log_bytes: self.state().log_bytes_at_end(job).await,
         };
         let job = self.state().submit(cancel).await?;
-        self.state().logs().ended(job.id);
+        self.note_end(job.id);
         Ok(job)
     }
 
@@ -154,12 +158,17 @@ impl Handle {
     /// Forgets a runner; what it runs is lost.
     pub async fn remove_runner(&self, runner: RunnerId) -> Result<(), SubmitError> {
         self.state().submit(RemoveRunner { runner }).await?;
-        self.lose(runner, |_| true).await
+        self.lose(runner, |_, _| true).await
     }
 
     /// When a runner was last heard since the daemon started.
     pub fn runner_heard_at(&self, runner: RunnerId) -> Option<Timestamp> {
         self.presence().last(runner)
+    }
+
+    /// Whether a runner was heard a short while ago.
+    pub fn is_connected(&self, runner: RunnerId) -> bool {
+        self.presence().is_connected(runner, Instant::now())
     }
 
     /// What each runner has in hand, by its newest poll since the daemon started.
@@ -192,6 +201,7 @@ impl Handle {
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
                 jumps: Mutex::default(),
+                ended: Mutex::default(),
                 removals: Arc::default(),
                 retention,
                 log_limit,
@@ -237,13 +247,29 @@ impl Handle {
         match self.state().submit(end).await {
             Ok(job) => {
                 if job.state.is_terminal() {
-                    self.state().logs().ended(job.id);
+                    self.note_end(job.id);
                 }
                 Ok(())
             }
             Err(SubmitError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Notes that somebody else than its worker has ended a job. The worker may still say its last words.
+    fn note_end(&self, job: JobId) {
+        let now = self.clock().steady();
+        let mut ended = lock(&self.shared.ended);
+        ended.retain(|_, at| now - *at < WORKER_LAST_WORDS);
+        ended.insert(job, now);
+        drop(ended);
+        self.state().logs().ended(job);
+    }
+
+    /// How long ago such a job was ended, if that was noted a short while ago.
+    pub(crate) fn ended_ago(&self, job: JobId) -> Option<TimeDelta> {
+        let at = lock(&self.shared.ended).get(&job).copied()?;
+        Some(self.clock().steady() - at)
     }
 
     /// Notes that a runner was heard.

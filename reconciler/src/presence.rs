@@ -60,6 +60,12 @@ impl Presence {
         self.heard.get(&runner).map(|heard| heard.wall)
     }
 
+    /// Whether the runner was heard since the start, and is not silent.
+    pub(crate) fn is_connected(&self, runner: RunnerId, now: Instant) -> bool {
+        let heard = self.heard.get(&runner);
+        heard.is_some_and(|heard| now < heard.steady + SILENCE)
+    }
+
     /// From when its silence counts.
     pub(crate) fn lease_from(&self, runner: RunnerId) -> Instant {
         self.heard
@@ -125,6 +131,9 @@ mod tests {
         presence.heard(runner(2), at(100), later);
         assert_eq!(presence.lease_from(runner(1)), later);
         assert_eq!(presence.last(runner(1)), Some(at(100)));
+        assert!(presence.is_connected(runner(1), later));
+        assert!(!presence.is_connected(runner(1), later + SILENCE));
+        assert!(!presence.is_connected(runner(3), later));
 
         presence.keep(|id| id == runner(2));
         assert_eq!(presence.last(runner(1)), None);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Loss, NewSession, RegisterRunner, RenewSession};
 use model::limits::{OFFER, WORKER_SESSION};
-use model::{Job, JobId, RunnerId, TokenHash};
+use model::{Job, JobId, RunnerId, Timestamp, TokenHash};
 use state::SubmitError;
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ impl Handle {
     ) -> Result<NewSession, SubmitError> {
         let new = self.state().submit(register).await?;
         if let Some(replaced) = new.replaced {
-            self.lose(replaced, |_| true).await?;
+            self.lose(replaced, |_, _| true).await?;
         }
         Ok(new.session)
     }
@@ -118,7 +118,7 @@ impl Handle {
         self.heard(runner);
         self.board().forget(runner);
         self.wake_board();
-        self.lose(runner, |_| true).await
+        self.lose(runner, |_, _| true).await
     }
 
     /// A runner asks for work; the answer comes when there is something to say, or after a while with nothing. A newer
@@ -134,10 +134,9 @@ impl Handle {
         self.admit(session, |job| !holding.contains(&job.id))
             .map_err(|Taken| RunnerError::PollReplaced)?;
         self.heard(runner);
-        let now = self.steady();
         // Jobs it should run and does not name are lost. One claimed a moment ago may have been claimed while this
         // poll was on its way.
-        self.lose(runner, |job| {
+        self.lose(runner, |job, now| {
             let run = job.state.run();
             !holding.contains(&job.id)
                 && run.is_some_and(|run| run.expires_at - now <= WORKER_SESSION - OFFER)
@@ -157,16 +156,17 @@ impl Handle {
         Ok(messages.ok().and_then(Result::ok).unwrap_or_default())
     }
 
-    /// Ends as lost what a runner should be running.
+    /// Ends as lost what a runner should be running. `lost` is told a job and the time that its ends are compared with.
     pub(crate) async fn lose(
         &self,
         runner: RunnerId,
-        lost: impl Fn(&Job) -> bool,
+        lost: impl Fn(&Job, Timestamp) -> bool,
     ) -> Result<(), SubmitError> {
         let jobs: Vec<JobId> = self.state().read(|world| {
+            let now = self.time(world);
             world
                 .running_on(runner)
-                .filter(|job| lost(job))
+                .filter(|job| lost(job, now))
                 .map(|job| job.id)
                 .collect()
         });

@@ -15,7 +15,6 @@ use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
 use state::{DamagedLines, JobFilter, Ledger, ReadError, State, SubmitError};
 use tokio::time::Instant;
 
-use crate::cursors::Cursors;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
 
@@ -56,10 +55,10 @@ impl Handle {
         let mut changes = state.subscribe();
         // Scans that could not be looked at, and until when they are left alone.
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
-        let mut cursors = Cursors::default();
+        let mut told = None;
         loop {
-            let now = self.mind_cursors(&mut cursors).await;
             resting.retain(|_, until| *until > Instant::now());
+            let now = self.mind_cursors(&mut told, &mut resting).await;
             let (due, unseen, next) =
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
             let mut looks: Vec<BoxFuture<'static, Looked>> = Vec::new();

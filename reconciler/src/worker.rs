@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::decide::{
-    Claim, ClaimOutcome, Claimed, Complete, CutLog, Failure, Refusal, ReportSteps, StoreArtifact,
-    declared_artifact,
+    Claim, ClaimOutcome, Claimed, Complete, CutEndedLog, CutLog, Failure, Refusal, ReportSteps,
+    StoreArtifact, declared_artifact,
 };
+use model::limits::WORKER_LAST_WORDS;
 use model::{
     Artifact, Job, JobId, JobState, LogCut, NamedValues, Revision, RunnerId, Step, TokenHash,
 };
@@ -79,7 +80,11 @@ impl Worker {
 
     /// Somebody else ended the job a moment ago, and the worker may still say its last words.
     fn may_say_last_words(&self, handle: &Handle) -> bool {
-        self.job.last_words_until(handle.now()).is_some()
+        match handle.ended_ago(self.job.id) {
+            Some(ago) => ago < WORKER_LAST_WORDS,
+            // Before the start, in a trigger for a newer job, or a while ago: its record says when.
+            None => self.job.last_words_until(handle.now()).is_some(),
+        }
     }
 }
 
@@ -89,10 +94,17 @@ impl Handle {
         let unauthorized = || WorkerError::Unauthorized { job };
         // The offer before the job: a claim that is published in between takes the offer down, and is then seen.
         let offered_to = self.board().offered_to(job, token, Instant::now());
-        let record = self.state().job(job).await?.ok_or_else(unauthorized)?;
+        // One look: the ends of live jobs move together with what they are compared with.
+        let (live, time) = self
+            .state()
+            .read(|world| (world.job(job).cloned(), self.time(world)));
+        let record = match live {
+            Some(record) => record,
+            None => self.state().job(job).await?.ok_or_else(unauthorized)?,
+        };
         let standing = match &record.state {
             JobState::Scheduled => Standing::Offered(offered_to.ok_or_else(unauthorized)?),
-            JobState::Running { run } if run.token == token && self.steady() < run.expires_at => {
+            JobState::Running { run } if run.token == token && time < run.expires_at => {
                 self.heard(run.runner.id);
                 Standing::Executing(run.runner.id)
             }
@@ -177,10 +189,8 @@ impl Handle {
         from: u64,
         records: Vec<EncodedRecord>,
     ) -> Result<LogReceipt, WorkerError> {
-        let executing = worker.executing();
-        let is_over = executing.is_err();
         if !worker.may_say_last_words(self) {
-            executing?;
+            worker.executing()?;
         }
         let (job, run) = (worker.job.id, worker.job.state.run());
         let limit = run.and_then(|run| run.log_limit).unwrap_or(u64::MAX);
@@ -188,21 +198,31 @@ impl Handle {
         let logs = self.state().logs();
         let receipt = logs.append_within(limit, job, from, records).await?;
         if let Some(record) = receipt.cut
-            && !is_over
             && run.is_some_and(|run| run.log_cut.is_none())
         {
-            let cut = CutLog {
-                job,
-                token: worker.token,
-                cut: LogCut { record, limit },
-            };
-            match self.state().submit(cut).await {
-                // Its record stays as it is, and the log says it.
-                Ok(()) | Err(SubmitError::Refused(Refusal::JobOver { .. })) => {}
+            let cut = LogCut { record, limit };
+            let token = worker.token;
+            match self.state().submit(CutLog { job, token, cut }).await {
+                Ok(()) => {}
+                Err(SubmitError::Refused(Refusal::JobOver { .. })) => {
+                    self.cut_ended_log(job, cut).await;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(receipt)
+    }
+
+    /// Notes in the record of a job that is over that its log is cut. Should that fail, the log says it all the same.
+    async fn cut_ended_log(&self, id: JobId, cut: LogCut) {
+        let noting = async move |handle: Self| {
+            let job = handle.finished(id).await?;
+            let cut = CutEndedLog { job, cut };
+            Ok(handle.state().cut_ended_log(cut).await?)
+        };
+        if let Err(error) = self.alone(noting).await {
+            tracing::warn!(job = %id, %error, "the record of a job cannot say that its log is cut");
+        }
     }
 
     /// Whether an artifact of that name may be uploaded now, before its bytes are read.

@@ -1,11 +1,11 @@
-//! Reading a scan's history forward, oldest job first, for whoever removes jobs.
+//! Reading a scan's history forward, oldest job first, for whoever removes jobs, and changing records of finished jobs.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use model::decide::RemoveArtifacts;
+use model::decide::{Command, CutEndedLog, RemoveArtifacts};
 use model::retention::{Ahead, Expiry, FinishedJob, Position};
-use model::{HistoryLine, Job, ScanHead, ScanKey, Timestamp};
+use model::{HistoryLine, Job, JobId, ScanHead, ScanKey, Timestamp};
 use store::Key;
 
 use crate::envelope::{self, Kind};
@@ -44,14 +44,28 @@ impl State {
         }
     }
 
-    /// Removes artifacts of a finished job. Its record is settled, and its revision goes on from what is on disk; one
-    /// that cannot be read begins again.
+    /// Removes artifacts of a finished job.
     pub async fn remove_artifacts(&self, remove: RemoveArtifacts) -> Result<Arc<Job>, SubmitError> {
-        let key = Layout::job(remove.job.id);
+        self.rewrite_job(remove.job.id, remove).await
+    }
+
+    /// Notes in the record of a finished job that its log is cut.
+    pub async fn cut_ended_log(&self, cut: CutEndedLog) -> Result<(), SubmitError> {
+        self.rewrite_job(cut.job.id, cut).await
+    }
+
+    /// Decides on a command that changes a finished job. Its record is settled, and its revision goes on from what is on
+    /// disk; one that cannot be read begins again.
+    async fn rewrite_job<C: Command>(
+        &self,
+        job: JobId,
+        command: C,
+    ) -> Result<C::Answer, SubmitError> {
+        let key = Layout::job(job);
         let bytes = self.reader().get(&key).await.unwrap_or_default();
         let revision = bytes.and_then(|bytes| Some(envelope::read(&bytes).ok()?.stamp.revision));
         let rewritten = revision.map(|revision| Rewritten { key, revision });
-        self.submit_rewriting(remove, rewritten).await
+        self.submit_rewriting(command, rewritten).await
     }
 
     /// Some of what has run out in hours that are over, the earliest first; empty when there is nothing. Looks into the

@@ -202,6 +202,7 @@ impl Loading {
         for head in lost_heads::restored(root, reader, &world).await? {
             world.apply(&Change::Head(Arc::new(head)));
         }
+        world.finish_loading();
         Ok(Loaded {
             world,
             revisions: self.revisions,

@@ -50,22 +50,34 @@ fn of_clock(trouble: ClockTrouble) -> Health {
             until,
             schedules,
         } => {
-            let (jump, until) = (jump(by), time(until));
+            let until = time(until);
+            let jumped = by.map_or("is wrong, or was".to_owned(), |by| {
+                format!("jumped {}", jump(by))
+            });
             let mut reason =
-                format!("the wall clock jumped {jump}: nothing is deleted by age until {until}");
-            if schedules > 0 {
-                reason.push_str(&format!(
+                format!("the wall clock {jumped}: nothing is deleted by age until {until}");
+            match schedules {
+                0 => {}
+                1 => reason.push_str(
+                    "; 1 schedule that had been followed far ahead of it goes on from now",
+                ),
+                _ => reason.push_str(&format!(
                     "; {schedules} schedules that had been followed far ahead of it go on from now"
-                ));
+                )),
             }
             (HealthStatus::ClockJumped, reason)
         }
         ClockTrouble::Ahead { schedules, until } => {
             let until = time(until);
-            let reason = format!(
-                "{schedules} schedules were followed ahead of the wall clock, one of them up to {until}, and wait \
-                 until it is there: is it right?"
-            );
+            let followed = match schedules {
+                1 => format!(
+                    "1 schedule was followed ahead of the wall clock, up to {until}, and waits"
+                ),
+                _ => format!(
+                    "{schedules} schedules were followed ahead of the wall clock, one of them up to {until}, and wait"
+                ),
+            };
+            let reason = format!("{followed} until the clock gets there: is the clock right?");
             (HealthStatus::SchedulesAhead, reason)
         }
     };
@@ -98,21 +110,43 @@ mod tests {
             );
         }
         let until = model::Timestamp::UNIX_EPOCH;
-        let jumped = |schedules| ClockTrouble::Jumped {
-            by: chrono::TimeDelta::days(-400),
+        let days = Some(chrono::TimeDelta::days(-400));
+        let jumped = |by, schedules| ClockTrouble::Jumped {
+            by,
             until,
             schedules,
         };
+        let ahead = |schedules| ClockTrouble::Ahead { schedules, until };
         for (trouble, status, reason) in [
-            (jumped(0), "clock_jumped", "jumped 400 days behind"),
-            (jumped(3), "clock_jumped", "3 schedules"),
             (
-                ClockTrouble::Ahead {
-                    schedules: 2,
-                    until,
-                },
+                jumped(days, 0),
+                "clock_jumped",
+                "clock jumped back 400 days: nothing",
+            ),
+            (
+                jumped(days, 1),
+                "clock_jumped",
+                "; 1 schedule that had been followed far ahead of it goes on from now",
+            ),
+            (
+                jumped(None, 3),
+                "clock_jumped",
+                "the wall clock is wrong, or was: nothing",
+            ),
+            (
+                jumped(None, 3),
+                "clock_jumped",
+                "; 3 schedules that had been followed far ahead of it go on from now",
+            ),
+            (
+                ahead(1),
                 "schedules_ahead",
-                "up to 1970-01-01T00:00:00Z",
+                "1 schedule was followed ahead of the wall clock, up to 1970-01-01T00:00:00Z, and waits until the clock gets there: is the clock right?",
+            ),
+            (
+                ahead(2),
+                "schedules_ahead",
+                "2 schedules were followed ahead of the wall clock, one of them up to 1970-01-01T00:00:00Z, and wait until the clock",
             ),
         ] {
             let told = json!(health(Room::Enough, Some(trouble)));

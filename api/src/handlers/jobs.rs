@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::limits::RUNNER_SILENCE;
 use model::{Job, JobId, JobState, Reason, WorkflowId, World, waiting};
 use reconciler::Handle;
 use state::{JobFilter, SubmitError};
@@ -191,12 +190,6 @@ pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Fa
 
 /// Why the job has not begun, if it has not.
 fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
-    let now = handle.state().now();
-    let is_connected = |runner| {
-        handle
-            .runner_heard_at(runner)
-            .is_some_and(|heard| now - heard < RUNNER_SILENCE)
-    };
     match &job.state {
         JobState::Scheduled => {}
         JobState::Running { .. }
@@ -210,5 +203,5 @@ fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
     let holding = |runner| in_hand.get(&runner);
     handle
         .state()
-        .read(|world| waiting(world, job, is_connected, holding))
+        .read(|world| waiting(world, job, |runner| handle.is_connected(runner), holding))
 }

@@ -254,7 +254,11 @@ async fn a_job_that_waits_says_for_what() {
     let hello = hello.json(&json!({"version": "0.1.0"}));
     assert_eq!(hello.send(service.address).await.status, 204);
     assert_eq!(waiting().await.as_deref(), Some("no_runner_fits"));
-    service.clock.advance(chrono::TimeDelta::minutes(2));
+    service.clock.advance(chrono::TimeDelta::days(400));
+    assert_eq!(waiting().await.as_deref(), Some("no_runner_fits"));
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(120)).await;
+    tokio::time::resume();
     assert_eq!(waiting().await.as_deref(), Some("no_runner_connected"));
     let large = service.register("large", &["large"], 1).await;
     service.claim(&large, &[]).await;

@@ -320,3 +320,31 @@ async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
         1
     );
 }
+
+#[tokio::test]
+async fn a_log_that_is_cut_after_its_job_was_cancelled_is_told_as_well() {
+    let service = Service::start().await;
+    service.dispatch("large").await;
+    let runner = service.register("one", &["large"], 1).await;
+    let worker = service.claim(&runner, &[]).await;
+    service
+        .admin(Call::post(worker.path("cancel")))
+        .await
+        .expect(200);
+    let line = "x".repeat(500);
+    append(&service, &worker, 0, &[&line, &line, &line]).await;
+    let job = async || {
+        let job = service.get(&format!("/v0/jobs/{}", worker.id)).await;
+        job.expect(200)
+    };
+    let cut = json!({"record": 1, "limit": 1_000});
+    assert_eq!(job().await["log"], json!({"records": 2, "cut": cut}));
+    assert_eq!(job().await["state"], "cancelled");
+    let why = service
+        .get("/v0/workflows/main%2Fpipeline/scans/large/why")
+        .await;
+    let told = json!({"id": worker.id, "log_cut": cut});
+    assert_eq!(why.expect(200)["cut_job"], told);
+    append(&service, &worker, 3, &["more"]).await;
+    assert_eq!(job().await["log"]["cut"], cut);
+}

@@ -1,26 +1,22 @@
 //! A jump of the wall clock is followed.
 
-use chrono::TimeDelta;
-
 use super::{Command, Decision, Refusal, Urgency};
 use crate::moment::Moment;
 use crate::world::{Change, Holder, World};
 
-/// Let the world's time, and the ends of all live records, follow a jump of the wall clock. Records are stored with their
-/// new ends by [`KeepEnd`].
+/// Let the world's time, and the ends that this process set, follow a jump of the wall clock. Records are stored with
+/// their new ends by [`KeepEnd`].
 #[derive(Debug, Clone)]
-pub struct FollowClock {
-    /// How far.
-    pub by: TimeDelta,
-}
+pub struct FollowClock;
 
 impl Command for FollowClock {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+    /// A second one beside the first finds nothing left to follow.
+    fn decide(self, _: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         Ok(Decision {
-            changes: vec![Change::ClockFollowed(self.by)],
+            changes: vec![Change::ClockFollowed(moment.now - moment.steady)],
             answer: (),
         })
     }

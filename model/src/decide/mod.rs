@@ -32,7 +32,7 @@ pub use end::{Cancel, EndJob, Loss};
 pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
 pub use removal::{Chosen, ChosenFate, DeleteJob, DropExpiry, Prune, Pruned, RemoveArtifacts};
-pub use report::{CutLog, ReportSteps};
+pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,
     RemoveRunner, RenewSession,
@@ -40,7 +40,7 @@ pub use runners::{
 pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
-pub use triggers::{Consider, ExplainTrigger, Fire, Rewind, SkipSlots};
+pub use triggers::{Consider, ExplainTrigger, Fire, Rewind};
 pub(crate) use triggers::{considered, cursor};
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};

@@ -1,7 +1,8 @@
 //! Removing finished jobs and their artifacts: by a person, because there are too many, or because their time is over.
 //!
 //! A finished job stands in no world, so the asker brings its record along. Records of finished jobs are changed by
-//! these commands alone, and whoever submits them reads and submits one at a time: what is brought is what is there.
+//! these commands and by [`CutEndedLog`](super::CutEndedLog) alone, and whoever submits them reads and submits one at a
+//! time: what is brought is what is there.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -285,7 +286,7 @@ fn is_protected(world: &World, scan: &ScanKey, job: &Job) -> bool {
         || world.job(job.id).is_some()
 }
 
-fn check_over(world: &World, job: &Job) -> Result<(), Refusal> {
+pub(super) fn check_over(world: &World, job: &Job) -> Result<(), Refusal> {
     if job.state.is_terminal() && world.job(job.id).is_none() {
         Ok(())
     } else {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use workflow::Scan;
 
+use super::removal::check_over;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{Job, JobState, LogCut, Run, Step};
 use crate::life_cycle::JobEvent;
@@ -65,6 +66,33 @@ impl Command for CutLog {
         let job = job.after(JobEvent::LogCut(self.cut))?;
         Ok(Decision {
             changes: vec![Change::Job(job)],
+            answer: (),
+        })
+    }
+}
+
+/// The same for a job that somebody else than its worker has ended. Its record is settled, so the asker brings it along.
+#[derive(Debug, Clone)]
+pub struct CutEndedLog {
+    /// The job as its record says.
+    pub job: Arc<Job>,
+    /// Where.
+    pub cut: LogCut,
+}
+
+impl Command for CutEndedLog {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        check_over(world, &self.job)?;
+        let mut job = Job::clone(&self.job);
+        match job.state.run_mut() {
+            Some(run) if run.log_cut.is_none() => run.log_cut = Some(self.cut),
+            Some(_) | None => return Ok(Decision::unchanged(())),
+        }
+        Ok(Decision {
+            changes: vec![Change::Job(Arc::new(job))],
             answer: (),
         })
     }

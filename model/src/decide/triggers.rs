@@ -24,7 +24,7 @@ pub use fire::Fire;
 pub(crate) use fire::cursor;
 pub(super) use follow::{follow, read_by_followers};
 pub(super) use recheck::{Recheck, recheck};
-pub use rewind::{Rewind, SkipSlots};
+pub use rewind::Rewind;
 
 use super::Refusal;
 use super::finish::end;

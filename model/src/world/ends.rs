@@ -1,8 +1,11 @@
 //! The ends that live records hold: of tokens, sessions, running jobs and remembered requests.
 //!
 //! They are moments of the world's own time, which is the wall clock without the jumps it made since the process began.
-//! Once a jump is believed, that time and all ends follow it together, so that no span changes and what is stored is
-//! right by the clock that the next start reads.
+//! Once a jump is believed, that time and the ends that this process set follow it together, so that no span of theirs
+//! changes and what is stored is right by the clock that the next start reads.
+//!
+//! Ends that were loaded stay. An earlier process set them, by a clock that this process knows nothing of: whoever put
+//! right a clock that was wrong at the start wants them as they are.
 
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ use crate::runner::Session;
 use crate::{JobId, RegistrationId, RunnerId, Timestamp, TokenId};
 
 /// Names a live record that holds an end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// A personal access token.
     Token(TokenId),
@@ -33,7 +36,12 @@ impl World {
         moved(steady, self.followed)
     }
 
-    /// Every live record that holds an end.
+    /// All live records have been loaded. Their ends stay as they are, until new ones are set.
+    pub fn finish_loading(&mut self) {
+        self.loaded = self.holders().into_iter().collect();
+    }
+
+    /// Every live record with an end that this process set.
     pub fn holders(&self) -> Vec<Holder> {
         let tokens = self.tokens.values().filter(|it| it.expires_at.is_some());
         let tokens = tokens.map(|token| Holder::Token(token.id));
@@ -46,6 +54,7 @@ impl World {
             .chain(registrations.map(Holder::Registration))
             .chain(jobs)
             .chain(requests.map(Holder::Idempotency))
+            .filter(|holder| !self.loaded.contains(holder))
             .collect()
     }
 
@@ -63,15 +72,19 @@ impl World {
         }
     }
 
-    /// Moves the world's time, and all ends with it.
+    /// Moves the world's time, and with it the ends that this process set.
     pub(super) fn follow_clock(&mut self, by: TimeDelta) {
         self.followed = self.followed.checked_add(&by).unwrap_or(self.followed);
+        let is_set = |holder: &Holder| !self.loaded.contains(holder);
         for token in self.tokens.values_mut() {
-            if let Some(end) = token.expires_at {
+            if let Some(end) = token.expires_at
+                && is_set(&Holder::Token(token.id))
+            {
                 Arc::make_mut(token).expires_at = Some(moved(end, by));
             }
         }
-        for runner in self.runners.values_mut() {
+        let runners = self.runners.iter_mut();
+        for (_, runner) in runners.filter(|(id, _)| is_set(&Holder::Runner(**id))) {
             let runner = Arc::make_mut(runner);
             let sessions = std::iter::once(&mut runner.session).chain(&mut runner.previous_session);
             for Session {
@@ -84,18 +97,24 @@ impl World {
                 *expires_at = moved(*expires_at, by);
             }
         }
-        for registration in self.registrations.values_mut() {
+        let registrations = self.registrations.iter_mut();
+        for (_, registration) in registrations.filter(|(id, _)| is_set(&Holder::Registration(**id)))
+        {
             let registration = Arc::make_mut(registration);
             registration.expires_at = moved(registration.expires_at, by);
         }
-        self.jobs.each_run(|run| {
-            run.expires_at = moved(run.expires_at, by);
-            run.deadline = run.deadline.map(|deadline| moved(deadline, by));
+        self.jobs.each_run(|job, run| {
+            if is_set(&Holder::Job(job)) {
+                run.expires_at = moved(run.expires_at, by);
+                run.deadline = run.deadline.map(|deadline| moved(deadline, by));
+            }
         });
         self.idempotency_by_age.clear();
         for (key, request) in &mut self.idempotency {
-            let request = Arc::make_mut(request);
-            request.expires_at = moved(request.expires_at, by);
+            if is_set(&Holder::Idempotency(key.clone())) {
+                let request = Arc::make_mut(request);
+                request.expires_at = moved(request.expires_at, by);
+            }
             self.idempotency_by_age
                 .insert((request.expires_at, key.clone()));
         }

@@ -56,14 +56,12 @@ impl Jobs {
     }
 
     /// Changes the executions of all running jobs in a way that no index shows.
-    pub(super) fn each_run(&mut self, change: impl Fn(&mut Run)) {
-        for job in self.by_id.values_mut() {
-            if let JobState::Running { .. } = job.state {
-                Arc::make_mut(job)
-                    .state
-                    .run_mut()
-                    .into_iter()
-                    .for_each(&change);
+    pub(super) fn each_run(&mut self, change: impl Fn(JobId, &mut Run)) {
+        for (id, job) in &mut self.by_id {
+            if let JobState::Running { .. } = job.state
+                && let Some(run) = Arc::make_mut(job).state.run_mut()
+            {
+                change(*id, run);
             }
         }
     }

@@ -3,38 +3,47 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::decide::{CreateRegistration, CreateToken, FollowClock, KeepEnd};
-use crate::limits::{REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
+use crate::decide::{CreateRegistration, CreateToken, EndSessions, FollowClock, KeepEnd};
+use crate::limits::{IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use crate::testing::{House, NIGHTLY};
-use crate::{Change, Scope, Scopes, Timestamp};
+use crate::world::Holder;
+use crate::{Change, IdempotencyKey, Scope, Scopes, Timestamp, WorkflowId};
 
 const LIFE: TimeDelta = TimeDelta::days(1);
 
-/// What is left of each end, in a fixed order.
-fn left(house: &House) -> Vec<TimeDelta> {
+/// Each end, in a fixed order.
+fn ends(house: &House) -> Vec<Timestamp> {
     let world = &house.world;
     let tokens = world.tokens().filter_map(|token| token.expires_at);
     let sessions = world.runners().map(|runner| runner.session.expires_at);
     let registrations = world.registrations().map(|it| it.expires_at);
     let runs = world.running().filter_map(|job| job.state.run());
     let runs = runs.flat_map(|run| [Some(run.expires_at), run.deadline]);
-    let ends = tokens
+    tokens
         .chain(sessions)
         .chain(registrations)
-        .chain(runs.flatten());
-    let now = world.time(house.steady());
-    ends.map(|end| end - now).collect()
+        .chain(runs.flatten())
+        .collect()
 }
 
-/// A token, a runner, a registration and a running job with a deadline.
-fn begin(house: &mut House) {
-    let create = CreateToken {
+/// What is left of each end.
+fn left(house: &House) -> Vec<TimeDelta> {
+    let now = house.world.time(house.steady());
+    ends(house).into_iter().map(|end| end - now).collect()
+}
+
+fn create_token() -> CreateToken {
+    CreateToken {
         name: "ci".to_owned(),
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(LIFE),
         granted_by: Scopes::admin(),
-    };
-    house.run(create).unwrap();
+    }
+}
+
+/// A token, a runner, a registration and a running job with a deadline.
+fn begin(house: &mut House) -> WorkflowId {
+    house.run(create_token()).unwrap();
     let workflow = house.push("nightly", NIGHTLY);
     let runner = house.runner("r", &["linux", "gpu"]);
     house.run(CreateRegistration).unwrap();
@@ -42,6 +51,47 @@ fn begin(house: &mut House) {
         .dispatch(workflow, "strict", json!({"target": "x"}))
         .unwrap();
     house.claim(job, runner).unwrap();
+    workflow
+}
+
+/// Dispatches a job under a key that is always the same.
+fn dispatch(house: &mut House, workflow: WorkflowId) {
+    let mut dispatch = house.dispatch_of(workflow, "probe", json!({})).unwrap();
+    dispatch.idempotency = Some(IdempotencyKey {
+        key: "k".to_owned(),
+        request: "r".to_owned(),
+    });
+    house.run(dispatch).unwrap();
+}
+
+#[test]
+fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
+    for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
+        let mut house = House::new();
+        let workflow = begin(&mut house);
+        dispatch(&mut house, workflow);
+        house.world.finish_loading();
+        let loaded = ends(&house);
+        let requested = house.world.idempotency("k").unwrap().expires_at;
+        house.jump(by);
+        house.run(FollowClock).unwrap();
+        assert_eq!(ends(&house), loaded, "{by}");
+        let request = house.world.idempotency("k").unwrap();
+        assert_eq!(request.expires_at, requested);
+        let over = house.world.idempotency_over(requested);
+        assert_eq!(over.count(), 1, "it is found by its age");
+        assert_eq!(house.world.holders(), []);
+
+        let token = house.run(create_token()).unwrap().token.id;
+        let runner = house.world.runners().next().unwrap().id;
+        house.run(EndSessions { runner }).unwrap();
+        house.pass(TimeDelta::days(800) + IDEMPOTENCY);
+        dispatch(&mut house, workflow);
+        let mut set = house.world.holders();
+        set.sort_by_key(|holder| format!("{holder:?}"));
+        let request = Holder::Idempotency("k".to_owned());
+        assert_eq!(set, [request, Holder::Runner(runner), Holder::Token(token)]);
+    }
 }
 
 #[test]
@@ -64,7 +114,8 @@ fn no_span_changes_however_the_clock_jumps() {
         begin(&mut during);
         assert_eq!(left(&during), spans, "{by}");
         for house in [&mut before, &mut during] {
-            house.run(FollowClock { by }).unwrap();
+            house.run(FollowClock).unwrap();
+            house.run(FollowClock).unwrap();
             assert_eq!(left(house), spans, "{by}");
             assert_eq!(house.world.time(house.steady()), house.now);
             house.pass(TimeDelta::minutes(1));
@@ -80,7 +131,7 @@ fn every_end_that_followed_the_clock_is_stored() {
     begin(&mut house);
     let by = TimeDelta::days(-3);
     house.jump(by);
-    house.run(FollowClock { by }).unwrap();
+    house.run(FollowClock).unwrap();
     let mut stored: Vec<Timestamp> = Vec::new();
     for holder in house.world.holders() {
         let (changes, ()) = house.changes(KeepEnd { holder }).unwrap();

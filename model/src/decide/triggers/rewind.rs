@@ -57,30 +57,3 @@ impl Command for Rewind {
         })
     }
 }
-
-/// Look at no slot of a schedule up to a moment: all of them have been looked at. The schedule had been taken back only
-/// because the clock was behind for a while.
-#[derive(Debug, Clone)]
-pub struct SkipSlots {
-    /// The scan.
-    pub scan: ScanKey,
-    /// That moment.
-    pub until: Timestamp,
-}
-
-impl Command for SkipSlots {
-    type Answer = ();
-    const URGENCY: Urgency = Urgency::Ordinary;
-
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        if cursor(world, &self.scan).is_none_or(|cursor| cursor >= self.until) {
-            return Ok(Decision::unchanged(()));
-        }
-        let mut head = Past::of(world).head(&self.scan).as_ref().clone();
-        head.cron_cursor = Some(self.until);
-        Ok(Decision {
-            changes: vec![Change::Head(Arc::new(head))],
-            answer: (),
-        })
-    }
-}

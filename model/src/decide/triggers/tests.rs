@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::decide::{Cancel, Consider, Fire, Retire, Rewind, SkipSlots};
+use crate::decide::{Cancel, Consider, Fire, Retire, Rewind};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::FOLLOWERS;
 use crate::testing::{House, complete_all, key};
@@ -556,20 +556,4 @@ fn a_step_of_an_hour_or_a_day_makes_no_slot_come_twice() {
         scene.pass(60);
         assert!(scene.fire("hosts").is_some(), "{hours}");
     }
-}
-
-#[test]
-fn slots_that_were_looked_at_before_are_skipped_when_the_clock_is_right_again() {
-    let mut scene = Scene::new(LOOP);
-    scene.pass(30);
-    let job = scene.fire("hosts").unwrap();
-    scene.succeed(job);
-    scene.house.jump(TimeDelta::days(-3));
-    let until = scene.rewind("hosts").unwrap();
-    scene.house.jump(TimeDelta::days(3));
-    assert!(!scene.house.world.due(scene.house.now).is_empty());
-    let scan = key(scene.workflow, "hosts");
-    scene.house.run(SkipSlots { scan, until }).unwrap();
-    assert!(scene.house.world.due(scene.house.now).is_empty());
-    assert_eq!(scene.next_slot("hosts"), Some(at("2026-11-21T12:00:00Z")));
 }

@@ -92,8 +92,10 @@ fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Caller, Failure> {
     let hash = Secret::parse(SecretKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
-    let now = handle.steady();
-    let token = handle.state().read(|world| world.token(&hash).cloned());
+    // One look: a token's end moves together with what it is compared with.
+    let (token, now) = handle
+        .state()
+        .read(|world| (world.token(&hash).cloned(), handle.time(world)));
     let token = token
         .filter(|token| token.is_valid(now))
         .ok_or_else(unauthorized)?;

@@ -87,7 +87,7 @@ impl Jumps {
 
 impl Handle {
     /// What ends are compared with in this world.
-    pub(crate) fn time(&self, world: &World) -> Timestamp {
+    pub fn time(&self, world: &World) -> Timestamp {
         world.time(self.clock().steady())
     }
 

@@ -197,7 +197,7 @@ impl Running {
     }
 
     async fn go_on(mut self) -> Result<(), UpError> {
-        let mut changes = self.serving.handle.state().subscribe();
+        let mut changes = self.serving.handle.state().changed();
         let mut ticks = tokio::time::interval(FOLDER_LOOK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_stopping = false;

@@ -139,7 +139,7 @@ fn unless_full(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadE
 impl Handle {
     /// Answers waiting polls whenever the world changes, a poll comes or an offer lapses.
     async fn hand_out(self) {
-        let mut changes = self.state().subscribe();
+        let mut changes = self.state().changed();
         loop {
             let look_at = self.assign();
             let lapsed = async {
@@ -159,7 +159,7 @@ impl Handle {
     /// Ends what time ends, and what waits for a scan that is gone.
     async fn keep_time(self) {
         let this = &self;
-        let mut changes = self.state().subscribe();
+        let mut changes = self.state().changed();
         loop {
             self.follow_clock().await;
             let due = self.state().read(|world| {

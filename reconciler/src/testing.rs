@@ -299,7 +299,7 @@ impl House {
 
     /// Waits until the published world is as expected.
     pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&World) -> bool) {
-        let mut changes = self.handle.state().subscribe();
+        let mut changes = self.handle.state().changed();
         while !self.handle.state().read(&is_so) {
             let changed = in_time(what, changes.changed()).await;
             assert!(changed.is_ok(), "the state closed before {what}");

@@ -52,7 +52,7 @@ impl Handle {
     /// Looks at every trigger in its time.
     pub(crate) async fn pull_triggers(self) {
         let state = self.state();
-        let mut changes = state.subscribe();
+        let mut changes = state.changed();
         // Scans that could not be looked at, and until when they are left alone.
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         let mut told = None;

@@ -310,7 +310,7 @@ impl<E: Engine> Committer<E> {
         for change in &read {
             self.pending.apply(change);
         }
-        self.publication.publish(&read);
+        self.publication.publish(None, read);
     }
 
     fn decide(&mut self, command: Waiting, room: Room) -> Decided {
@@ -350,15 +350,18 @@ impl<E: Engine> Committer<E> {
     /// Commits, publishes, answers.
     async fn commit(&mut self, round: Round) -> Outcome {
         let committed = if round.batch.is_empty() {
-            Ok(())
+            Ok(None)
         } else {
             let keys = Keys::of(&round.batch);
             let committed = self.engine.commit(round.batch).await;
-            committed.map(|sequence| self.written.committed(sequence, keys))
+            committed.map(|seq| {
+                self.written.committed(seq, keys);
+                Some(seq)
+            })
         };
         match committed {
-            Ok(()) => {
-                self.publication.publish(&round.changes);
+            Ok(seq) => {
+                self.publication.publish(seq, round.changes);
                 failpoint::reach("commit-published");
                 for tell in round.tell {
                     tell(Ok(()));

@@ -20,12 +20,14 @@ mod download;
 mod encode;
 mod envelope;
 mod error;
+mod feed;
 mod files;
 mod finished;
 pub mod fsck;
 mod heads;
 mod history;
 pub mod inspect;
+mod job_watchers;
 mod jobs;
 mod layout;
 mod ledger;
@@ -53,6 +55,7 @@ mod written;
 pub use backup::{back_up, hold, release, restore};
 pub use download::Download;
 pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
+pub use feed::{ChangesGone, Published, Subscription};
 pub use finished::FinishedJobs;
 pub use jobs::{JobFilter, JobPage};
 pub use layout::mirror_folder;
@@ -62,8 +65,8 @@ pub use log::{
     Stream,
 };
 pub use state::{Closing, Options, State};
-pub use store::Room;
 pub use store::copy::{Copied, CopyError};
+pub use store::{Room, Seq};
 pub use upload::{Received, Upload};
 pub use warned::DamagedLines;
 

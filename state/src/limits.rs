@@ -83,3 +83,9 @@ pub(crate) const TOLD_LINES: u64 = 5;
 
 /// Revisions that are read to find the one that removed a scan. Whoever asks waits for it, and a text may have 1 MiB.
 pub(crate) const REVISIONS_LOOKED_AT: usize = 50;
+
+/// Commits whose changes are kept for followers: who is farther behind reads the world as it is.
+pub(crate) const FEED_COMMITS: usize = 1_024;
+
+/// Changes of those commits together. A record that is no longer live takes a few KiB.
+pub(crate) const FEED_CHANGES: usize = 8_192;

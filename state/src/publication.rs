@@ -1,21 +1,29 @@
-//! The world as everybody may see it: durable, and woken when it changes.
+//! The world as everybody may see it: durable, and followed by whoever wants to know what changes.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use model::{Change, World};
+use model::{Change, JobId, World};
+use store::Seq;
 use tokio::sync::watch;
 
-/// The published world. A wake-up carries no truth; whoever is woken reads again.
+use crate::feed::{ChangesGone, Feed, Subscription};
+use crate::job_watchers::JobWatchers;
+
+/// The published world and those who follow it.
 pub(crate) struct Publication {
     world: RwLock<World>,
-    version: watch::Sender<u64>,
+    feed: Arc<Feed>,
+    /// Those who wait for a job.
+    jobs: JobWatchers,
 }
 
 impl Publication {
-    pub(crate) fn new(world: World) -> Self {
+    /// A world that is as commit `seq` has left it.
+    pub(crate) fn new(world: World, seq: Seq) -> Self {
         Self {
             world: RwLock::new(world),
-            version: watch::Sender::new(0),
+            feed: Arc::new(Feed::new(seq)),
+            jobs: JobWatchers::default(),
         }
     }
 
@@ -23,20 +31,42 @@ impl Publication {
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn publish(&self, changes: &[Change]) {
+    /// Publishes what commit `seq` has changed, or what nobody stores.
+    pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
         }
         {
             let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
-            for change in changes {
+            for change in &changes {
                 world.apply(change);
             }
         }
-        self.version.send_modify(|version| *version += 1);
+        for change in &changes {
+            if let Change::Job(job) | Change::JobRemoved(job) = change {
+                self.jobs.wake(job.id);
+            }
+        }
+        self.feed.publish(seq, changes);
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.version.subscribe()
+    /// Wakes whenever the world has changed.
+    pub(crate) fn changed(&self) -> watch::Receiver<()> {
+        self.feed.changed()
+    }
+
+    /// Wakes whenever the job has changed.
+    pub(crate) fn job_changed(&self, job: JobId) -> watch::Receiver<()> {
+        self.jobs.subscribe(job)
+    }
+
+    /// Follows the commits after `from`.
+    pub(crate) fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
+        self.feed.subscribe(from)
+    }
+
+    /// The newest commit that is published.
+    pub(crate) fn seq(&self) -> Seq {
+        self.feed.newest()
     }
 }

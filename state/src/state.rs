@@ -15,6 +15,7 @@ use crate::committer::{Committer, Luggage, Waiting, waiting};
 use crate::error::{
     CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError,
 };
+use crate::feed::{ChangesGone, Subscription};
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
 use crate::ledger::Ledger;
@@ -119,7 +120,7 @@ impl State {
         let has_lost_tokens = engine
             .has_kept_damaged(Layout::TOKENS)
             .map_err(store::OpenError::Disk)?;
-        let publication = Arc::new(Publication::new(world.clone()));
+        let publication = Arc::new(Publication::new(world.clone(), last));
         let under_way = world.jobs().map(|job| job.id).collect();
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -237,8 +238,24 @@ impl State {
     }
 
     /// Wakes whenever the published world has changed.
-    pub fn subscribe(&self) -> watch::Receiver<u64> {
-        self.shared.publication.subscribe()
+    pub fn changed(&self) -> watch::Receiver<()> {
+        self.shared.publication.changed()
+    }
+
+    /// Wakes whenever a job has changed, and for no other.
+    pub fn job_changed(&self, job: JobId) -> watch::Receiver<()> {
+        self.shared.publication.job_changed(job)
+    }
+
+    /// Follows what is committed after `from`. A world that is read after [`Self::seq`] was asked has all changes up to
+    /// there; a change that is met again is harmless.
+    pub fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
+        self.shared.publication.subscribe(from)
+    }
+
+    /// The newest commit that is published.
+    pub fn seq(&self) -> Seq {
+        self.shared.publication.seq()
     }
 
     /// Waits until something has failed that the process must not survive: a commit, a sync, the committer itself.

@@ -109,7 +109,7 @@ pub(super) async fn show(handle: &Handle, request: &Request) -> Result<Response,
         } else {
             std::time::Duration::ZERO
         };
-    let mut changes = handle.state().subscribe();
+    let mut changes = handle.state().job_changed(id);
     loop {
         changes.mark_unchanged();
         let job = find(handle, id).await?;

@@ -108,7 +108,7 @@ async fn produce(
 ) {
     let id = job.id;
     let mut growth = handle.state().logs().subscribe(id);
-    let mut changes = handle.state().subscribe();
+    let mut changes = handle.state().job_changed(id);
     let mut stream = handle.state().logs().stream(id, from);
     let mut ended = None;
     if job.state.is_terminal() {
@@ -179,8 +179,8 @@ async fn wait(
     handle: &Handle,
     id: JobId,
     form: Form,
-    growth: &mut tokio::sync::watch::Receiver<u64>,
-    changes: &mut tokio::sync::watch::Receiver<u64>,
+    growth: &mut tokio::sync::watch::Receiver<()>,
+    changes: &mut tokio::sync::watch::Receiver<()>,
     pieces: &Pieces,
 ) -> bool {
     loop {

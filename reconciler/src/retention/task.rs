@@ -71,7 +71,7 @@ impl Handle {
         if self.retention().keep_everything() {
             return std::future::pending().await;
         }
-        let mut changes = self.state().subscribe();
+        let mut changes = self.state().changed();
         let mut agenda = Agenda::default();
         let mut seen = StockMark::default();
         let mut was_believed = true;

@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use crate::alarm::Alarm;
 use crate::error::{Interrupted, ReadError, WriteError};
 use crate::files::blocking;
+use crate::job_watchers::JobWatchers;
 use crate::layout::Layout;
 use crate::log::job_log::JobLog;
 pub use crate::log::records::EncodedRecord;
@@ -127,7 +128,7 @@ struct Shared {
     publication: Arc<Publication>,
     alarm: Alarm,
     open: Mutex<HashMap<JobId, Slot>>,
-    growth: Mutex<HashMap<JobId, watch::Sender<u64>>>,
+    growth: JobWatchers,
     dirty: Notify,
     warned: Warned,
 }
@@ -144,7 +145,7 @@ impl Logs {
         alarm: Alarm,
         warned: Warned,
     ) -> Self {
-        let (open, growth, dirty) = (Mutex::default(), Mutex::default(), Notify::new());
+        let (open, growth, dirty) = (Mutex::default(), JobWatchers::default(), Notify::new());
         Self {
             shared: Arc::new(Shared {
                 root: root.to_owned(),
@@ -180,13 +181,8 @@ impl Logs {
     ) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
         let appended = blocking(move || {
-            let (receipt, stored) = logs.with(job, |log| {
-                let receipt = log.append(from, &records, limit)?;
-                Ok((receipt, log.records()))
-            })?;
-            if let Some(sender) = lock(&logs.shared.growth).get(&job) {
-                sender.send_replace(stored);
-            }
+            let receipt = logs.with(job, |log| log.append(from, &records, limit))?;
+            logs.shared.growth.wake(job);
             Ok::<_, LogError>((receipt, receipt.durable < receipt.received))
         });
         let (receipt, dirty) = appended.await?;
@@ -231,13 +227,8 @@ impl Logs {
     }
 
     /// Wakes when the log of an unfinished job grows; closed when the job is over.
-    pub fn subscribe(&self, job: JobId) -> watch::Receiver<u64> {
-        let mut growth = lock(&self.shared.growth);
-        growth.retain(|_, sender| sender.receiver_count() > 0);
-        growth
-            .entry(job)
-            .or_insert_with(|| watch::Sender::new(0))
-            .subscribe()
+    pub fn subscribe(&self, job: JobId) -> watch::Receiver<()> {
+        self.shared.growth.subscribe(job)
     }
 
     /// Reads a log from record `from` on, whether its job runs or is over.
@@ -301,13 +292,13 @@ impl Logs {
 
     /// Tells that a job was ended by somebody else than its worker, which may still add to the log for a while.
     pub fn ended(&self, job: JobId) {
-        lock(&self.shared.growth).remove(&job);
+        self.shared.growth.close(job);
         self.shared.dirty.notify_one();
     }
 
     /// Lets go of the log of a job that is over, if all of it is durable. Followers are told by the job's end.
     fn close(&self, job: JobId) {
-        lock(&self.shared.growth).remove(&job);
+        self.shared.growth.close(job);
         let mut open = lock(&self.shared.open);
         if open.get(&job).is_some_and(is_done_with) {
             open.remove(&job);
@@ -316,7 +307,7 @@ impl Logs {
 
     /// Lets go of the log of a job that was removed: what of it waits for a sync or a backup has no place to go to.
     pub fn forget(&self, job: JobId) {
-        lock(&self.shared.growth).remove(&job);
+        self.shared.growth.close(job);
         lock(&self.shared.open).remove(&job);
     }
 

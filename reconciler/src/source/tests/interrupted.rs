@@ -11,15 +11,19 @@ async fn look_until(
     applied: &mut Option<CommitId>,
     changes: u64,
 ) -> bool {
-    let mut version = state.subscribe();
-    let stop_at = *version.borrow() + changes;
+    let mut commits = state.subscribe(state.seq()).unwrap();
+    let stopped = async {
+        for _ in 0..changes {
+            commits.next().await.unwrap();
+        }
+    };
     let config = scene.config();
     let folder = mirror_folder(state.root(), &config.name);
     let mirror = Mirror::new(folder, Calls::default());
     tokio::select! {
         // A change is published before its asker is told, so nothing more is asked for.
         biased;
-        _ = version.wait_for(|version| *version >= stop_at) => false,
+        () = stopped => false,
         looked = look(state, &config, &mirror, applied) => {
             assert!(looked.is_ok());
             true

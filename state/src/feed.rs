@@ -1,0 +1,253 @@
+//! What each commit has changed, for whoever follows the state. The newest commits are kept; a follower that falls behind
+//! them is told so, reads the world as it is and goes on from there. Nobody who publishes ever waits for a follower.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::Change;
+use store::Seq;
+use tokio::sync::watch;
+
+use crate::limits::{FEED_CHANGES, FEED_COMMITS};
+
+/// What one commit has changed, in the order of its decisions.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// The commit.
+    pub seq: Seq,
+    /// Its changes. Texts of revisions are left out.
+    pub changes: Arc<[Change]>,
+}
+
+/// Changes that somebody asks for are not kept, or not made yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the changes after commit {from} are gone, only those after {oldest} are kept; read the state as it is"
+)]
+pub struct ChangesGone {
+    /// After which commit they were asked for.
+    pub from: Seq,
+    /// The earliest commit that can be asked for.
+    pub oldest: Seq,
+}
+
+/// A follower of the commits, with its place.
+pub struct Subscription {
+    feed: Arc<Feed>,
+    wake: watch::Receiver<()>,
+    /// The last commit that was handed out.
+    place: Seq,
+}
+
+impl Subscription {
+    /// The next commit that has changed something; waits for one. Nothing is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// When the next commit is not kept any more. The same answer comes again until the follower subscribes anew.
+    pub async fn next(&mut self) -> Result<Published, ChangesGone> {
+        loop {
+            // Before the look, so that a commit in between wakes.
+            self.wake.mark_unchanged();
+            if let Some(published) = self.feed.ring().after(self.place)? {
+                self.place = published.seq;
+                return Ok(published);
+            }
+            // The sender is in the feed, which is held here.
+            let _ = self.wake.changed().await;
+        }
+    }
+}
+
+/// The newest commits.
+pub(crate) struct Feed {
+    ring: Mutex<Ring>,
+    wake: watch::Sender<()>,
+}
+
+struct Ring {
+    commits: VecDeque<Published>,
+    /// How many changes they have together.
+    changes: usize,
+    /// Every commit after this one that has changed something is kept.
+    floor: Seq,
+    newest: Seq,
+}
+
+impl Feed {
+    /// A feed that begins after commit `seq`.
+    pub(crate) fn new(seq: Seq) -> Self {
+        Self {
+            ring: Mutex::new(Ring {
+                commits: VecDeque::new(),
+                changes: 0,
+                floor: seq,
+                newest: seq,
+            }),
+            wake: watch::Sender::new(()),
+        }
+    }
+
+    /// Adds a commit. Without one, what has changed is not stored, and only those are woken who look at the world.
+    pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
+        if let Some(seq) = seq {
+            let kept: Arc<[Change]> = changes.into_iter().filter_map(kept).collect();
+            self.ring().add(Published { seq, changes: kept });
+        }
+        self.wake.send_replace(());
+    }
+
+    pub(crate) fn changed(&self) -> watch::Receiver<()> {
+        self.wake.subscribe()
+    }
+
+    pub(crate) fn subscribe(self: &Arc<Self>, from: Seq) -> Result<Subscription, ChangesGone> {
+        let wake = self.wake.subscribe();
+        self.ring().after(from)?;
+        Ok(Subscription {
+            feed: self.clone(),
+            wake,
+            place: from,
+        })
+    }
+
+    pub(crate) fn newest(&self) -> Seq {
+        self.ring().newest
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The change as followers get it: what was read from a history is no change, and a text may be large.
+fn kept(change: Change) -> Option<Change> {
+    match change {
+        Change::Recent(..) => None,
+        Change::Revision(revision, _) => Some(Change::Revision(revision, None)),
+        change => Some(change),
+    }
+}
+
+impl Ring {
+    fn add(&mut self, published: Published) {
+        self.newest = published.seq;
+        if published.changes.is_empty() {
+            return;
+        }
+        self.changes += published.changes.len();
+        self.commits.push_back(published);
+        while self.commits.len() > FEED_COMMITS
+            || (self.changes > FEED_CHANGES && self.commits.len() > 1)
+        {
+            let Some(oldest) = self.commits.pop_front() else {
+                return;
+            };
+            self.changes -= oldest.changes.len();
+            self.floor = oldest.seq;
+        }
+    }
+
+    /// The first commit after that place.
+    fn after(&self, place: Seq) -> Result<Option<Published>, ChangesGone> {
+        if place < self.floor || place > self.newest {
+            return Err(ChangesGone {
+                from: place,
+                oldest: self.floor,
+            });
+        }
+        let next = self
+            .commits
+            .partition_point(|published| published.seq <= place);
+        Ok(self.commits.get(next).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use model::{Recent, RunnerId, ScanKey, WorkflowId};
+
+    use super::*;
+
+    fn change() -> Change {
+        Change::RunnerRemoved(RunnerId::from_uuid(uuid::Uuid::nil()))
+    }
+
+    fn read() -> Change {
+        let scan = ScanKey {
+            workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
+            scan: "a".parse().unwrap(),
+        };
+        Change::Recent(scan, Arc::new(Recent::default()))
+    }
+
+    /// The next commit, if it is there.
+    fn poll(subscription: &mut Subscription) -> Option<Result<Seq, ChangesGone>> {
+        let next = pin!(subscription.next());
+        match next.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(next) => Some(next.map(|published| published.seq)),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn a_follower_gets_each_commit_after_its_place_once() {
+        let feed = Arc::new(Feed::new(Seq(10)));
+        let mut early = feed.subscribe(Seq(10)).unwrap();
+        assert_eq!(poll(&mut early), None);
+        feed.publish(Some(Seq(11)), vec![change()]);
+        feed.publish(None, vec![read()]);
+        // A commit that has changed nothing for a follower is passed over.
+        feed.publish(Some(Seq(12)), vec![read()]);
+        feed.publish(Some(Seq(13)), vec![change(), read(), change()]);
+        let mut late = feed.subscribe(Seq(11)).unwrap();
+        assert_eq!(poll(&mut early), Some(Ok(Seq(11))));
+        for follower in [&mut early, &mut late] {
+            assert_eq!(poll(follower), Some(Ok(Seq(13))));
+            assert_eq!(poll(follower), None);
+        }
+        assert_eq!(feed.newest(), Seq(13));
+        assert_eq!(
+            poll(&mut feed.subscribe(Seq(12)).unwrap()),
+            Some(Ok(Seq(13)))
+        );
+    }
+
+    #[test]
+    fn a_place_that_is_not_kept_or_not_there_yet_is_told() {
+        let feed = Arc::new(Feed::new(Seq(10)));
+        let gone = |from, oldest| {
+            Err(ChangesGone {
+                from: Seq(from),
+                oldest: Seq(oldest),
+            })
+        };
+        assert_eq!(feed.subscribe(Seq(9)).map(|_| ()), gone(9, 10));
+        assert_eq!(feed.subscribe(Seq(11)).map(|_| ()), gone(11, 10));
+        let mut slow = feed.subscribe(Seq(10)).unwrap();
+        for seq in 11..=11 + FEED_COMMITS as u64 {
+            feed.publish(Some(Seq(seq)), vec![change()]);
+        }
+        assert_eq!(poll(&mut slow), Some(gone(10, 11).map(|()| Seq(0))));
+        assert_eq!(
+            poll(&mut feed.subscribe(Seq(11)).unwrap()),
+            Some(Ok(Seq(12)))
+        );
+    }
+
+    #[test]
+    fn commits_with_many_changes_are_fewer_and_the_newest_is_always_there() {
+        let feed = Arc::new(Feed::new(Seq(0)));
+        let many = |count: usize| vec![change(); count];
+        feed.publish(Some(Seq(1)), many(1));
+        feed.publish(Some(Seq(2)), many(FEED_CHANGES + 1));
+        assert!(feed.subscribe(Seq(0)).is_err());
+        assert_eq!(poll(&mut feed.subscribe(Seq(1)).unwrap()), Some(Ok(Seq(2))));
+        feed.publish(Some(Seq(3)), many(FEED_CHANGES));
+        assert!(feed.subscribe(Seq(1)).is_err());
+        assert_eq!(feed.ring().changes, FEED_CHANGES);
+    }
+}

@@ -1,12 +1,12 @@
 //! From changes to files: which key a record has, whether it is live, how it looks.
 
 use bytes::Bytes;
-use model::{Change, Inputs};
-use serde::Serialize;
+use model::{Change, Inputs, Job};
 use store::{Append, Batch, Key, Put, Staged};
 
-use crate::envelope::{Kind, seal};
+use crate::envelope::seal;
 use crate::layout::Layout;
+use crate::record::Record;
 use crate::repeats::RepeatsRecord;
 use crate::written::{Rewritten, Written};
 
@@ -40,11 +40,12 @@ impl<'a> Encoder<'a> {
         let mut encoding = Encoding {
             batch: self.empty(),
             encoder: self,
+            failed: None,
         };
-        changes
-            .iter()
-            .try_for_each(|change| encoding.change(change))?;
-        Ok(encoding.batch)
+        for change in changes {
+            encoding.change(change);
+        }
+        encoding.failed.map_or(Ok(encoding.batch), Err)
     }
 }
 
@@ -52,222 +53,100 @@ impl<'a> Encoder<'a> {
 struct Encoding<'a> {
     encoder: Encoder<'a>,
     batch: Batch,
+    /// Why a record is not in it.
+    failed: Option<serde_json::Error>,
 }
 
 impl Encoding<'_> {
-    fn change(&mut self, change: &Change) -> Result<(), serde_json::Error> {
+    fn change(&mut self, change: &Change) {
         match change {
-            Change::Source(source) => self.record(
-                Layout::source(&source.name),
-                Kind::Source,
-                source.name.as_str(),
-                true,
-                &**source,
-            ),
-            Change::Tip(tip) => {
-                let key = Layout::tip(&tip.source, tip.tip.number, &tip.tip.commit);
-                self.record(key, Kind::Tip, &tip.tip.commit, false, &**tip)
-            }
-            Change::Workflow(workflow) => {
-                let id = workflow.id.to_string();
-                self.record(
-                    Layout::workflow(workflow.id),
-                    Kind::Workflow,
-                    &id,
-                    true,
-                    &**workflow,
-                )
-            }
+            Change::Source(source) => self.record(&**source),
+            Change::Tip(tip) => self.record(&**tip),
+            Change::Workflow(workflow) => self.record(&**workflow),
             Change::Revision(revision, text) => {
-                let record_body = &revision.record;
-                let (workflow, reference) = (record_body.workflow.id, &record_body.reference);
+                let record = &revision.record;
                 if let Some(text) = text {
+                    let key = Layout::revision_text(record.workflow.id, &record.reference);
                     let bytes = Bytes::copy_from_slice(text.as_bytes());
-                    put(
-                        &mut self.batch,
-                        Layout::revision_text(workflow, reference),
-                        Put { bytes, live: false },
-                    );
+                    put(&mut self.batch, key, Put { bytes, live: false });
                 }
-                let key = Layout::revision(workflow, reference);
-                self.record(
-                    key,
-                    Kind::Revision,
-                    &reference.id.to_string(),
-                    false,
-                    record_body,
-                )
+                self.record(record)
             }
-            Change::Digests(digests) => self.record(
-                Layout::digests(&digests.key()),
-                Kind::Digests,
-                digests.scan.as_str(),
-                true,
-                &**digests,
-            ),
-            Change::Repeats(scan, None) => {
-                delete(&mut self.batch, Layout::repeats(scan));
-                Ok(())
-            }
-            Change::Repeats(scan, Some(repeats)) => self.record(
-                Layout::repeats(scan),
-                Kind::Repeats,
-                scan.scan.as_str(),
-                true,
-                &RepeatsRecord {
-                    scan: scan.clone(),
-                    repeats: repeats.clone(),
-                },
-            ),
-            Change::Head(head) => self.record(
-                Layout::head(&head.key()),
-                Kind::ScanHead,
-                head.scan.as_str(),
-                true,
-                &**head,
-            ),
-            Change::Job(job) => self.record(
-                Layout::job(job.id),
-                Kind::Job,
-                &job.id.to_string(),
-                !job.state.is_terminal(),
-                &**job,
-            ),
+            Change::Digests(digests) => self.record(&**digests),
+            Change::Repeats(scan, None) => self.delete(Layout::repeats(scan)),
+            Change::Repeats(scan, Some(repeats)) => self.record(&RepeatsRecord {
+                scan: scan.clone(),
+                repeats: repeats.clone(),
+            }),
+            Change::Head(head) => self.record(&**head),
+            Change::Job(job) => self.record(&**job),
+            Change::JobRemoved(job) => self.remove_job(job),
+            Change::ArtifactRemoved(job, name) => self.delete(Layout::artifact(*job, name)),
+            Change::Expiry(expiry) => self.record(expiry),
+            Change::ExpiryRemoved(expiry) => self.delete(Layout::expiry(expiry)),
+            Change::Retention(retention) => self.record(&**retention),
             Change::History(entry) => {
-                self.batch.appends.push(Append {
-                    ledger: Layout::history(&entry.scan, entry.page),
-                    at: entry.at,
-                    bytes: Bytes::copy_from_slice(entry.text.as_bytes()),
-                });
-                Ok(())
+                let page = Layout::history(&entry.scan, entry.page);
+                self.append(page, entry.at, &entry.text)
             }
-            Change::JobRemoved(job) => {
-                delete(&mut self.batch, Layout::job(job.id));
-                delete(&mut self.batch, Layout::log(job.id));
-                if let Inputs::Object { .. } = job.inputs {
-                    delete(&mut self.batch, Layout::inputs(job.id));
-                }
-                for artifact in job.stored_artifacts() {
-                    delete(&mut self.batch, Layout::artifact(job.id, &artifact.name));
-                }
-                if let Some(expiry) = job.expiry() {
-                    delete(&mut self.batch, Layout::expiry(&expiry));
-                }
-                Ok(())
-            }
-            Change::ArtifactRemoved(job, name) => {
-                delete(&mut self.batch, Layout::artifact(*job, name));
-                Ok(())
-            }
-            Change::Expiry(expiry) => self.record(
-                Layout::expiry(expiry),
-                Kind::Expiry,
-                &expiry.job.to_string(),
-                false,
-                expiry,
-            ),
-            Change::ExpiryRemoved(expiry) => {
-                delete(&mut self.batch, Layout::expiry(expiry));
-                Ok(())
-            }
-            Change::Retention(retention) => self.record(
-                Layout::retention(&retention.key()),
-                Kind::Retention,
-                retention.scan.as_str(),
-                true,
-                &**retention,
-            ),
-            Change::HistoryPageRemoved(scan, page) => {
-                delete(&mut self.batch, Layout::history(scan, *page));
-                Ok(())
-            }
+            Change::HistoryPageRemoved(scan, page) => self.delete(Layout::history(scan, *page)),
             Change::Ledger(entry) => {
-                self.batch.appends.push(Append {
-                    ledger: Layout::ledger(&entry.scan, entry.page),
-                    at: entry.at,
-                    bytes: Bytes::copy_from_slice(entry.text.as_bytes()),
-                });
-                Ok(())
+                let page = Layout::ledger(&entry.scan, entry.page);
+                self.append(page, entry.at, &entry.text)
             }
-            Change::LedgerPageRemoved(scan, page) => {
-                delete(&mut self.batch, Layout::ledger(scan, *page));
-                Ok(())
-            }
-            Change::Recent(..) => Ok(()),
-            Change::Runner(runner) => self.record(
-                Layout::runner(runner.id),
-                Kind::Runner,
-                &runner.id.to_string(),
-                true,
-                &**runner,
-            ),
-            Change::RunnerRemoved(id) => {
-                delete(&mut self.batch, Layout::runner(*id));
-                Ok(())
-            }
-            Change::Token(token) => self.record(
-                Layout::token(token.id),
-                Kind::Token,
-                &token.id.to_string(),
-                true,
-                &**token,
-            ),
-            Change::Registration(registration) => {
-                let id = registration.id.to_string();
-                self.record(
-                    Layout::registration(registration.id),
-                    Kind::Registration,
-                    &id,
-                    true,
-                    &**registration,
-                )
-            }
-            Change::RegistrationRemoved(id) => {
-                delete(&mut self.batch, Layout::registration(*id));
-                Ok(())
-            }
-            Change::Vars(vars) => self.record(
-                Layout::vars(vars.project),
-                Kind::Vars,
-                &vars.project.to_string(),
-                true,
-                &**vars,
-            ),
-            Change::Secrets(secrets) => self.record(
-                Layout::secrets(secrets.project),
-                Kind::Secrets,
-                &secrets.project.to_string(),
-                true,
-                &**secrets,
-            ),
-            Change::Idempotency(request) => self.record(
-                Layout::idempotency(&request.key),
-                Kind::Idempotency,
-                &request.key,
-                true,
-                &**request,
-            ),
-            Change::IdempotencyRemoved(key) => {
-                delete(&mut self.batch, Layout::idempotency(key));
-                Ok(())
-            }
-            Change::ClockFollowed(_) => Ok(()),
+            Change::LedgerPageRemoved(scan, page) => self.delete(Layout::ledger(scan, *page)),
+            Change::Runner(runner) => self.record(&**runner),
+            Change::RunnerRemoved(id) => self.delete(Layout::runner(*id)),
+            Change::Token(token) => self.record(&**token),
+            Change::Registration(registration) => self.record(&**registration),
+            Change::RegistrationRemoved(id) => self.delete(Layout::registration(*id)),
+            Change::Vars(vars) => self.record(&**vars),
+            Change::Secrets(secrets) => self.record(&**secrets),
+            Change::Idempotency(request) => self.record(&**request),
+            Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
+            Change::Recent(..) | Change::ClockFollowed(_) => {}
         }
     }
 
-    fn record<B: Serialize>(
-        &mut self,
-        key: Key,
-        kind: Kind,
-        id: &str,
-        live: bool,
-        body: &B,
-    ) -> Result<(), serde_json::Error> {
+    fn record<R: Record>(&mut self, record: &R) {
         let Encoder { written, rewritten } = self.encoder;
+        let (key, live) = (record.place(), record.is_live());
         let stamp = written.stamp(&key, rewritten);
-        let bytes = Bytes::from(seal(kind, id, live, stamp, body)?);
-        put(&mut self.batch, key, Put { bytes, live });
-        Ok(())
+        match seal(record, stamp) {
+            Ok(bytes) => put(
+                &mut self.batch,
+                key,
+                Put {
+                    bytes: bytes.into(),
+                    live,
+                },
+            ),
+            Err(error) => drop(self.failed.get_or_insert(error)),
+        }
+    }
+
+    fn append(&mut self, ledger: Key, at: u64, text: &str) {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        self.batch.appends.push(Append { ledger, at, bytes });
+    }
+
+    fn delete(&mut self, key: Key) {
+        delete(&mut self.batch, key);
+    }
+
+    /// Deletes every file of a job.
+    fn remove_job(&mut self, job: &Job) {
+        self.delete(Layout::job(job.id));
+        self.delete(Layout::log(job.id));
+        if let Inputs::Object { .. } = job.inputs {
+            self.delete(Layout::inputs(job.id));
+        }
+        for artifact in job.stored_artifacts() {
+            self.delete(Layout::artifact(job.id, &artifact.name));
+        }
+        if let Some(expiry) = job.expiry() {
+            self.delete(Layout::expiry(&expiry));
+        }
     }
 }
 

@@ -10,31 +10,10 @@ use thiserror::Error;
 use workflow::sha256;
 
 use crate::pretty::{compact, pretty};
+use crate::record::{self, Kind, Record, Typed};
 
 /// The format of records this program writes.
 pub(crate) const VERSION: u32 = 1;
-
-/// The kinds of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    Source,
-    Tip,
-    Workflow,
-    Revision,
-    ScanHead,
-    Digests,
-    Repeats,
-    Job,
-    Runner,
-    Registration,
-    Token,
-    Vars,
-    Secrets,
-    Idempotency,
-    Retention,
-    Expiry,
-}
 
 /// What a commit says of the records it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +49,7 @@ struct Head {
 }
 
 /// A record whose envelope fits its content.
-pub(crate) struct Record<'a> {
+pub(crate) struct Sealed<'a> {
     pub(crate) kind: Kind,
     pub(crate) id: String,
     pub(crate) live: bool,
@@ -94,23 +73,17 @@ pub(crate) enum EnvelopeError {
 }
 
 /// The bytes of a record.
-pub(crate) fn seal<B: Serialize>(
-    kind: Kind,
-    id: &str,
-    live: bool,
-    stamp: Stamp,
-    body: &B,
-) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn seal<R: Record>(record: &R, stamp: Stamp) -> Result<Vec<u8>, serde_json::Error> {
     let Stamp { revision, sequence } = stamp;
     let envelope = Envelope {
-        kind,
-        id,
+        kind: R::KIND,
+        id: &record.id(),
         version: VERSION,
         revision,
         sequence,
-        live,
+        live: record.is_live(),
         checksum: "",
-        body,
+        body: record,
     };
     let mut compact = serde_json::to_vec(&envelope)?;
     let checksum = checksum(&compact);
@@ -128,7 +101,7 @@ pub(crate) fn seal<B: Serialize>(
 /// A record, once its checksum and its version fit. White space may change and nothing else. The checksum is over what
 /// stands in the file, so a record outlives changes of the type it is read into. A newer version counts only with the
 /// right checksum: it is a reason not to go on, and a damaged number is none.
-pub(crate) fn read(bytes: &[u8]) -> Result<Record<'_>, EnvelopeError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Sealed<'_>, EnvelopeError> {
     /// What every version has.
     #[derive(Deserialize)]
     struct Any {
@@ -143,7 +116,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Record<'_>, EnvelopeError> {
         return Err(EnvelopeError::Newer(any.version));
     }
     let head: Head = serde_json::from_slice(bytes)?;
-    Ok(Record {
+    Ok(Sealed {
         kind: head.kind,
         id: head.id,
         live: head.live,
@@ -155,28 +128,27 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Record<'_>, EnvelopeError> {
     })
 }
 
-/// The body of a record that must be of a kind.
-pub(crate) fn open<B: DeserializeOwned>(wanted: Kind, bytes: &[u8]) -> Result<B, EnvelopeError> {
+/// A record that must be of a kind.
+pub(crate) fn open<R: Record>(bytes: &[u8]) -> Result<R, EnvelopeError> {
     let record = read(bytes)?;
-    if record.kind == wanted {
+    if record.kind == R::KIND {
         record.body()
     } else {
         Err(EnvelopeError::Kind {
             found: record.kind,
-            wanted,
+            wanted: R::KIND,
         })
     }
 }
 
-impl Record<'_> {
-    /// What the record is about, as the type that belongs to its kind.
+impl Sealed<'_> {
+    pub(crate) fn typed(self) -> Result<Typed, EnvelopeError> {
+        Ok(Typed::parse(self.kind, self.bytes)?)
+    }
+
+    /// The body, of whatever kind.
     pub(crate) fn body<B: DeserializeOwned>(self) -> Result<B, EnvelopeError> {
-        #[derive(Deserialize)]
-        struct OnlyBody<B> {
-            body: B,
-        }
-        let OnlyBody { body } = serde_json::from_slice(self.bytes)?;
-        Ok(body)
+        Ok(record::body(self.bytes)?)
     }
 }
 
@@ -203,6 +175,8 @@ pub(crate) fn resealed(bytes: &[u8], version: u32) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use model::{Change, Token};
+
     use super::*;
 
     const STAMP: Stamp = Stamp {
@@ -210,27 +184,66 @@ mod tests {
         sequence: Seq(41),
     };
 
+    #[derive(Serialize, Deserialize)]
+    struct Old {
+        name: String,
+        forgotten: u32,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct New {
+        name: String,
+        #[serde(default)]
+        added: Option<u32>,
+    }
+
+    macro_rules! jobs {
+        ($($body:ty),*) => {$(
+            impl Record for $body {
+                const KIND: Kind = Kind::Job;
+
+                fn place(&self) -> Key {
+                    Key::new("job.json").unwrap()
+                }
+
+                fn id(&self) -> String {
+                    "1".to_owned()
+                }
+
+                fn is_live(&self) -> bool {
+                    true
+                }
+
+                fn into_change(self) -> Option<Change> {
+                    None
+                }
+            }
+        )*};
+    }
+
+    jobs!(Vec<String>, Old, New);
+
     #[test]
     fn a_record_reads_back_and_a_changed_one_does_not() {
-        let bytes = seal(Kind::Job, "1", true, STAMP, &vec!["a", "b"]).unwrap();
-        assert_eq!(open::<Vec<String>>(Kind::Job, &bytes).unwrap(), ["a", "b"]);
+        let bytes = seal(&vec!["a".to_owned(), "b".to_owned()], STAMP).unwrap();
+        assert_eq!(open::<Vec<String>>(&bytes).unwrap(), ["a", "b"]);
         assert_eq!(read(&bytes).unwrap().stamp, STAMP);
         let changed = String::from_utf8(bytes.clone())
             .unwrap()
             .replace("\"b\"", "\"c\"");
         assert!(matches!(
-            open::<Vec<String>>(Kind::Job, changed.as_bytes()),
+            open::<Vec<String>>(changed.as_bytes()),
             Err(EnvelopeError::Checksum)
         ));
         assert!(matches!(
-            open::<Vec<String>>(Kind::Token, &bytes),
+            open::<Token>(&bytes),
             Err(EnvelopeError::Kind { .. })
         ));
     }
 
     #[test]
     fn a_newer_record_is_told_from_one_with_a_damaged_version() {
-        let bytes = seal(Kind::Job, "1", true, STAMP, &"body").unwrap();
+        let bytes = seal(&Vec::<String>::new(), STAMP).unwrap();
         let newer = resealed(&bytes, 3);
         let text = String::from_utf8(bytes).unwrap();
         let damaged = text.replace("\"version\": 1", "\"version\": 3");
@@ -244,33 +257,18 @@ mod tests {
 
     #[test]
     fn a_record_outlives_changes_of_its_type_and_its_spacing_and_nothing_else() {
-        #[derive(Serialize)]
-        struct Old {
-            name: &'static str,
-            forgotten: u32,
-        }
-        #[derive(Debug, PartialEq, Deserialize)]
-        struct New {
-            name: String,
-            #[serde(default)]
-            added: Option<u32>,
-        }
         let old = Old {
-            name: "a",
+            name: "a".to_owned(),
             forgotten: 1,
         };
-        let text = String::from_utf8(seal(Kind::Job, "1", true, STAMP, &old).unwrap()).unwrap();
+        let text = String::from_utf8(seal(&old, STAMP).unwrap()).unwrap();
         let compact: String = text.split_whitespace().collect();
         for same in [&text, &compact] {
             let new = New {
                 name: "a".to_owned(),
                 added: None,
             };
-            assert_eq!(
-                open::<New>(Kind::Job, same.as_bytes()).unwrap(),
-                new,
-                "{same}"
-            );
+            assert_eq!(open::<New>(same.as_bytes()).unwrap(), new, "{same}");
         }
         for (from, to) in [
             ("true", "false"),
@@ -281,11 +279,11 @@ mod tests {
             (r#""name":"a","forgotten":1"#, r#""forgotten":1,"name":"a""#),
         ] {
             let changed = compact.replace(from, to);
-            let read = open::<New>(Kind::Job, changed.as_bytes());
+            let read = open::<New>(changed.as_bytes());
             assert!(matches!(read, Err(EnvelopeError::Checksum)), "{changed}");
         }
         assert!(matches!(
-            open::<New>(Kind::Job, b"{}"),
+            open::<New>(b"{}"),
             Err(EnvelopeError::Malformed(_))
         ));
     }

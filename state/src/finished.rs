@@ -8,7 +8,7 @@ use model::retention::{Ahead, Expiry, FinishedJob, Position};
 use model::{HistoryLine, Job, JobId, ScanHead, ScanKey, Timestamp};
 use store::Key;
 
-use crate::envelope::{self, Kind};
+use crate::envelope;
 use crate::error::{ReadError, SubmitError};
 use crate::files::{blocking, names};
 use crate::history::lines;
@@ -78,7 +78,7 @@ impl State {
             let Some(bytes) = self.reader().get(&key).await? else {
                 continue;
             };
-            match envelope::open::<Expiry>(Kind::Expiry, &bytes) {
+            match envelope::open::<Expiry>(&bytes) {
                 Ok(expiry) if Layout::expiry(&expiry) == key => due.push(expiry),
                 Ok(_) => tracing::error!(%key, "it stands in the place of another record"),
                 Err(error) => tracing::error!(%key, %error, "a record cannot be read"),

@@ -8,7 +8,7 @@ use std::vec;
 use model::{Job, JobId, ScanHead, ScanKey, WorkflowId, World};
 use workflow::ScanName;
 
-use crate::envelope::{self, Kind};
+use crate::envelope;
 use crate::error::ReadError;
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::layout::Layout;
@@ -70,7 +70,7 @@ fn decode(id: JobId, bytes: &[u8]) -> Result<Arc<Job>, ReadError> {
         path: Layout::job(id).to_string(),
         problem,
     };
-    let job: Job = envelope::open(Kind::Job, bytes).map_err(|error| damaged(error.to_string()))?;
+    let job: Job = envelope::open(bytes).map_err(|error| damaged(error.to_string()))?;
     if job.id == id {
         Ok(Arc::new(job))
     } else {

@@ -16,7 +16,7 @@ use store::{Key, Seq};
 use workflow::{TemplatePolicy, sha256};
 
 use crate::damaged::{self, Damaged};
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::envelope::{self, EnvelopeError};
 use crate::error::{OpenError, ReadError};
 use crate::files::blocking;
 use crate::heads::{self, Beside};
@@ -24,7 +24,6 @@ use crate::layout::Layout;
 use crate::lost_heads;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
-use crate::typed::Typed;
 
 /// What the live records made.
 pub(crate) struct Loaded {
@@ -84,7 +83,7 @@ impl Loading {
     fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Option<Change>, EnvelopeError> {
         let record = envelope::read(bytes)?;
         let stamp = record.stamp;
-        let typed = Typed::of(record)?;
+        let typed = record.typed()?;
         let place = typed.place();
         if place != *key {
             return Err(EnvelopeError::Place(place));
@@ -227,7 +226,7 @@ pub(crate) async fn load_revision(
         .await?
         .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
     let record: RevisionRecord =
-        envelope::open(Kind::Revision, &bytes).map_err(|error| damaged(&key, error.to_string()))?;
+        envelope::open(&bytes).map_err(|error| damaged(&key, error.to_string()))?;
     if record.reference != *reference {
         return Err(damaged(
             &key,

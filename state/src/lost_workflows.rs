@@ -11,7 +11,7 @@ use model::{
     ProjectId, RevisionId, RevisionRecord, RevisionRef, WorkflowId, WorkflowRecord, WorkflowStatus,
 };
 
-use crate::envelope::{self, Kind};
+use crate::envelope;
 use crate::error::ReadError;
 use crate::files::{blocking, names};
 use crate::layout::Layout;
@@ -87,7 +87,7 @@ async fn newest_readable(
         let Some(bytes) = reader.get(&key).await? else {
             continue;
         };
-        match envelope::open::<RevisionRecord>(Kind::Revision, &bytes) {
+        match envelope::open::<RevisionRecord>(&bytes) {
             Ok(record) if record.workflow.id == *id => {
                 let is_newest = record.reference.number == newest.number;
                 return Ok(Some(WorkflowRecord {

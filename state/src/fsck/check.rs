@@ -13,7 +13,7 @@ use super::ended::EndedJob;
 use super::finding::{Code, Finding};
 use super::known::Known;
 use crate::envelope::{self, EnvelopeError};
-use crate::typed::Typed;
+use crate::record::Typed;
 
 /// What others than the owner may do, in the bits of a mode.
 const OTHERS: u32 = 0o077;
@@ -187,7 +187,7 @@ impl Check<'_> {
             }
         };
         let (id, live, sequence) = (record.id.clone(), record.live, record.stamp.sequence);
-        let typed = match Typed::of(record) {
+        let typed = match record.typed() {
             Ok(typed) => typed,
             Err(error) => {
                 self.find(code_of(&error), key, &error);

@@ -6,7 +6,7 @@ use store::Key;
 
 use super::check::Check;
 use super::finding::Code;
-use crate::envelope::{self, Kind};
+use crate::envelope;
 use crate::layout::Layout;
 
 /// A finished job whose artifacts run out has a record of when the first one does.
@@ -30,7 +30,7 @@ pub(super) fn check_record(check: &mut Check<'_>, key: &Key, expiry: &Expiry) {
         // The job itself is told of.
         Err(_) => return,
     };
-    let Ok(job) = envelope::open::<Job>(Kind::Job, &bytes) else {
+    let Ok(job) = envelope::open::<Job>(&bytes) else {
         return;
     };
     if !job.state.is_terminal() || job.expiry().as_ref() != Some(expiry) {

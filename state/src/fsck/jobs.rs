@@ -13,7 +13,7 @@ use super::lines::each_line;
 use super::told::Told;
 use crate::layout::Layout;
 use crate::log::LogRecord;
-use crate::typed::Typed;
+use crate::record::Typed;
 
 const RECORD: &str = "job.json";
 const LOG: &str = "log.jsonl";

@@ -12,7 +12,7 @@ use store::look::Look;
 use super::check::Check;
 use super::ended::EndState;
 use super::finding::Code;
-use crate::envelope::{self, Kind};
+use crate::envelope;
 use crate::layout::Layout;
 
 /// Where jobs are that were put aside.
@@ -236,10 +236,10 @@ fn set_aside(look: &Look) -> Result<Vec<JobId>, DiskError> {
 
 fn stock_now(look: &Look, scan: &ScanKey) -> Option<Stock> {
     let head = look.get(&Layout::head(scan)).ok()??;
-    let head: ScanHead = envelope::open(Kind::ScanHead, &head).ok()?;
+    let head: ScanHead = envelope::open(&head).ok()?;
     let retention = look.get(&Layout::retention(scan)).ok()?;
     let retention = match retention {
-        Some(bytes) => Some(envelope::open::<Retention>(Kind::Retention, &bytes).ok()?),
+        Some(bytes) => Some(envelope::open::<Retention>(&bytes).ok()?),
         None => None,
     };
     Some(stock(&head, retention.as_ref()))

@@ -16,7 +16,7 @@ use store::{Engine, Key};
 use super::finding::{Code, Finding};
 use super::lines::each_line;
 use super::{Checked, Progress, fsck};
-use crate::envelope::{self, Kind};
+use crate::envelope;
 use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
@@ -346,7 +346,7 @@ async fn after_loss(
     scan: &ScanKey,
 ) -> Result<ScanHead, RepairError> {
     let bytes = look.get(&Layout::retention(scan))?.unwrap_or_default();
-    let known = envelope::open::<Retention>(Kind::Retention, &bytes).ok();
+    let known = envelope::open::<Retention>(&bytes).ok();
     let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
     Ok(remade::after_loss(root, reader, &retention).await?)
 }

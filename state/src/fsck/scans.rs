@@ -13,7 +13,7 @@ use super::lines::each_line;
 use super::removed::Removed;
 use super::told::Told;
 use crate::layout::Layout;
-use crate::typed::Typed;
+use crate::record::Typed;
 
 const RETENTION: &str = "retention.json";
 
@@ -53,7 +53,7 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
         return;
     };
     let Some(Checked {
-        typed: Typed::Head(head),
+        typed: Typed::ScanHead(head),
         ..
     }) = check.record(&key)
     else {

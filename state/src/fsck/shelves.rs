@@ -6,7 +6,7 @@ use super::check::{Check, join};
 use super::expiries;
 use super::finding::Code;
 use crate::layout::Layout;
-use crate::typed::Typed;
+use crate::record::Typed;
 
 /// Checks a folder of records, with the folders in it.
 pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
@@ -38,29 +38,15 @@ fn is_mirror(path: &str) -> bool {
 }
 
 fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
-    match typed {
-        Typed::Secrets(secrets) => {
-            for (name, secret) in &secrets.secrets {
-                if !secret.sealed.is_well_formed() {
-                    check.find(Code::SecretMalformed, key, format!("secret `{name}`"));
-                }
+    if let Typed::Secrets(secrets) = typed {
+        for (name, secret) in &secrets.secrets {
+            if !secret.sealed.is_well_formed() {
+                check.find(Code::SecretMalformed, key, format!("secret `{name}`"));
             }
         }
-        Typed::Expiry(expiry) => expiries::check_record(check, key, expiry),
-        Typed::Source(_)
-        | Typed::Tip(_)
-        | Typed::Workflow(_)
-        | Typed::Revision(_)
-        | Typed::Head(_)
-        | Typed::Digests(_)
-        | Typed::Repeats(_)
-        | Typed::Job(_)
-        | Typed::Runner(_)
-        | Typed::Registration(_)
-        | Typed::Token(_)
-        | Typed::Vars(_)
-        | Typed::Idempotency(_)
-        | Typed::Retention(_) => {}
+    }
+    if let Typed::Expiry(expiry) = typed {
+        expiries::check_record(check, key, expiry);
     }
 }
 

@@ -9,7 +9,7 @@ use super::check::{Check, join};
 use super::finding::Code;
 use super::scans;
 use crate::layout::Layout;
-use crate::typed::Typed;
+use crate::record::Typed;
 
 /// Checks the folder of a workflow.
 pub(crate) fn check(check: &mut Check<'_>, folder: &str) {

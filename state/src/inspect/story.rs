@@ -32,7 +32,7 @@ pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, Inspe
     if let Ok(id) = name.parse::<JobId>() {
         let key = Layout::job(id);
         if let Some(bytes) = look.get(&key)? {
-            let job = envelope::read(&bytes).and_then(envelope::Record::body::<Job>);
+            let job = envelope::read(&bytes).and_then(envelope::Sealed::body::<Job>);
             let job = job.map_err(|error| InspectError::Damaged {
                 path: key.to_string(),
                 problem: error.to_string(),

@@ -7,7 +7,7 @@ use model::{JobId, ScanHead, Success, Tail, Timestamp, Totals};
 use serde_json::json;
 
 use super::fixture::Folder;
-use crate::envelope::{Kind, Stamp, seal};
+use crate::envelope::{Stamp, seal};
 use crate::layout::Layout;
 
 /// Every number of a head at its widest.
@@ -52,7 +52,7 @@ fn the_file_of_a_head_is_at_most_a_kibibyte() {
         sequence: store::Seq(1_000_000_000),
     };
     for name in ["a".to_owned(), "n".repeat(40)] {
-        let bytes = seal(Kind::ScanHead, &name, true, stamp, &widest(&name)).unwrap();
+        let bytes = seal(&widest(&name), stamp).unwrap();
         // Design section 6: a head is written with every claim and end of a job, and all of them are in memory.
         assert!(bytes.len() <= 1_024, "{} bytes of {name}", bytes.len());
     }

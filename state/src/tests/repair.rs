@@ -159,8 +159,7 @@ async fn wrong_counters_are_counted_again() {
         revision: 9,
         sequence: store::Seq(3),
     };
-    let kind = crate::envelope::Kind::ScanHead;
-    let bytes = crate::envelope::seal(kind, "check", true, stamp, &wrong).unwrap();
+    let bytes = crate::envelope::seal(&wrong, stamp).unwrap();
     fs::write(folder.root().join(key.as_str()), bytes).unwrap();
     fs::remove_dir_all(folder.root().join("index")).unwrap();
 

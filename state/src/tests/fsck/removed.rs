@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use model::decide::{DeleteJob, RemoveArtifacts};
 use model::retention::{Expiry, FinishedJob, Position, Retention};
 use model::{Actor, JobId, Reason, ScanHead, Tail, Totals};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use store::{Key, Seq};
 
 use super::findings;
-use crate::envelope::{self, Kind, Stamp, seal};
+use crate::envelope::{self, Stamp, seal};
 use crate::fsck::Code;
 use crate::layout::Layout;
+use crate::record::Record;
 use crate::tests::fixture::{Fleet, Folder, Opened, copy};
 use crate::tests::removal::{finished, prepared, prune};
 
@@ -68,33 +67,22 @@ impl Removed {
     }
 
     /// What a check finds after a record was changed by a program that seals what it writes.
-    fn codes_after<B: Serialize + DeserializeOwned>(
-        &self,
-        kind: Kind,
-        key: &Key,
-        change: impl FnOnce(&mut B),
-    ) -> Vec<Code> {
+    fn codes_after<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) -> Vec<Code> {
         let before = fs::read(self.path(key)).unwrap();
-        self.change(kind, key, change);
+        self.change(key, change);
         let codes = self.codes();
         fs::write(self.path(key), before).unwrap();
         codes
     }
 
-    fn change<B: Serialize + DeserializeOwned>(
-        &self,
-        kind: Kind,
-        key: &Key,
-        change: impl FnOnce(&mut B),
-    ) {
+    fn change<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) {
         // The live index would say so as well.
         let _ = fs::remove_dir_all(self.folder.root().join("index"));
         let bytes = fs::read(self.path(key)).unwrap();
-        let record = envelope::read(&bytes).unwrap();
-        let (id, live, stamp) = (record.id.clone(), record.live, record.stamp);
-        let mut body: B = record.body().unwrap();
-        change(&mut body);
-        let bytes = seal(kind, &id, live, stamp, &body).unwrap();
+        let stamp = envelope::read(&bytes).unwrap().stamp;
+        let mut record: R = envelope::open(&bytes).unwrap();
+        change(&mut record);
+        let bytes = seal(&record, stamp).unwrap();
         fs::write(self.path(key), bytes).unwrap();
     }
 
@@ -108,7 +96,7 @@ impl Removed {
         fs::write(page(0), first).unwrap();
         fs::write(page(1), &second).unwrap();
         fs::set_permissions(page(1), fs::Permissions::from_mode(0o600)).unwrap();
-        self.change(Kind::ScanHead, &self.head(), |head: &mut ScanHead| {
+        self.change(&self.head(), |head: &mut ScanHead| {
             head.history = Tail {
                 page: 1,
                 bytes: second.len() as u64,
@@ -128,8 +116,7 @@ async fn counters_that_do_not_add_up_are_found() {
     let removed = Removed::new().await;
     assert_eq!(removed.codes(), []);
     let retention = removed.retention();
-    let changed =
-        |change: fn(&mut Retention)| removed.codes_after(Kind::Retention, &retention, change);
+    let changed = |change: fn(&mut Retention)| removed.codes_after(&retention, change);
     assert_eq!(changed(|_| ()), []);
     let totals = [Code::RetentionTotals];
     assert_eq!(changed(|it| it.removed.succeeded += 1), totals);
@@ -149,7 +136,7 @@ async fn counters_that_do_not_add_up_are_found() {
     let head = removed.head();
     let changed = |change: fn(&mut Totals)| {
         let change = |head: &mut ScanHead| change(&mut head.totals);
-        removed.codes_after(Kind::ScanHead, &head, change)
+        removed.codes_after(&head, change)
     };
     assert_eq!(changed(|totals| totals.bytes += 1), [Code::HeadTotals]);
     assert_eq!(changed(|totals| totals.succeeded += 1), [Code::HeadTotals]);
@@ -160,7 +147,7 @@ async fn a_place_that_is_none_of_the_history_is_found() {
     let removed = Removed::new().await;
     let retention = removed.retention();
     let changed = |change: &dyn Fn(&mut Retention)| {
-        removed.codes_after(Kind::Retention, &retention, |it: &mut Retention| change(it))
+        removed.codes_after(&retention, |it: &mut Retention| change(it))
     };
     let differs = [Code::RetentionDiffers];
     assert_eq!(changed(&|it| it.from.at += 1), differs);
@@ -189,8 +176,7 @@ async fn jobs_that_had_to_stay_are_counted() {
     opened.close();
     assert_eq!(removed.codes(), []);
     let retention = removed.retention();
-    let changed =
-        |change: fn(&mut Retention)| removed.codes_after(Kind::Retention, &retention, change);
+    let changed = |change: fn(&mut Retention)| removed.codes_after(&retention, change);
     assert_eq!(
         changed(|it| drop(it.passed_over.pop())),
         [Code::RetentionTotals]
@@ -238,13 +224,12 @@ async fn what_runs_out_without_a_record_and_records_of_nothing_are_found() {
     fs::rename(&aside, removed.path(&expiry)).unwrap();
     assert_eq!(removed.codes(), []);
 
-    let known: Expiry = envelope::open(Kind::Expiry, &bytes).unwrap();
+    let known: Expiry = envelope::open(&bytes).unwrap();
     let stray = |expiry: Expiry| {
         let (revision, sequence) = (1, Seq(1));
         let stamp = Stamp { revision, sequence };
         let key = Layout::expiry(&expiry);
-        let id = expiry.job.to_string();
-        let bytes = seal(Kind::Expiry, &id, false, stamp, &expiry).unwrap();
+        let bytes = seal(&expiry, stamp).unwrap();
         let path = removed.path(&key);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();
@@ -281,8 +266,7 @@ async fn scans_whose_pages_were_removed_are_checked_too() {
     assert_eq!(removed.codes(), []);
 
     let retention = removed.retention();
-    let changed =
-        |change: fn(&mut Retention)| removed.codes_after(Kind::Retention, &retention, change);
+    let changed = |change: fn(&mut Retention)| removed.codes_after(&retention, change);
     assert_eq!(
         changed(|it| it.removed.succeeded += 1),
         [Code::RetentionTotals]
@@ -290,7 +274,7 @@ async fn scans_whose_pages_were_removed_are_checked_too() {
     let early = changed(|it| it.from = Position { page: 1, at: 3 });
     assert_eq!(early, [Code::RetentionDiffers]);
     let head = removed.head();
-    let changed = |change: fn(&mut ScanHead)| removed.codes_after(Kind::ScanHead, &head, change);
+    let changed = |change: fn(&mut ScanHead)| removed.codes_after(&head, change);
     let counted = changed(|head| head.totals.succeeded += 1);
     assert_eq!(counted, [Code::RetentionTotals]);
     let swapped = changed(|head| head.successes.reverse());

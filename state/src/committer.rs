@@ -5,22 +5,23 @@
 //! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When a
 //! commit fails in any other way the thread ends and the process must end with it.
 
+mod histories;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
 use model::decide::{Command, Decision, Urgency, decide};
-use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World, error_chain};
+use model::{Change, Clock, Entropy, Moment, Order, ScanKey, World, error_chain};
 use store::{Batch, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::histories::Histories;
 use crate::alarm::Alarm;
 use crate::encode::{Encoder, fold};
 use crate::error::SubmitError;
-use crate::history::KnownPast;
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
-use crate::recent::ReadRecent;
 use crate::written::{Keys, Rewritten, Written};
 
 /// A command waiting for its decision. Commands of all types stand in one queue as this.
@@ -173,10 +174,20 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) room: fn(&mut E) -> Room,
     /// How full it was.
     pub(crate) last_room: Room,
-    /// Where histories are read that a decision needs.
-    pub(crate) histories: Box<dyn ReadRecent>,
+    /// Histories that decisions need.
+    pub(crate) histories: Histories,
     pub(crate) queue: mpsc::Receiver<Waiting>,
+    /// Whether nobody can ask any more.
+    pub(crate) is_closing: bool,
     pub(crate) alarm: Alarm,
+}
+
+/// A command whose turn it is.
+enum Next {
+    /// It may need histories.
+    Asked(Waiting),
+    /// It has waited for them.
+    Ready(Waiting),
 }
 
 /// Decisions that share one commit.
@@ -220,21 +231,31 @@ impl<E: Engine> Committer<E> {
     }
 
     async fn run(&mut self) {
-        while let Some(first) = self.queue.recv().await {
+        while let Some(first) = self.next().await {
             let mut round = Round::new(self.written.epoch);
             let mut next = Some(first);
             let room = self.look_at_room();
-            while let Some(command) = next {
-                let unknown = self.unknown_histories(&*command);
-                if !unknown.is_empty() {
-                    // What was decided must be readable before the histories are read.
-                    let before = std::mem::replace(&mut round, Round::new(self.written.epoch));
-                    match self.commit(before).await {
-                        Outcome::Committed | Outcome::Undone(_) => {}
-                        Outcome::Failed => return,
+            while let Some(next_command) = next.take() {
+                let command = match next_command {
+                    Next::Ready(command) => command,
+                    Next::Asked(command) => {
+                        let unknown = self.unknown_histories(&*command);
+                        if unknown.is_empty() {
+                            command
+                        } else {
+                            // What was decided must be readable before the histories are read.
+                            let before =
+                                std::mem::replace(&mut round, Round::new(self.written.epoch));
+                            match self.commit(before).await {
+                                Outcome::Committed | Outcome::Undone(_) => {}
+                                Outcome::Failed => return,
+                            }
+                            self.histories.wait(unknown, command, &self.pending);
+                            next = self.queue.try_recv().ok().map(Next::Asked);
+                            continue;
+                        }
                     }
-                    self.read_histories(unknown).await;
-                }
+                };
                 let decided = self.decide(command, room);
                 if !round.batch.fits(&decided.batch) {
                     let full = std::mem::replace(&mut round, Round::new(self.written.epoch));
@@ -250,15 +271,36 @@ impl<E: Engine> Committer<E> {
                 } else {
                     self.take(&mut round, decided);
                 }
-                next = if round.tell.len() < ROUND_COMMANDS {
-                    self.queue.try_recv().ok()
-                } else {
-                    None
-                };
+                if round.tell.len() < ROUND_COMMANDS {
+                    next = self.queue.try_recv().ok().map(Next::Asked);
+                }
             }
             match self.commit(round).await {
                 Outcome::Committed | Outcome::Undone(_) => {}
                 Outcome::Failed => return,
+            }
+        }
+    }
+
+    /// The next command; none when there will be no more. Nothing is pending here.
+    async fn next(&mut self) -> Option<Next> {
+        loop {
+            if let Some(command) = self.histories.ready() {
+                return Some(Next::Ready(command));
+            }
+            tokio::select! {
+                biased;
+                learnt = self.histories.read(), if !self.histories.are_read() => {
+                    for change in &learnt {
+                        self.pending.apply(change);
+                    }
+                    self.publication.publish(None, learnt);
+                }
+                asked = self.queue.recv(), if !self.is_closing => match asked {
+                    Some(command) => return Some(Next::Asked(command)),
+                    None => self.is_closing = true,
+                },
+                else => return None,
             }
         }
     }
@@ -282,35 +324,10 @@ impl<E: Engine> Committer<E> {
     }
 
     /// Scans whose finished jobs the command needs and nobody has read yet.
-    fn unknown_histories(&self, command: &dyn Asked) -> Vec<ScanKey> {
+    fn unknown_histories(&self, command: &dyn Asked) -> BTreeSet<ScanKey> {
         let mut scans = command.histories(&self.pending);
         scans.retain(|scan| self.pending.recent(scan).is_none());
-        scans.into_iter().collect()
-    }
-
-    /// Reads the newest finished jobs of scans and keeps them at hand from now on. Nothing is pending meanwhile.
-    async fn read_histories(&mut self, scans: Vec<ScanKey>) {
-        let mut read = Vec::new();
-        for scan in scans {
-            let recent = match self.pending.head(&scan) {
-                None => Ok(Recent::default()),
-                Some(head) => {
-                    let past = KnownPast::of(&self.pending, head);
-                    self.histories.read(&past).await
-                }
-            };
-            match recent {
-                Ok(recent) => read.push(Change::Recent(scan, Arc::new(recent))),
-                // It is tried again by the next command that needs it.
-                Err(error) => {
-                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read; expressions that read its jobs wait");
-                }
-            }
-        }
-        for change in &read {
-            self.pending.apply(change);
-        }
-        self.publication.publish(None, read);
+        scans
     }
 
     fn decide(&mut self, command: Waiting, room: Room) -> Decided {
@@ -361,6 +378,7 @@ impl<E: Engine> Committer<E> {
         };
         match committed {
             Ok(seq) => {
+                self.histories.committed(&round.changes);
                 self.publication.publish(seq, round.changes);
                 failpoint::reach("commit-published");
                 for tell in round.tell {

@@ -15,8 +15,8 @@ use crate::layout::Layout;
 use crate::limits::RECENT_PIECES;
 use crate::reader::StoreReader;
 
-/// Reads what expressions can reach of a scan's finished jobs. Held by the committer, which does not know how.
-pub(crate) trait ReadRecent: Send {
+/// Reads what expressions can reach of a scan's finished jobs.
+pub(crate) trait ReadRecent: Send + Sync {
     /// The newest finished jobs as the world knows them.
     fn read<'a>(
         &'a self,

@@ -11,7 +11,7 @@ use store::{Engine, Gauge, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
-use crate::committer::{Committer, Luggage, Waiting, waiting};
+use crate::committer::{Committer, Histories, Luggage, Waiting, waiting};
 use crate::error::{
     CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError,
 };
@@ -135,8 +135,9 @@ impl State {
             entropy,
             room: |engine| room(&engine.gauge()),
             last_room: Room::Enough,
-            histories: Box::new(reader.clone()),
+            histories: Histories::new(Arc::new(reader.clone())),
             queue: waiting,
+            is_closing: false,
             alarm: alarm.clone(),
         };
         let thread = committer.start().map_err(OpenError::Thread)?;

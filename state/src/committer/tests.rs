@@ -1,18 +1,23 @@
 //! The committer on an engine whose commits fail when told to.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::decide::{ConfigureSource, CreateToken, DropSource};
-use model::{Clock, Entropy, Scopes, SourceName, Timestamp, World};
+use model::decide::{ConfigureSource, CreateToken, DropSource, Refusal};
+use model::{Clock, Entropy, Recent, ScanHead, Scopes, SourceName, Timestamp, WorkflowId, World};
 use store::Seq;
 use store::limits::BATCH_OPERATIONS;
 use store::memory::{Fault, MemoryEngine, MemoryStore};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::*;
+use crate::error::ReadError;
+use crate::history::KnownPast;
 use crate::limits::WAITING_COMMANDS;
 use crate::reader::StoreReader;
+use crate::recent::ReadRecent;
 
 struct Standing;
 
@@ -49,6 +54,8 @@ struct Bench {
     publication: Arc<Publication>,
     alarm: Alarm,
     room: fn(&mut MemoryEngine) -> Room,
+    /// Reads histories, if not the store.
+    histories: Option<Arc<dyn ReadRecent>>,
 }
 
 impl Bench {
@@ -63,6 +70,7 @@ impl Bench {
             publication,
             alarm,
             room: |_| Room::Enough,
+            histories: None,
         }
     }
 
@@ -91,8 +99,13 @@ impl Bench {
             entropy: Box::new(Counting(1)),
             room: self.room,
             last_room: Room::Enough,
-            histories: Box::new(StoreReader::new(reader)),
+            histories: Histories::new(
+                self.histories
+                    .clone()
+                    .unwrap_or_else(|| Arc::new(StoreReader::new(reader))),
+            ),
             queue: self.waiting.take().unwrap(),
+            is_closing: false,
             alarm: self.alarm.clone(),
         };
         committer.start().unwrap();
@@ -278,7 +291,7 @@ async fn on_a_disk_that_is_getting_full_only_new_jobs_are_refused() {
     bench.room = |_| Room::Low;
     let answer = bench.submit(configure("a"));
     let scan = ScanKey {
-        workflow: model::WorkflowId::from_uuid(uuid::Uuid::nil()),
+        workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
         scan: serde_json::from_value("build".into()).unwrap(),
     };
     let log_bytes = std::collections::BTreeMap::new();
@@ -296,7 +309,7 @@ impl Command for Panics {
     const URGENCY: Urgency = Urgency::Finishing;
 
     #[expect(clippy::panic, reason = "what is tested is a panic")]
-    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, model::decide::Refusal> {
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         panic!("an invariant is broken")
     }
 }
@@ -311,4 +324,117 @@ async fn a_panic_is_told_to_who_waits_for_failures() {
         bench.alarm.rung().await.message,
         "the committer thread panicked"
     );
+}
+
+/// Needs the history of a scan, and says whether it has it.
+struct NeedsHistory(ScanKey);
+
+impl Command for NeedsHistory {
+    type Answer = bool;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
+        BTreeSet::from([self.0.clone()])
+    }
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<bool>, Refusal> {
+        Ok(Decision::unchanged(world.recent(&self.0).is_some()))
+    }
+}
+
+/// Gives a scan a first job, as its end does.
+struct Begin(ScanKey);
+
+impl Command for Begin {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let head = ScanHead::new(self.0.workflow, self.0.scan);
+        Ok(Decision {
+            changes: vec![Change::Head(Arc::new(head))],
+            answer: (),
+        })
+    }
+}
+
+/// Reads a history when it gets a permit, and fails first if it is to.
+struct Slow {
+    permits: Semaphore,
+    fails: AtomicBool,
+}
+
+impl ReadRecent for Slow {
+    fn read<'a>(
+        &'a self,
+        _: &'a KnownPast,
+    ) -> Pin<Box<dyn Future<Output = Result<Recent, ReadError>> + Send + 'a>> {
+        Box::pin(async {
+            self.permits.acquire().await.unwrap().forget();
+            if self.fails.swap(false, Ordering::Relaxed) {
+                return Err(ReadError::File {
+                    path: "history".to_owned(),
+                    source: std::io::ErrorKind::Other.into(),
+                });
+            }
+            Ok(Recent::default())
+        })
+    }
+}
+
+fn slow(bench: &mut Bench, fails: bool) -> Arc<Slow> {
+    let slow = Arc::new(Slow {
+        permits: Semaphore::new(0),
+        fails: AtomicBool::new(fails),
+    });
+    bench.histories = Some(slow.clone());
+    slow
+}
+
+fn scan() -> ScanKey {
+    ScanKey {
+        workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
+        scan: "a".parse().unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn a_history_that_is_read_holds_up_only_who_needs_it() {
+    let mut bench = Bench::new();
+    let slow = slow(&mut bench, false);
+    let begun = bench.submit(Begin(scan()));
+    let mut needing = bench.submit(NeedsHistory(scan()));
+    let other = bench.submit(create_token());
+    bench.start().await;
+    begun.await.unwrap().unwrap();
+    other.await.unwrap().unwrap();
+    assert!(needing.try_recv().is_err(), "the history is not read yet");
+    slow.permits.add_permits(1);
+    assert!(needing.await.unwrap().unwrap());
+    // It is at hand from now on.
+    assert!(bench.submit(NeedsHistory(scan())).await.unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn a_history_that_cannot_be_read_is_read_again_for_the_next_who_needs_it() {
+    let mut bench = Bench::new();
+    let slow = slow(&mut bench, true);
+    slow.permits.add_permits(2);
+    bench.submit(Begin(scan()));
+    let first = bench.submit(NeedsHistory(scan()));
+    bench.start().await;
+    assert!(!first.await.unwrap().unwrap());
+    assert!(bench.submit(NeedsHistory(scan())).await.unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn who_waits_for_a_history_is_answered_also_when_nobody_can_ask_any_more() {
+    let mut bench = Bench::new();
+    let slow = slow(&mut bench, false);
+    bench.submit(Begin(scan()));
+    let needing = bench.submit(NeedsHistory(scan()));
+    bench.start().await;
+    drop(bench);
+    slow.permits.add_permits(1);
+    assert!(needing.await.unwrap().unwrap());
 }

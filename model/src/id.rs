@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::{Builder, Uuid};
+use workflow::ScanName;
 
 use crate::Timestamp;
 use crate::limits::SOURCE_NAME_BYTES;
@@ -241,6 +242,13 @@ impl fmt::Display for SourceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Names a scan of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ScanKey {
+    pub workflow: WorkflowId,
+    pub scan: ScanName,
 }
 
 #[cfg(test)]

@@ -11,10 +11,9 @@ use crate::life_cycle::JobEvent;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retention::Removed;
 use crate::revision::RevisionRef;
-use crate::world::ScanKey;
 use crate::{
-    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, SourceName, Timestamp, TokenHash,
-    WorkflowId,
+    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, SourceName, Timestamp,
+    TokenHash, WorkflowId,
 };
 
 /// One invocation of a scan: one attempt, which is never repeated under the same id.

@@ -46,8 +46,8 @@ pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
-    ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName,
-    SourceNameError, TokenId, WorkflowId,
+    ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey,
+    SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
@@ -76,7 +76,7 @@ pub use source::{
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
-pub use world::{Change, HistoryEntry, Holder, LedgerEntry, ScanKey, StockMark, World};
+pub use world::{Change, HistoryEntry, Holder, LedgerEntry, StockMark, World};
 
 /// A moment in UTC.
 pub type Timestamp = chrono::DateTime<chrono::Utc>;

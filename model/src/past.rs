@@ -16,8 +16,8 @@ use crate::ledger::{Evaluation, ScanRead};
 use crate::limits::SCANS_READ;
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
-use crate::world::{ScanKey, World};
-use crate::{Clause, JobId};
+use crate::world::World;
+use crate::{Clause, JobId, ScanKey};
 
 /// The world, or the world as it will be once a job has ended.
 pub(crate) struct Past<'a> {

@@ -18,8 +18,7 @@ use crate::history::HistoryLine;
 use crate::job::{Artifact, Inputs, Job};
 use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
-use crate::world::ScanKey;
-use crate::{Actor, JobId, Reason, Timestamp, WorkflowId};
+use crate::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
 
 /// What is remembered of the jobs that were removed from a scan. Made when the first one is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use crate::history::HistoryLine;
 use crate::job::Job;
 use crate::ledger::{LedgerRecord, Outcome, Repeats};
 use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
-use crate::world::{Change, HistoryEntry, LedgerEntry, ScanKey};
-use crate::{JobId, Order, Timestamp, WorkflowId};
+use crate::world::{Change, HistoryEntry, LedgerEntry};
+use crate::{JobId, Order, ScanKey, Timestamp, WorkflowId};
 
 /// What is remembered of a scan. Written with every claim and end of its jobs, in the same commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,8 +14,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
-use workflow::ScanName;
 
 pub use self::ends::Holder;
 use self::jobs::Jobs;
@@ -36,8 +34,8 @@ use crate::scan_head::{Digests, ScanHead, Totals};
 use crate::source::{Source, TipRecord};
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName, Timestamp, TokenId,
-    WorkflowId,
+    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
+    TokenId, WorkflowId,
 };
 
 /// One change of a decision. It carries the whole new record, so applying it makes no choice and a repeat is harmless.
@@ -127,15 +125,6 @@ pub struct LedgerEntry {
     pub at: u64,
     /// The record, as JSON with its line end.
     pub text: String,
-}
-
-/// Names a scan of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ScanKey {
-    /// The workflow.
-    pub workflow: WorkflowId,
-    /// The scan.
-    pub scan: ScanName,
 }
 
 /// Everything that is live.

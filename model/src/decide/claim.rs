@@ -15,8 +15,8 @@ use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
 use crate::past::{Past, histories, unreadable};
 use crate::revision::{ActiveWorkflow, Revision};
-use crate::world::{Change, ScanKey, World};
-use crate::{JobId, RunnerId, TokenHash};
+use crate::world::{Change, World};
+use crate::{JobId, RunnerId, ScanKey, TokenHash};
 
 /// Claim a scheduled job for a runner, under the worker token of its offer.
 #[derive(Debug, Clone)]

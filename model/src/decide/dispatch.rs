@@ -12,8 +12,8 @@ use crate::job::{Inputs, Job, JobState, Trigger};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::ActiveWorkflow;
-use crate::world::{Change, ScanKey, World};
-use crate::{Actor, JobId, Reason, RevisionId, Timestamp, WorkflowId};
+use crate::world::{Change, World};
+use crate::{Actor, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
 
 /// Start a job of a scan, with inputs that were checked against `revision`.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{End, Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::world::{ScanKey, World};
-use crate::{Actor, JobId, Reason};
+use crate::world::World;
+use crate::{Actor, JobId, Reason, ScanKey};
 
 /// Cancel a job for a person.
 #[derive(Debug, Clone)]

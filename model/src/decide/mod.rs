@@ -47,8 +47,9 @@ pub use workflows::{Activate, Retire};
 
 use std::collections::BTreeSet;
 
+use crate::ScanKey;
 use crate::moment::Moment;
-use crate::world::{Change, ScanKey, World};
+use crate::world::{Change, World};
 
 /// A wish that is decided on.
 pub trait Command: Send + 'static {

@@ -12,8 +12,8 @@ use crate::job::Job;
 use crate::limits::ARTIFACTS_REMOVED;
 use crate::moment::Moment;
 use crate::retention::{Deletion, Expiry, FinishedJob, Position, Removed, Retention};
-use crate::world::{Change, ScanKey, World};
-use crate::{Actor, Reason};
+use crate::world::{Change, World};
+use crate::{Actor, Reason, ScanKey};
 
 /// Remove a finished job for a person.
 #[derive(Debug, Clone)]

@@ -35,8 +35,8 @@ use crate::moment::Moment;
 use crate::past::Past;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
-use crate::world::{Change, ScanKey, World};
-use crate::{Actor, JobId, Reason};
+use crate::world::{Change, World};
+use crate::{Actor, JobId, Reason, ScanKey};
 
 /// A scan of an active workflow whose trigger is looked at.
 struct Subject<'a> {

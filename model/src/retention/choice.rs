@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{FinishedJob, Position, RetentionPolicy};
-use crate::world::ScanKey;
-use crate::{JobId, Timestamp};
+use crate::{JobId, ScanKey, Timestamp};
 
 /// What there is of a workflow's finished jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

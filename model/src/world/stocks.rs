@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{ScanKey, World};
-use crate::WorkflowId;
+use super::World;
 use crate::retention::Stock;
 use crate::scan_head::Totals;
+use crate::{ScanKey, WorkflowId};
 
 /// A moment in the life of one world, to ask what has changed since. The default is its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

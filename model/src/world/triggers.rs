@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use workflow::{Overlap, Scan};
 
-use super::{ScanKey, World};
+use super::World;
 use crate::decide::{considered, cursor};
 use crate::job::{JobState, Trigger};
 use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
-use crate::{JobId, Timestamp, WorkflowId};
+use crate::{JobId, ScanKey, Timestamp, WorkflowId};
 
 /// The next slot of every schedule, and the expressions that have a success to look at.
 #[derive(Debug, Clone, Default)]

@@ -3,10 +3,10 @@
 use workflow::Scan;
 
 use super::Subject;
-use crate::Order;
 use crate::ledger::Cause;
 use crate::past::Past;
-use crate::world::{ScanKey, World};
+use crate::world::World;
+use crate::{Order, ScanKey};
 
 /// Up to where in the order of decisions a scan has considered successes.
 pub(crate) fn considered(world: &World, key: &ScanKey) -> Order {

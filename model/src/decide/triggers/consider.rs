@@ -10,8 +10,8 @@ use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
 use crate::past::{Past, histories, unreadable};
-use crate::world::{Change, ScanKey, World};
-use crate::{JobId, Reason};
+use crate::world::{Change, World};
+use crate::{JobId, Reason, ScanKey};
 
 /// Look at the expression of a scan if a success has come that it has not looked at.
 #[derive(Debug, Clone)]

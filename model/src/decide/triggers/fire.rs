@@ -14,8 +14,8 @@ use crate::limits::SLOT_LATE;
 use crate::moment::Moment;
 use crate::past::Past;
 use crate::scan_head::ScanHead;
-use crate::world::{Change, ScanKey, World};
-use crate::{JobId, Reason, Timestamp};
+use crate::world::{Change, World};
+use crate::{JobId, Reason, ScanKey, Timestamp};
 
 /// Look at the schedule of a scan whose next slot has come.
 #[derive(Debug, Clone)]

@@ -10,8 +10,8 @@ use crate::limits::CURSOR_AHEAD;
 use crate::moment::Moment;
 use crate::past::Past;
 use crate::revision::WorkflowRecord;
-use crate::world::{Change, ScanKey, World};
-use crate::{Reason, Timestamp};
+use crate::world::{Change, World};
+use crate::{Reason, ScanKey, Timestamp};
 
 /// Let a schedule go on from now, if it was followed far ahead of the clock.
 #[derive(Debug, Clone)]

@@ -1,13 +1,10 @@
 //! The job record. A state carries exactly what that state has.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, Scan, ScanName};
 
-use crate::decide::Refusal;
-use crate::life_cycle::JobEvent;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retention::Removed;
 use crate::revision::RevisionRef;
@@ -44,20 +41,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job after `event`, which is refused when it is not legal in the job's state.
-    pub fn after(&self, event: JobEvent) -> Result<Arc<Self>, Refusal> {
-        match self.state.clone().on_event(event) {
-            Ok(state) => Ok(Arc::new(Self {
-                state,
-                ..self.clone()
-            })),
-            Err(source) => Err(Refusal::IllegalTransition {
-                job: self.id,
-                source,
-            }),
-        }
-    }
-
     /// Names the scan it is an invocation of.
     pub fn scan_key(&self) -> ScanKey {
         ScanKey {

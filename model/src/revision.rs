@@ -8,9 +8,7 @@ use workflow::{Diagnostic, Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
 use crate::job::WorkflowRef;
-use crate::{
-    Order, ProjectId, Reason, RevisionId, SourceName, StaleFile, Timestamp, WorkflowId, World,
-};
+use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
 /// A workflow file's place in the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,25 +49,6 @@ impl WorkflowRecord {
             source: self.source.clone(),
             name: self.name.clone(),
         }
-    }
-
-    /// Why it is retired, if it is. Read from the source as it is now, so that it stays true when the configuration
-    /// changes later.
-    pub fn retirement(&self, world: &World) -> Option<Reason> {
-        let is_configured = world
-            .source(&self.source)
-            .is_none_or(|source| source.configured);
-        match self.status {
-            WorkflowStatus::Active => None,
-            WorkflowStatus::Retired { .. } if is_configured => Some(Reason::Retired),
-            WorkflowStatus::Retired { .. } => Some(Reason::SourceDropped),
-        }
-    }
-
-    /// Its file, when what its source has of it is invalid.
-    pub fn stale_file<'w>(&self, world: &'w World) -> Option<&'w StaleFile> {
-        let mut stale = world.source(&self.source)?.stale_files.iter();
-        stale.find(|stale| stale.workflow == self.id)
     }
 }
 

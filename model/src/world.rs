@@ -28,14 +28,14 @@ use crate::ledger::Repeats;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Expiry, Retention};
-use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
+use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead, Totals};
-use crate::source::{Source, TipRecord};
+use crate::source::{Source, StaleFile, TipRecord};
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenId, WorkflowId,
+    JobId, Order, ProjectId, Reason, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName,
+    Timestamp, TokenId, WorkflowId,
 };
 
 /// One change of a decision. It carries the whole new record, so applying it makes no choice and a repeat is harmless.
@@ -413,6 +413,35 @@ impl World {
     ) -> impl Iterator<Item = ActiveWorkflow> + 'a {
         self.workflow_records(source)
             .filter_map(|record| self.with_revision(record))
+    }
+
+    /// Why a workflow is retired, if it is. Read from the source as it is now, so that the answer stays true when the
+    /// configuration changes later.
+    pub fn retirement(&self, workflow: &WorkflowRecord) -> Option<Reason> {
+        let is_configured = self
+            .source(&workflow.source)
+            .is_none_or(|source| source.configured);
+        match workflow.status {
+            WorkflowStatus::Active => None,
+            WorkflowStatus::Retired { .. } if is_configured => Some(Reason::Retired),
+            WorkflowStatus::Retired { .. } => Some(Reason::SourceDropped),
+        }
+    }
+
+    /// The file of a workflow, while it is invalid at the tip.
+    pub fn stale_file(&self, workflow: &WorkflowRecord) -> Option<&StaleFile> {
+        let mut stale = self.source(&workflow.source)?.stale_files.iter();
+        stale.find(|stale| stale.workflow == workflow.id)
+    }
+
+    /// The revision that runs instead of an invalid file. A file that was never valid has none, and neither has the file
+    /// of a retired workflow.
+    pub fn last_good(&self, stale: &StaleFile) -> Option<&RevisionRef> {
+        let record = self.workflow_record(stale.workflow)?;
+        match record.status {
+            WorkflowStatus::Active => Some(&record.revision),
+            WorkflowStatus::Retired { .. } => None,
+        }
     }
 
     /// A revision that runs or that an unfinished job needs.

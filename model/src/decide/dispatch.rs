@@ -70,7 +70,7 @@ pub fn check_dispatch(
 fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
     let retired = world
         .workflow_record(id)
-        .and_then(|record| Some((record, record.retirement(world)?)));
+        .and_then(|record| Some((record, world.retirement(record)?)));
     let Some((record, reason)) = retired else {
         return readable_workflow(world, id);
     };

@@ -99,7 +99,7 @@ impl Command for EndJob {
             (Loss::SessionExpired, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
             (Loss::Retired, JobState::Scheduled) if world.is_orphan(job) => {
                 let workflow = world.workflow_record(job.workflow.id);
-                let retirement = workflow.and_then(|workflow| workflow.retirement(world));
+                let retirement = workflow.and_then(|workflow| world.retirement(workflow));
                 JobEvent::Cancelled(end(retirement.unwrap_or(Reason::Retired)))
             }
             (

@@ -208,7 +208,7 @@ impl Command for RecordTip {
             history_rewritten: self.history_rewritten,
         });
         let invalid = self.stale_files.len() as u64;
-        let is_without_good = |stale: &&StaleFile| stale.last_good(world).is_none();
+        let is_without_good = |stale: &&StaleFile| world.last_good(stale).is_none();
         let without_good = self.stale_files.iter().filter(is_without_good).count() as u64;
         let active = self.file_count.saturating_sub(invalid);
         let (valid, valid_reason) = if self.folder_missing {

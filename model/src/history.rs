@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use workflow::{ArtifactSummary, JobSummary};
 
 use crate::job::{Job, Trigger};
-use crate::{JobId, RevisionId, Timestamp};
+use crate::{JobId, RevisionId, Timestamp, is_zero};
 
 /// What a scan's history says of a finished job: what lists show and what expressions read as `scans.X[i]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,11 +32,6 @@ pub struct HistoryLine {
     /// What the job takes on disk beside its record.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
-}
-
-/// Whether a number need not stand in a line.
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl HistoryLine {

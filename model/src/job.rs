@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, Scan, ScanName};
 
 use crate::limits::INLINE_PAYLOAD_BYTES;
-use crate::retention::Removed;
-use crate::revision::RevisionRef;
+use crate::revision::{RevisionRef, WorkflowRef};
 use crate::{
-    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenHash, WorkflowId,
+    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp, TokenHash,
 };
 
 /// One invocation of a scan: one attempt, which is never repeated under the same id.
@@ -48,17 +46,6 @@ impl Job {
             scan: self.scan.clone(),
         }
     }
-}
-
-/// Names a workflow with what people call it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkflowRef {
-    /// Its id.
-    pub id: WorkflowId,
-    /// The source it comes from.
-    pub source: SourceName,
-    /// Path within the source without extension.
-    pub name: String,
 }
 
 /// What made a job.
@@ -357,4 +344,15 @@ pub struct Artifact {
     /// That its file is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+}
+
+/// That an artifact's file is gone. What its record says of it stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Reason,
+    /// Who caused it.
+    pub actor: Actor,
 }

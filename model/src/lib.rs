@@ -51,8 +51,8 @@ pub use id::{
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
-    Artifact, End, Inputs, Job, JobState, LogCut, Run, RunnerRef, Step, StepOutcome, StepStatus,
-    Trigger, WorkflowRef, large_payload,
+    Artifact, End, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, Step, StepOutcome,
+    StepStatus, Trigger, large_payload,
 };
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
@@ -64,7 +64,8 @@ pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use reason::Reason;
 pub use recent::Recent;
 pub use revision::{
-    ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
+    ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowRef,
+    WorkflowStatus,
 };
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
@@ -77,6 +78,11 @@ pub use source::{
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
 pub use world::{Change, HistoryEntry, Holder, LedgerEntry, StockMark, World};
+
+/// Whether a record leaves a number out.
+pub(crate) const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 /// A moment in UTC.
 pub type Timestamp = chrono::DateTime<chrono::Utc>;

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stay, Stock, choose};
-pub use policy::RetentionPolicy;
+pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stay, choose};
+pub use policy::{RetentionPolicy, Stock};
 
 use crate::history::HistoryLine;
 use crate::job::{Artifact, Inputs, Job};
 use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
-use crate::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
+use crate::{Actor, JobId, ScanKey, Timestamp, WorkflowId};
 
 /// What is remembered of the jobs that were removed from a scan. Made when the first one is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,17 +74,6 @@ pub struct Deletion {
     /// When.
     pub at: Timestamp,
     /// Who.
-    pub actor: Actor,
-}
-
-/// That an artifact's file is gone. What its record says of it stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Removed {
-    /// When.
-    pub at: Timestamp,
-    /// Why.
-    pub reason: Reason,
-    /// Who caused it.
     pub actor: Actor,
 }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use workflow::{Diagnostic, Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
-use crate::job::WorkflowRef;
 use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
 /// A workflow file's place in the service.
@@ -42,6 +41,14 @@ impl WorkflowRecord {
         }
     }
 
+    /// Since when its triggers count, while it is active.
+    pub(crate) fn active_triggers(&self) -> Option<&BTreeMap<ScanName, Armed>> {
+        match self.status {
+            WorkflowStatus::Active => Some(&self.armed),
+            WorkflowStatus::Retired { .. } => None,
+        }
+    }
+
     /// How jobs name it.
     pub fn reference(&self) -> WorkflowRef {
         WorkflowRef {
@@ -50,6 +57,17 @@ impl WorkflowRecord {
             name: self.name.clone(),
         }
     }
+}
+
+/// Names a workflow with what people call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRef {
+    /// Its id.
+    pub id: WorkflowId,
+    /// The source it comes from.
+    pub source: SourceName,
+    /// Path within the source without extension.
+    pub name: String,
 }
 
 /// Whether a workflow starts jobs.

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::Job;
+use crate::job::{Job, Removed};
 use crate::limits::ARTIFACTS_REMOVED;
 use crate::moment::Moment;
-use crate::retention::{Deletion, Expiry, FinishedJob, Position, Removed, Retention};
+use crate::retention::{Deletion, Expiry, FinishedJob, Position, Retention};
 use crate::world::{Change, World};
 use crate::{Actor, Reason, ScanKey};
 

@@ -58,7 +58,12 @@ impl Command for Activate {
             let record = WorkflowRecord {
                 status: WorkflowStatus::Active,
                 file: self.file,
-                armed: arm(Some(before), &self.definition, moment.now, moment.order),
+                armed: arm(
+                    before.active_triggers(),
+                    &self.definition,
+                    moment.now,
+                    moment.order,
+                ),
                 ..WorkflowRecord::clone(before)
             };
             let changes = if record == **before {
@@ -87,7 +92,7 @@ impl Command for Activate {
             status: WorkflowStatus::Active,
             revision: reference.clone(),
             armed: arm(
-                before.map(|before| &**before),
+                before.and_then(|before| before.active_triggers()),
                 &self.definition,
                 moment.now,
                 moment.order,

@@ -2,17 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{FinishedJob, Position, RetentionPolicy};
+use super::{FinishedJob, Position, RetentionPolicy, Stock};
 use crate::{JobId, ScanKey, Timestamp};
-
-/// What there is of a workflow's finished jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stock {
-    /// How many.
-    pub jobs: u64,
-    /// What they take beside their records.
-    pub bytes: u64,
-}
 
 /// A job whose line stands at or behind the place up to which a history has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]

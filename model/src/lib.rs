@@ -6,6 +6,7 @@
 
 mod actor;
 mod armed;
+mod change;
 mod clause;
 pub mod decide;
 mod error_chain;
@@ -42,6 +43,7 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
+pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
@@ -77,7 +79,7 @@ pub use source::{
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
-pub use world::{Change, HistoryEntry, Holder, LedgerEntry, StockMark, World};
+pub use world::{Holder, StockMark, World};
 
 /// Whether a record leaves a number out.
 pub(crate) const fn is_zero(number: &u64) -> bool {

@@ -8,6 +8,7 @@ use workflow::{Context, JobIdentity, Scan};
 
 use super::triggers::{Recheck, recheck};
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::frozen;
 use crate::job::{Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
@@ -15,7 +16,7 @@ use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
 use crate::past::{Past, histories, unreadable};
 use crate::revision::{ActiveWorkflow, Revision};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{JobId, RunnerId, ScanKey, TokenHash};
 
 /// Claim a scheduled job for a runner, under the worker token of its offer.

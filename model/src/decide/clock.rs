@@ -1,8 +1,9 @@
 //! A jump of the wall clock is followed.
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::moment::Moment;
-use crate::world::{Change, Holder, World};
+use crate::world::{Holder, World};
 
 /// Let the world's time, and the ends that this process set, follow a jump of the wall clock. Records are stored with
 /// their new ends by [`KeepEnd`].

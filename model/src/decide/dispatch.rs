@@ -7,12 +7,13 @@ use serde_json::Value;
 use workflow::{InputValue, ScanName};
 
 use super::{Command, Decision, Refusal, Urgency, readable_workflow};
+use crate::change::Change;
 use crate::idempotency::{Idempotency, IdempotencyKey};
 use crate::job::{Inputs, Job, JobState, Trigger};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::ActiveWorkflow;
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{Actor, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
 
 /// Start a job of a scan, with inputs that were checked against `revision`.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::Refusal;
 use super::triggers::{follow, read_by_followers};
+use crate::change::{Change, HistoryEntry};
 use crate::history::HistoryLine;
 use crate::job::{Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::past::Ended;
 use crate::scan_head::{Digests, ScanHead, Success, digests_of};
-use crate::world::{Change, HistoryEntry, World};
+use crate::world::World;
 use crate::{JobId, ScanKey};
 
 /// The job after an event that ends it, its scan's head, its line in the history, and the jobs it starts.

@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::job::{Job, Removed};
 use crate::limits::ARTIFACTS_REMOVED;
 use crate::moment::Moment;
 use crate::retention::{Deletion, Expiry, FinishedJob, Position, Retention};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{Actor, Reason, ScanKey};
 
 /// Remove a finished job for a person.

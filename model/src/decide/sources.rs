@@ -6,6 +6,7 @@ use serde::Serialize;
 use workflow::Diagnostic;
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::limits::{
     MESSAGE_CHARS, STALE_DIAGNOSTICS_BYTES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES,
 };
@@ -13,7 +14,7 @@ use crate::moment::Moment;
 use crate::source::{
     Condition, ConditionKind, FileVerdict, Source, StaleFile, Status, TipRecord, TipRef,
 };
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{ProjectId, Reason, SourceName, Timestamp};
 
 /// Take over a source from the daemon's configuration.

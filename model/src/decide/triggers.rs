@@ -18,16 +18,15 @@ use std::sync::Arc;
 
 use workflow::{Overlap, Scan};
 
-pub(crate) use cause::considered;
 pub use consider::{Consider, ExplainTrigger};
 pub use fire::Fire;
-pub(crate) use fire::cursor;
 pub(super) use follow::{follow, read_by_followers};
 pub(super) use recheck::{Recheck, recheck};
 pub use rewind::Rewind;
 
 use super::Refusal;
 use super::finish::end;
+use crate::change::Change;
 use crate::job::{End, Inputs, Job, JobState, Trigger};
 use crate::ledger::Outcome;
 use crate::life_cycle::JobEvent;
@@ -35,7 +34,7 @@ use crate::moment::Moment;
 use crate::past::Past;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{Actor, JobId, Reason, ScanKey};
 
 /// A scan of an active workflow whose trigger is looked at.

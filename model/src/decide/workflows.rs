@@ -6,12 +6,13 @@ use workflow::{Diagnostic, Workflow};
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::armed::arm;
+use crate::change::Change;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::moment::Moment;
 use crate::revision::{
     Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
 };
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{ProjectId, RevisionId, SourceName, WorkflowId};
 
 /// Make a workflow file's text its newest revision.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use super::{Change, World};
+use super::World;
+use crate::change::Change;
 use crate::runner::Session;
 use crate::{JobId, RegistrationId, RunnerId, Timestamp, TokenId};
 

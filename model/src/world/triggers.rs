@@ -6,10 +6,9 @@ use std::sync::Arc;
 use workflow::{Overlap, Scan};
 
 use super::World;
-use crate::decide::{considered, cursor};
 use crate::job::{JobState, Trigger};
 use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
-use crate::{JobId, ScanKey, Timestamp, WorkflowId};
+use crate::{JobId, Order, ScanKey, Timestamp, WorkflowId};
 
 /// The next slot of every schedule, and the expressions that have a success to look at.
 #[derive(Debug, Clone, Default)]
@@ -146,6 +145,23 @@ impl World {
         }
     }
 
+    /// Up to where the slots of a scan's schedule have been looked at, by its head and its workflow.
+    pub(crate) fn cursor(&self, scan: &ScanKey) -> Option<Timestamp> {
+        let record = self.workflow_record(scan.workflow)?;
+        let since = record.armed.get(&scan.scan)?.cron.as_ref()?.since;
+        let looked_at = self.head(scan).and_then(|head| head.cron_cursor);
+        Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
+    }
+
+    /// Up to where in the order of decisions a scan's expression has looked at successes.
+    pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
+        let head = self.head(scan).and_then(|head| head.considered);
+        let armed = self
+            .workflow_record(scan.workflow)
+            .and_then(|record| Some(record.armed.get(&scan.scan)?.expr.as_ref()?.since));
+        head.max(armed).unwrap_or(Order::START)
+    }
+
     /// Looks at all triggers of a workflow anew: it has changed.
     pub(super) fn rearm(&mut self, record: &Arc<WorkflowRecord>) {
         self.triggers.forget(record.id);
@@ -191,7 +207,7 @@ impl World {
             .as_ref()
             .and_then(|workflow| Some((workflow, workflow.scan(&key.scan)?)));
         let schedule = scan.filter(|(_, scan)| scan.on.cron.is_some());
-        let cursor = schedule.and_then(|_| cursor(self, key));
+        let cursor = schedule.and_then(|_| self.cursor(key));
         let next = schedule.and_then(|(_, scan)| scan.on.next_slot(cursor?));
         let unseen = scan.is_some_and(|(workflow, scan)| self.has_unseen(workflow, scan, key));
         self.triggers.set_next(key, next);
@@ -204,7 +220,7 @@ impl World {
             return false;
         };
         let references = expression.references();
-        let considered = considered(self, key);
+        let considered = self.considered(key);
         workflow.revision.definition.scans().any(|other| {
             let wakes = other.name != scan.name && references.woken_by(other.name.as_str());
             wakes

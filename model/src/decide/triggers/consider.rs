@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::cause::unseen;
 use super::{Obstacle, Subject, not_made, replace};
+use crate::change::Change;
 use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
 use crate::past::{Past, histories, unreadable};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
 /// Look at the expression of a scan if a success has come that it has not looked at.

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::active;
 use super::consider::{Replacing, consider};
 use crate::ScanKey;
+use crate::change::Change;
 use crate::decide::Refusal;
 use crate::limits::{FOLLOWERS, FOLLOWERS_BYTES, FOLLOWERS_OPERATIONS};
 use crate::moment::Moment;
 use crate::past::{Ended, Past};
-use crate::world::{Change, World};
+use crate::world::World;
 
 /// The changes of the scans that the end of a job makes worth looking at, as many as fit. The rest follow by
 /// themselves, because their success stays unseen.

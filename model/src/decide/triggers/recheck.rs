@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Subject;
 use super::consider::verdict;
 use crate::Actor;
+use crate::change::Change;
 use crate::decide::Refusal;
 use crate::decide::finish::end;
 use crate::job::{End, Job, Trigger};
@@ -13,7 +14,7 @@ use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::past::Past;
 use crate::scan_head::ScanHead;
-use crate::world::{Change, World};
+use crate::world::World;
 
 /// What the latest results say of a job.
 pub(in crate::decide) enum Recheck {

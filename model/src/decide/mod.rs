@@ -11,6 +11,7 @@ mod complete;
 mod dispatch;
 mod end;
 mod finish;
+mod job_end;
 mod readable;
 mod refusal;
 mod removal;

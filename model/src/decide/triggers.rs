@@ -6,7 +6,6 @@
 mod cause;
 mod consider;
 mod fire;
-mod follow;
 mod recheck;
 mod rewind;
 mod slots;
@@ -19,13 +18,13 @@ use std::sync::Arc;
 use workflow::{Overlap, Scan};
 
 pub use consider::{Consider, ExplainTrigger};
+pub(super) use consider::{Replacing, consider, read_by_trigger};
 pub use fire::Fire;
-pub(super) use follow::{follow, read_by_followers};
 pub(super) use recheck::{Recheck, recheck};
 pub use rewind::Rewind;
 
 use super::Refusal;
-use super::finish::end;
+use super::job_end::end_job;
 use crate::change::Change;
 use crate::job::{End, Inputs, Job, JobState, Trigger};
 use crate::ledger::Outcome;
@@ -129,7 +128,7 @@ fn replace(
             actor: Actor::Daemon,
         });
         let bytes = log_bytes.get(&job.id).copied().unwrap_or_default();
-        changes.extend(end(job, event, bytes, head, moment)?.changes());
+        changes.extend(end_job(job, event, bytes, head, moment)?.changes());
     }
     Ok(changes)
 }
@@ -140,7 +139,7 @@ fn not_made(reason: Reason) -> Outcome {
 }
 
 /// The workflow of a scan, while it is active and has the scan.
-fn active(world: &World, key: &ScanKey) -> Option<ActiveWorkflow> {
+pub(super) fn active(world: &World, key: &ScanKey) -> Option<ActiveWorkflow> {
     let workflow = world.workflow(key.workflow)?;
     match workflow.record.status {
         WorkflowStatus::Active => workflow.scan(&key.scan).is_some().then_some(workflow),

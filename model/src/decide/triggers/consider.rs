@@ -50,7 +50,7 @@ impl Command for Consider {
 }
 
 /// The scans whose jobs the expression of `scan` reads.
-pub(super) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
+pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
     let past = Past::of(world);
     let Some(subject) = Subject::new(&past, scan) else {
         return BTreeSet::new();
@@ -63,7 +63,7 @@ pub(super) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey
 
 /// Whether a look may cancel jobs that give way.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Replacing<'a> {
+pub(in crate::decide) enum Replacing<'a> {
     /// It may, and this is how long their logs are, in bytes.
     Allowed(&'a BTreeMap<JobId, u64>),
     /// Not in this commit; the success stays unseen and is looked at in one of its own.
@@ -71,7 +71,7 @@ pub(super) enum Replacing<'a> {
 }
 
 /// What comes of looking at an expression now: nothing while no success is unseen or a job is in the way.
-pub(super) fn consider(
+pub(in crate::decide) fn consider(
     past: &Past<'_>,
     key: &ScanKey,
     latest: &mut JobId,

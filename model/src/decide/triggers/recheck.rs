@@ -7,7 +7,7 @@ use super::consider::verdict;
 use crate::Actor;
 use crate::change::Change;
 use crate::decide::Refusal;
-use crate::decide::finish::end;
+use crate::decide::job_end::end_job;
 use crate::job::{End, Job, Trigger};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::life_cycle::JobEvent;
@@ -64,7 +64,7 @@ pub(in crate::decide) fn recheck(
         reason,
         actor: Actor::Daemon,
     });
-    let ended = end(job, event, 0, &mut head, moment)?;
+    let ended = end_job(job, event, 0, &mut head, moment)?;
     let job = ended.job.clone();
     changes.extend(ended.changes());
     changes.push(Change::Head(Arc::new(head)));

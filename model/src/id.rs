@@ -251,6 +251,21 @@ pub struct ScanKey {
     pub scan: ScanName,
 }
 
+/// Names a live record that holds an end.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// A personal access token.
+    Token(TokenId),
+    /// A runner, with its sessions.
+    Runner(RunnerId),
+    /// A registration token.
+    Registration(RegistrationId),
+    /// A running job.
+    Job(JobId),
+    /// A remembered request, by its key.
+    Idempotency(String),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

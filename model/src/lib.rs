@@ -48,8 +48,8 @@ pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
-    ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey,
-    SourceName, SourceNameError, TokenId, WorkflowId,
+    ArtifactId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
+    ScanKey, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
@@ -79,7 +79,7 @@ pub use source::{
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
-pub use world::{Holder, StockMark, World};
+pub use world::{StockMark, World};
 
 /// Whether a record leaves a number out.
 pub(crate) const fn is_zero(number: &u64) -> bool {

@@ -1,6 +1,7 @@
 //! The job record. A state carries exactly what that state has.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, Scan, ScanName};
@@ -145,21 +146,20 @@ pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<Vec<u8>> {
 }
 
 impl JobState {
-    /// The name of the state of jobs that succeeded.
-    pub const SUCCEEDED: &'static str = "succeeded";
-
-    /// The name of the state of jobs that never ran, because they were no longer wanted.
-    pub const SKIPPED: &'static str = "skipped";
-
     /// The name expressions and files use.
     pub const fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Which state it is, without what the state carries.
+    pub const fn kind(&self) -> StateKind {
         match self {
-            Self::Scheduled => "scheduled",
-            Self::Running { .. } => "running",
-            Self::Succeeded { .. } => Self::SUCCEEDED,
-            Self::Failed { .. } => "failed",
-            Self::Cancelled { .. } => "cancelled",
-            Self::Skipped { .. } => Self::SKIPPED,
+            Self::Scheduled => StateKind::Scheduled,
+            Self::Running { .. } => StateKind::Running,
+            Self::Succeeded { .. } => StateKind::Ended(EndState::Succeeded),
+            Self::Failed { .. } => StateKind::Ended(EndState::Failed),
+            Self::Cancelled { .. } => StateKind::Ended(EndState::Cancelled),
+            Self::Skipped { .. } => StateKind::Ended(EndState::Skipped),
         }
     }
 
@@ -199,6 +199,84 @@ impl JobState {
     /// Whether nothing can change any more.
     pub const fn is_terminal(&self) -> bool {
         self.end().is_some()
+    }
+}
+
+/// Which state a job is in, without what the state carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateKind {
+    Scheduled,
+    Running,
+    Ended(EndState),
+}
+
+impl StateKind {
+    /// Every state, in the order of a job's life.
+    pub const ALL: [Self; 6] = [
+        Self::Scheduled,
+        Self::Running,
+        Self::Ended(EndState::Succeeded),
+        Self::Ended(EndState::Failed),
+        Self::Ended(EndState::Cancelled),
+        Self::Ended(EndState::Skipped),
+    ];
+
+    /// The name expressions and files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Running => "running",
+            Self::Ended(state) => state.name(),
+        }
+    }
+
+    /// The state of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// How the job ended, if it has.
+    pub const fn ended(self) -> Option<EndState> {
+        match self {
+            Self::Scheduled | Self::Running => None,
+            Self::Ended(state) => Some(state),
+        }
+    }
+}
+
+/// The four ways in which a job ends. In alphabetical order, because records list them in that order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndState {
+    Cancelled,
+    Failed,
+    Skipped,
+    Succeeded,
+}
+
+impl EndState {
+    /// Every one, in the order in which people read them.
+    pub const ALL: [Self; 4] = [
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Skipped,
+    ];
+
+    /// The name expressions and files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+impl fmt::Display for EndState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

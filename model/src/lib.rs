@@ -53,8 +53,8 @@ pub use id::{
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
-    Artifact, End, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, Step, StepOutcome,
-    StepStatus, Trigger, large_payload,
+    Artifact, End, EndState, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, StateKind,
+    Step, StepOutcome, StepStatus, Trigger, large_payload,
 };
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};

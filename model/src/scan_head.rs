@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-use crate::job::Job;
+use crate::job::{EndState, Job};
 use crate::ledger::Repeats;
 use crate::{JobId, Order, ScanKey, Timestamp, WorkflowId};
 
@@ -130,27 +130,25 @@ impl Totals {
         }
     }
 
-    /// How many jobs ended in the state of this name; none in one that is no end.
-    pub fn of(mut self, state: &str) -> u64 {
-        self.counter(state).map_or(0, |counter| *counter)
-    }
-
-    /// Counts a job that ended in the state of this name, with what it takes beside its record.
-    pub fn count(&mut self, state: &str, bytes: u64) {
-        self.bytes += bytes;
-        if let Some(counter) = self.counter(state) {
-            *counter += 1;
-        }
-    }
-
-    fn counter(&mut self, state: &str) -> Option<&mut u64> {
+    /// How many jobs ended so.
+    pub const fn of(&self, state: EndState) -> u64 {
         match state {
-            "succeeded" => Some(&mut self.succeeded),
-            "failed" => Some(&mut self.failed),
-            "cancelled" => Some(&mut self.cancelled),
-            "skipped" => Some(&mut self.skipped),
-            _ => None,
+            EndState::Succeeded => self.succeeded,
+            EndState::Failed => self.failed,
+            EndState::Cancelled => self.cancelled,
+            EndState::Skipped => self.skipped,
         }
+    }
+
+    /// Counts a job that ended so, with what it takes beside its record.
+    pub const fn count(&mut self, state: EndState, bytes: u64) {
+        self.bytes += bytes;
+        *match state {
+            EndState::Succeeded => &mut self.succeeded,
+            EndState::Failed => &mut self.failed,
+            EndState::Cancelled => &mut self.cancelled,
+            EndState::Skipped => &mut self.skipped,
+        } += 1;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Refusal;
 use crate::change::{Change, HistoryEntry};
 use crate::history::HistoryLine;
-use crate::job::{Job, JobState};
+use crate::job::{EndState, Job};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::scan_head::{ScanHead, Success, digests_of};
@@ -44,15 +44,15 @@ pub(super) fn end_job(
         problem: "the job is not over".to_owned(),
     })?;
     head.latest_job = head.latest_job.max(job.id);
-    count(head, &job, moment);
+    count(head, &job, line.state, moment);
     let history = head.append_to_history(line)?;
     Ok(Finished { job, history })
 }
 
-fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
-    head.totals.count(job.state.name(), job.bytes());
-    match &job.state {
-        JobState::Succeeded { .. } => {
+fn count(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
+    head.totals.count(state, job.bytes());
+    match state {
+        EndState::Succeeded => {
             let digests = digests_of(job);
             let success = Success {
                 job: job.id,
@@ -63,10 +63,6 @@ fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
             head.successes.insert(0, success);
             head.successes.truncate(2);
         }
-        JobState::Scheduled
-        | JobState::Running { .. }
-        | JobState::Failed { .. }
-        | JobState::Cancelled { .. }
-        | JobState::Skipped { .. } => {}
+        EndState::Failed | EndState::Cancelled | EndState::Skipped => {}
     }
 }

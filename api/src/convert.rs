@@ -272,7 +272,7 @@ fn stale_file(world: &World, stale: &StaleFile) -> wire::StaleFile {
         file: stale.file.clone(),
         commit: stale.commit.clone(),
         since: stale.since,
-        last_good: stale.last_good(world).map(revision_ref),
+        last_good: world.last_good(stale).map(revision_ref),
         diagnostics: stale.diagnostics.iter().map(diagnostic).collect(),
     }
 }
@@ -305,7 +305,7 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
     } = record;
     let newest = world.revision(record.revision.id);
     let definition = newest.map(|newest| &newest.definition);
-    let stale = record.stale_file(world);
+    let stale = world.stale_file(record);
     let state = match (status, definition) {
         (WorkflowStatus::Retired { .. }, _) => "retired",
         (WorkflowStatus::Active, Some(_)) => "active",
@@ -318,7 +318,7 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
         title: definition.and_then(|definition| definition.name.clone()),
         description: definition.and_then(|definition| definition.description.clone()),
         state: state.to_owned(),
-        retired: record.retirement(world).as_ref().map(explanation),
+        retired: world.retirement(record).as_ref().map(explanation),
         revision: revision(&record.revision, newest.map(|newest| &newest.record)),
         scans: definition
             .into_iter()

@@ -201,7 +201,7 @@ impl From<Refusal> for Failure {
             Refusal::IdempotencyMismatch => Self::new(ErrorCode::IdempotencyMismatch, text)
                 .hint("use a fresh key for a new request"),
             Refusal::JobOver { .. } => Self::new(ErrorCode::JobOver, text),
-            Refusal::IllegalTransition { .. } => Self::new(ErrorCode::IllegalTransition, text),
+            Refusal::IllegalTransition(_) => Self::new(ErrorCode::IllegalTransition, text),
             Refusal::JobNotOver { .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint("`everscan job cancel` ends it")
             }

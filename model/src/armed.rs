@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::{Scan, ScanName, Workflow};
 
-use crate::revision::{WorkflowRecord, WorkflowStatus};
 use crate::{Order, Timestamp};
 
 /// Since when a scan's triggers count.
@@ -42,16 +41,15 @@ pub struct ArmedCron {
 /// The triggers of a definition that becomes active now. A schedule or expression that was active before goes on where
 /// it was; one that is new, changed or comes back begins now (design section 4).
 pub(crate) fn arm(
-    before: Option<&WorkflowRecord>,
+    before: Option<&BTreeMap<ScanName, Armed>>,
     definition: &Workflow,
     now: Timestamp,
     order: Order,
 ) -> BTreeMap<ScanName, Armed> {
-    let before = before.filter(|before| before.status == WorkflowStatus::Active);
     definition
         .scans()
         .filter_map(|scan| {
-            let known = before.and_then(|before| before.armed.get(&scan.name));
+            let known = before.and_then(|before| before.get(&scan.name));
             let armed = Armed {
                 cron: arm_cron(known, scan, now),
                 expr: arm_expr(known, scan, order),

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use workflow::{Explanation, Operand, Value};
 
-use crate::JobId;
-use crate::history::is_zero;
 use crate::limits::{CLAUSE_CHARS, CLAUSES, JOBS_READ};
+use crate::{JobId, is_zero};
 
 /// A part of an expression with what it yields. One with neither value nor error was left out, since the others had
 /// decided.

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::{ArtifactSummary, JobSummary};
 
-use crate::job::{Job, Trigger};
-use crate::{JobId, RevisionId, Timestamp};
+use crate::job::{EndState, Job, Trigger};
+use crate::{JobId, RevisionId, Timestamp, is_zero};
 
 /// What a scan's history says of a finished job: what lists show and what expressions read as `scans.X[i]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryLine {
     /// The job.
     pub id: JobId,
-    /// The name of its terminal state.
-    pub state: String,
+    /// How it ended.
+    pub state: EndState,
     /// What made it.
     pub trigger: Trigger,
     /// The revision it ran.
@@ -34,17 +34,12 @@ pub struct HistoryLine {
     pub bytes: u64,
 }
 
-/// Whether a number need not stand in a line.
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl HistoryLine {
     /// The job as expressions see it.
     pub fn summary(&self) -> JobSummary {
         JobSummary {
             id: self.id.to_string(),
-            state: self.state.clone(),
+            state: self.state.name().to_owned(),
             trigger: self.trigger.name().to_owned(),
             revision: self.revision.to_string(),
             created_at: self.created_at,
@@ -70,7 +65,7 @@ impl HistoryLine {
         let run = job.state.run();
         Some(Self {
             id: job.id,
-            state: job.state.name().to_owned(),
+            state: job.state.kind().ended()?,
             trigger: job.trigger,
             revision: job.revision.id,
             created_at: job.created_at,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::{Builder, Uuid};
+use workflow::ScanName;
 
 use crate::Timestamp;
 use crate::limits::SOURCE_NAME_BYTES;
@@ -241,6 +242,28 @@ impl fmt::Display for SourceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Names a scan of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ScanKey {
+    pub workflow: WorkflowId,
+    pub scan: ScanName,
+}
+
+/// Names a live record that holds an end.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// A personal access token.
+    Token(TokenId),
+    /// A runner, with its sessions.
+    Runner(RunnerId),
+    /// A registration token.
+    Registration(RegistrationId),
+    /// A running job.
+    Job(JobId),
+    /// A remembered request, by its key.
+    Idempotency(String),
 }
 
 #[cfg(test)]

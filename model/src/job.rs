@@ -1,20 +1,15 @@
 //! The job record. A state carries exactly what that state has.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, Scan, ScanName};
 
-use crate::decide::Refusal;
-use crate::life_cycle::JobEvent;
 use crate::limits::INLINE_PAYLOAD_BYTES;
-use crate::retention::Removed;
-use crate::revision::RevisionRef;
-use crate::world::ScanKey;
+use crate::revision::{RevisionRef, WorkflowRef};
 use crate::{
-    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, SourceName, Timestamp, TokenHash,
-    WorkflowId,
+    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp, TokenHash,
 };
 
 /// One invocation of a scan: one attempt, which is never repeated under the same id.
@@ -45,20 +40,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job after `event`, which is refused when it is not legal in the job's state.
-    pub fn after(&self, event: JobEvent) -> Result<Arc<Self>, Refusal> {
-        match self.state.clone().on_event(event) {
-            Ok(state) => Ok(Arc::new(Self {
-                state,
-                ..self.clone()
-            })),
-            Err(source) => Err(Refusal::IllegalTransition {
-                job: self.id,
-                source,
-            }),
-        }
-    }
-
     /// Names the scan it is an invocation of.
     pub fn scan_key(&self) -> ScanKey {
         ScanKey {
@@ -66,17 +47,6 @@ impl Job {
             scan: self.scan.clone(),
         }
     }
-}
-
-/// Names a workflow with what people call it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkflowRef {
-    /// Its id.
-    pub id: WorkflowId,
-    /// The source it comes from.
-    pub source: SourceName,
-    /// Path within the source without extension.
-    pub name: String,
 }
 
 /// What made a job.
@@ -176,21 +146,20 @@ pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<Vec<u8>> {
 }
 
 impl JobState {
-    /// The name of the state of jobs that succeeded.
-    pub const SUCCEEDED: &'static str = "succeeded";
-
-    /// The name of the state of jobs that never ran, because they were no longer wanted.
-    pub const SKIPPED: &'static str = "skipped";
-
     /// The name expressions and files use.
     pub const fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Which state it is, without what the state carries.
+    pub const fn kind(&self) -> StateKind {
         match self {
-            Self::Scheduled => "scheduled",
-            Self::Running { .. } => "running",
-            Self::Succeeded { .. } => Self::SUCCEEDED,
-            Self::Failed { .. } => "failed",
-            Self::Cancelled { .. } => "cancelled",
-            Self::Skipped { .. } => Self::SKIPPED,
+            Self::Scheduled => StateKind::Scheduled,
+            Self::Running { .. } => StateKind::Running,
+            Self::Succeeded { .. } => StateKind::Ended(EndState::Succeeded),
+            Self::Failed { .. } => StateKind::Ended(EndState::Failed),
+            Self::Cancelled { .. } => StateKind::Ended(EndState::Cancelled),
+            Self::Skipped { .. } => StateKind::Ended(EndState::Skipped),
         }
     }
 
@@ -230,6 +199,84 @@ impl JobState {
     /// Whether nothing can change any more.
     pub const fn is_terminal(&self) -> bool {
         self.end().is_some()
+    }
+}
+
+/// Which state a job is in, without what the state carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateKind {
+    Scheduled,
+    Running,
+    Ended(EndState),
+}
+
+impl StateKind {
+    /// Every state, in the order of a job's life.
+    pub const ALL: [Self; 6] = [
+        Self::Scheduled,
+        Self::Running,
+        Self::Ended(EndState::Succeeded),
+        Self::Ended(EndState::Failed),
+        Self::Ended(EndState::Cancelled),
+        Self::Ended(EndState::Skipped),
+    ];
+
+    /// The name expressions and files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Running => "running",
+            Self::Ended(state) => state.name(),
+        }
+    }
+
+    /// The state of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// How the job ended, if it has.
+    pub const fn ended(self) -> Option<EndState> {
+        match self {
+            Self::Scheduled | Self::Running => None,
+            Self::Ended(state) => Some(state),
+        }
+    }
+}
+
+/// The four ways in which a job ends. In alphabetical order, because records list them in that order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndState {
+    Cancelled,
+    Failed,
+    Skipped,
+    Succeeded,
+}
+
+impl EndState {
+    /// Every one, in the order in which people read them.
+    pub const ALL: [Self; 4] = [
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Skipped,
+    ];
+
+    /// The name expressions and files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+impl fmt::Display for EndState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -375,4 +422,15 @@ pub struct Artifact {
     /// That its file is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+}
+
+/// That an artifact's file is gone. What its record says of it stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Reason,
+    /// Who caused it.
+    pub actor: Actor,
 }

@@ -6,6 +6,7 @@
 
 mod actor;
 mod armed;
+mod change;
 mod clause;
 pub mod decide;
 mod error_chain;
@@ -42,17 +43,18 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
+pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
-    ArtifactId, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName,
-    SourceNameError, TokenId, WorkflowId,
+    ArtifactId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
+    ScanKey, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
-    Artifact, End, Inputs, Job, JobState, LogCut, Run, RunnerRef, Step, StepOutcome, StepStatus,
-    Trigger, WorkflowRef, large_payload,
+    Artifact, End, EndState, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, StateKind,
+    Step, StepOutcome, StepStatus, Trigger, large_payload,
 };
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
@@ -64,7 +66,8 @@ pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use reason::Reason;
 pub use recent::Recent;
 pub use revision::{
-    ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
+    ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowRef,
+    WorkflowStatus,
 };
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
@@ -76,7 +79,12 @@ pub use source::{
 };
 pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
-pub use world::{Change, HistoryEntry, Holder, LedgerEntry, ScanKey, StockMark, World};
+pub use world::{StockMark, World};
+
+/// Whether a record leaves a number out.
+pub(crate) const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 /// A moment in UTC.
 pub type Timestamp = chrono::DateTime<chrono::Utc>;

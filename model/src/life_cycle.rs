@@ -3,9 +3,12 @@
 //! `scheduled → running → succeeded | failed | cancelled`, `scheduled → skipped | cancelled`, and no edge back. An event
 //! that is not legal in a state is refused and changes nothing.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
-use crate::job::{Artifact, End, JobState, LogCut, Run, Step, StepOutcome, StepStatus};
+use crate::JobId;
+use crate::job::{Artifact, End, Job, JobState, LogCut, Run, Step, StepOutcome, StepStatus};
 
 /// Something that happens to a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,8 +53,9 @@ pub enum Verdict {
 
 /// An event that is not legal in the job's state.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a job that is {state} cannot be {event}")]
+#[error("job {job}: a job that is {state} cannot be {event}")]
 pub struct IllegalTransition {
+    pub job: JobId,
     /// The state's name.
     pub state: &'static str,
     /// What was tried.
@@ -75,24 +79,40 @@ impl JobEvent {
     }
 }
 
+impl Job {
+    /// The job after `event`.
+    pub fn after(&self, event: JobEvent) -> Result<Arc<Self>, IllegalTransition> {
+        let refused = IllegalTransition {
+            job: self.id,
+            state: self.state.name(),
+            event: event.name(),
+        };
+        let state = self.state.clone().on_event(event).ok_or(refused)?;
+        Ok(Arc::new(Self {
+            state,
+            ..self.clone()
+        }))
+    }
+}
+
 impl JobState {
-    /// The state after `event`.
-    pub fn on_event(self, event: JobEvent) -> Result<Self, IllegalTransition> {
+    /// The state after `event`; none when the event is not legal in this state.
+    fn on_event(self, event: JobEvent) -> Option<Self> {
         match (self, event) {
-            (Self::Scheduled, JobEvent::Claimed(run)) => Ok(Self::Running { run }),
-            (Self::Scheduled, JobEvent::NoLongerWanted(end)) => Ok(Self::Skipped { end }),
-            (Self::Scheduled, JobEvent::Cancelled(end)) => Ok(Self::Cancelled { end, run: None }),
+            (Self::Scheduled, JobEvent::Claimed(run)) => Some(Self::Running { run }),
+            (Self::Scheduled, JobEvent::NoLongerWanted(end)) => Some(Self::Skipped { end }),
+            (Self::Scheduled, JobEvent::Cancelled(end)) => Some(Self::Cancelled { end, run: None }),
             (Self::Running { mut run }, JobEvent::StepsReported(steps)) => {
                 run.steps = steps;
-                Ok(Self::Running { run })
+                Some(Self::Running { run })
             }
             (Self::Running { mut run }, JobEvent::ArtifactStored(artifact)) => {
                 run.artifacts.push(artifact);
-                Ok(Self::Running { run })
+                Some(Self::Running { run })
             }
             (Self::Running { mut run }, JobEvent::LogCut(cut)) => {
                 run.log_cut = Some(cut);
-                Ok(Self::Running { run })
+                Some(Self::Running { run })
             }
             (
                 Self::Running { mut run },
@@ -106,44 +126,38 @@ impl JobState {
                 run.steps = steps;
                 run.log_records = log_records;
                 let run = stopped(run, &end);
-                Ok(match verdict {
+                Some(match verdict {
                     Verdict::Succeeded => Self::Succeeded { end, run },
                     Verdict::Failed => Self::Failed { end, run },
                 })
             }
-            (Self::Running { run }, JobEvent::Lost(end)) => Ok(Self::Failed {
+            (Self::Running { run }, JobEvent::Lost(end)) => Some(Self::Failed {
                 run: stopped(run, &end),
                 end,
             }),
             (Self::Running { run }, JobEvent::Cancelled(end) | JobEvent::OutOfTime(end)) => {
-                Ok(Self::Cancelled {
+                Some(Self::Cancelled {
                     run: Some(stopped(run, &end)),
                     end,
                 })
             }
             (
-                state @ Self::Scheduled,
-                event @ (JobEvent::StepsReported(_)
+                Self::Scheduled,
+                JobEvent::StepsReported(_)
                 | JobEvent::ArtifactStored(_)
                 | JobEvent::LogCut(_)
                 | JobEvent::Completed { .. }
                 | JobEvent::Lost(_)
-                | JobEvent::OutOfTime(_)),
+                | JobEvent::OutOfTime(_),
             )
+            | (Self::Running { .. }, JobEvent::Claimed(_) | JobEvent::NoLongerWanted(_))
             | (
-                state @ Self::Running { .. },
-                event @ (JobEvent::Claimed(_) | JobEvent::NoLongerWanted(_)),
-            )
-            | (
-                state @ (Self::Succeeded { .. }
+                Self::Succeeded { .. }
                 | Self::Failed { .. }
                 | Self::Cancelled { .. }
-                | Self::Skipped { .. }),
-                event,
-            ) => Err(IllegalTransition {
-                state: state.name(),
-                event: event.name(),
-            }),
+                | Self::Skipped { .. },
+                _,
+            ) => None,
         }
     }
 }

@@ -11,13 +11,13 @@ use workflow::{
 
 use crate::frozen;
 use crate::history::HistoryLine;
-use crate::job::Job;
+use crate::job::{EndState, Job};
 use crate::ledger::{Evaluation, ScanRead};
 use crate::limits::SCANS_READ;
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
-use crate::world::{ScanKey, World};
-use crate::{Clause, JobId};
+use crate::world::World;
+use crate::{Clause, JobId, ScanKey};
 
 /// The world, or the world as it will be once a job has ended.
 pub(crate) struct Past<'a> {
@@ -157,7 +157,7 @@ impl<'a> Past<'a> {
         };
         let mut successes = 0;
         let in_reach = |(at, job): (usize, JobSummary)| {
-            let is_success = job.state == crate::JobState::SUCCEEDED;
+            let is_success = job.state == EndState::Succeeded.name();
             successes += usize::from(is_success);
             let is_kept = match reach {
                 Reach::Newest(_) => at < reachable,
@@ -167,7 +167,7 @@ impl<'a> Past<'a> {
         };
         jobs.into_values()
             .rev()
-            .filter(|job| job.state != crate::JobState::SKIPPED)
+            .filter(|job| job.state != EndState::Skipped.name())
             .enumerate()
             .filter_map(in_reach)
             .collect()

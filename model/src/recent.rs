@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 
 use crate::history::HistoryLine;
-use crate::{JobId, JobState};
+use crate::{EndState, JobId};
 
 /// What expressions can reach of a scan's finished jobs: the newest ones that were not skipped, and the newest
 /// successes. Read from the history at first use, and kept up from then on.
@@ -17,7 +17,7 @@ pub struct Recent {
 impl Recent {
     /// Adds a finished job. Others fall out when they are out of reach.
     pub fn add(&mut self, line: HistoryLine) {
-        if line.state == JobState::SKIPPED {
+        if line.state == EndState::Skipped {
             return;
         }
         self.lines.insert(line.id, line);
@@ -26,7 +26,7 @@ impl Recent {
             .lines
             .values()
             .rev()
-            .filter(|line| line.state == JobState::SUCCEEDED)
+            .filter(|line| line.state == EndState::Succeeded)
             .map(|line| &line.id)
             .take(HISTORY_SUCCESSES);
         if self.lines.len() > HISTORY_JOBS + HISTORY_SUCCESSES {
@@ -56,24 +56,37 @@ mod tests {
     #[test]
     fn the_newest_jobs_and_the_newest_successes_stay_and_skipped_ones_never_enter() {
         let mut recent = Recent::default();
-        recent.add(line(1, "succeeded"));
-        recent.add(line(2, "succeeded"));
-        recent.add(line(3, "succeeded"));
+        recent.add(line(1, EndState::Succeeded));
+        recent.add(line(2, EndState::Succeeded));
+        recent.add(line(3, EndState::Succeeded));
         for number in 4..300 {
             recent.add(line(
                 number,
-                if number % 2 == 0 { "failed" } else { "skipped" },
+                if number % 2 == 0 {
+                    EndState::Failed
+                } else {
+                    EndState::Skipped
+                },
             ));
         }
         let kept: Vec<&HistoryLine> = recent.lines().collect();
-        let failed = kept.iter().filter(|line| line.state == "failed").count();
+        let failed = kept
+            .iter()
+            .filter(|line| line.state == EndState::Failed)
+            .count();
         assert!((HISTORY_JOBS..=HISTORY_JOBS + HISTORY_SUCCESSES).contains(&failed));
-        assert_eq!(kept[0].id, line(298, "failed").id);
+        assert_eq!(kept[0].id, line(298, EndState::Failed).id);
         let successes: Vec<JobId> = kept
             .iter()
-            .filter(|line| line.state == "succeeded")
+            .filter(|line| line.state == EndState::Succeeded)
             .map(|line| line.id)
             .collect();
-        assert_eq!(successes, [line(3, "").id, line(2, "").id]);
+        assert_eq!(
+            successes,
+            [
+                line(3, EndState::Succeeded).id,
+                line(2, EndState::Succeeded).id
+            ]
+        );
     }
 }

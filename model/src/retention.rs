@@ -11,15 +11,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stay, Stock, choose};
-pub use policy::RetentionPolicy;
+pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stay, choose};
+pub use policy::{RetentionPolicy, Stock};
 
 use crate::history::HistoryLine;
-use crate::job::{Artifact, Inputs, Job};
+use crate::job::{Artifact, EndState, Inputs, Job};
 use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
-use crate::world::ScanKey;
-use crate::{Actor, JobId, Reason, Timestamp, WorkflowId};
+use crate::{Actor, JobId, ScanKey, Timestamp, WorkflowId};
 
 /// What is remembered of the jobs that were removed from a scan. Made when the first one is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +33,9 @@ pub struct Retention {
     pub from: Position,
     /// Jobs before that place which had to stay, oldest first.
     pub passed_over: Vec<FinishedJob>,
-    /// How many jobs behind that place are gone and counted above, because a person deleted them: by the names of the
-    /// states they had ended in.
+    /// How many jobs behind that place are gone and counted above, because a person deleted them: by how they had ended.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub gone_ahead: BTreeMap<String, u64>,
+    pub gone_ahead: BTreeMap<EndState, u64>,
     /// The newest deletions by people, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletions: Vec<Deletion>,
@@ -57,8 +55,8 @@ pub struct Position {
 pub struct FinishedJob {
     /// The job.
     pub id: JobId,
-    /// The name of its terminal state.
-    pub state: String,
+    /// How it ended.
+    pub state: EndState,
     /// When it ended.
     pub finished_at: Timestamp,
     /// What it takes beside its record.
@@ -75,17 +73,6 @@ pub struct Deletion {
     /// When.
     pub at: Timestamp,
     /// Who.
-    pub actor: Actor,
-}
-
-/// That an artifact's file is gone. What its record says of it stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Removed {
-    /// When.
-    pub at: Timestamp,
-    /// Why.
-    pub reason: Reason,
-    /// Who caused it.
     pub actor: Actor,
 }
 
@@ -141,19 +128,19 @@ impl Retention {
     }
 
     /// Remembers that a job is gone whose line is still to be read.
-    pub fn note_gone_ahead(&mut self, state: &str) {
-        *self.gone_ahead.entry(state.to_owned()).or_default() += 1;
+    pub fn note_gone_ahead(&mut self, state: EndState) {
+        *self.gone_ahead.entry(state).or_default() += 1;
     }
 
     /// Whether a job that is gone, and whose line is read now, was counted when it went. That is so for as many jobs of
     /// its state as were deleted ahead: which ones they were is not remembered.
-    pub fn take_gone_ahead(&mut self, state: &str) -> bool {
-        let Some(count) = self.gone_ahead.get_mut(state) else {
+    pub fn take_gone_ahead(&mut self, state: EndState) -> bool {
+        let Some(count) = self.gone_ahead.get_mut(&state) else {
             return false;
         };
         *count = count.saturating_sub(1);
         if *count == 0 {
-            self.gone_ahead.remove(state);
+            self.gone_ahead.remove(&state);
         }
         true
     }
@@ -170,7 +157,7 @@ impl FinishedJob {
     pub fn of(line: &HistoryLine, page: u64) -> Self {
         Self {
             id: line.id,
-            state: line.state.clone(),
+            state: line.state,
             finished_at: line.finished_at,
             bytes: line.bytes,
             page,
@@ -180,9 +167,9 @@ impl FinishedJob {
     /// Until when the job's runner may add to its log, if it may. Who ended it is not known here, so this may be later
     /// than it needs to be.
     pub fn talks_until(&self, now: Timestamp) -> Option<Timestamp> {
-        match self.state.as_str() {
-            "failed" | "cancelled" => last_words_until(self.finished_at, now),
-            _ => None,
+        match self.state {
+            EndState::Failed | EndState::Cancelled => last_words_until(self.finished_at, now),
+            EndState::Succeeded | EndState::Skipped => None,
         }
     }
 }

@@ -7,10 +7,7 @@ use serde::{Deserialize, Serialize};
 use workflow::{Diagnostic, Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
-use crate::job::WorkflowRef;
-use crate::{
-    Order, ProjectId, Reason, RevisionId, SourceName, StaleFile, Timestamp, WorkflowId, World,
-};
+use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
 /// A workflow file's place in the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +41,14 @@ impl WorkflowRecord {
         }
     }
 
+    /// Since when its triggers count, while it is active.
+    pub(crate) fn active_triggers(&self) -> Option<&BTreeMap<ScanName, Armed>> {
+        match self.status {
+            WorkflowStatus::Active => Some(&self.armed),
+            WorkflowStatus::Retired { .. } => None,
+        }
+    }
+
     /// How jobs name it.
     pub fn reference(&self) -> WorkflowRef {
         WorkflowRef {
@@ -52,25 +57,17 @@ impl WorkflowRecord {
             name: self.name.clone(),
         }
     }
+}
 
-    /// Why it is retired, if it is. Read from the source as it is now, so that it stays true when the configuration
-    /// changes later.
-    pub fn retirement(&self, world: &World) -> Option<Reason> {
-        let is_configured = world
-            .source(&self.source)
-            .is_none_or(|source| source.configured);
-        match self.status {
-            WorkflowStatus::Active => None,
-            WorkflowStatus::Retired { .. } if is_configured => Some(Reason::Retired),
-            WorkflowStatus::Retired { .. } => Some(Reason::SourceDropped),
-        }
-    }
-
-    /// Its file, when what its source has of it is invalid.
-    pub fn stale_file<'w>(&self, world: &'w World) -> Option<&'w StaleFile> {
-        let mut stale = world.source(&self.source)?.stale_files.iter();
-        stale.find(|stale| stale.workflow == self.id)
-    }
+/// Names a workflow with what people call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRef {
+    /// Its id.
+    pub id: WorkflowId,
+    /// The source it comes from.
+    pub source: SourceName,
+    /// Path within the source without extension.
+    pub name: String,
 }
 
 /// Whether a workflow starts jobs.

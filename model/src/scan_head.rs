@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-use crate::decide::Refusal;
-use crate::history::HistoryLine;
-use crate::job::Job;
-use crate::ledger::{LedgerRecord, Outcome, Repeats};
-use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
-use crate::world::{Change, HistoryEntry, LedgerEntry, ScanKey};
-use crate::{JobId, Order, Timestamp, WorkflowId};
+use crate::job::{EndState, Job};
+use crate::ledger::Repeats;
+use crate::{JobId, Order, ScanKey, Timestamp, WorkflowId};
 
 /// What is remembered of a scan. Written with every claim and end of its jobs, in the same commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,90 +71,6 @@ impl ScanHead {
     pub fn has_digests(&self) -> bool {
         self.successes.iter().any(|success| success.artifacts > 0)
     }
-
-    /// Places a line behind the others of the history.
-    pub(crate) fn append_to_history(&mut self, line: HistoryLine) -> Result<HistoryEntry, Refusal> {
-        let text = json_line(line.id, "history line", &line)?;
-        let at = self.history.advance(text.len() as u64, HISTORY_PAGE_BYTES);
-        Ok(HistoryEntry {
-            scan: self.key(),
-            page: at.page,
-            at: at.bytes,
-            line,
-            text,
-        })
-    }
-
-    /// Takes a look into the ledger. One that made no job for the same reason as the one before is counted here; the
-    /// count becomes a record when something else happens.
-    pub(crate) fn note(&mut self, record: LedgerRecord) -> Result<Vec<Change>, Refusal> {
-        if let Outcome::NotMade { reason } = &record.outcome
-            && let Some(repeats) = self
-                .repeats
-                .as_mut()
-                .filter(|known| known.reason == *reason)
-        {
-            if repeats.count == 0 {
-                repeats.first = record.at;
-            }
-            repeats.last = record.at;
-            repeats.count += 1;
-            return Ok(vec![self.repeats_changed()]);
-        }
-        let before = self.repeats.take();
-        let had_repeats = before.is_some();
-        let run = before.and_then(Repeats::into_record);
-        if let Outcome::NotMade { reason } = &record.outcome {
-            self.repeats = Some(Repeats {
-                reason: reason.clone(),
-                first: record.at,
-                last: record.at,
-                count: 0,
-            });
-        }
-        let mut changes = Vec::new();
-        for record in run.into_iter().chain([record]) {
-            changes.extend(self.append_to_ledger(&record)?);
-        }
-        if had_repeats || self.repeats.is_some() {
-            changes.push(self.repeats_changed());
-        }
-        Ok(changes)
-    }
-
-    fn repeats_changed(&self) -> Change {
-        Change::Repeats(self.key(), self.repeats.clone())
-    }
-
-    fn append_to_ledger(&mut self, record: &LedgerRecord) -> Result<Vec<Change>, Refusal> {
-        let text = json_line(self.latest_job, "ledger record", record)?;
-        let before = self.ledger.page;
-        let at = self.ledger.advance(text.len() as u64, LEDGER_PAGE_BYTES);
-        let entry = LedgerEntry {
-            scan: self.key(),
-            page: at.page,
-            at: at.bytes,
-            text,
-        };
-        let full = (self.ledger.page > before)
-            .then(|| self.ledger.page.checked_sub(LEDGER_PAGES + 1))
-            .flatten();
-        let removed = full.map(|page| Change::LedgerPageRemoved(self.key(), page));
-        Ok(std::iter::once(Change::Ledger(entry))
-            .chain(removed)
-            .collect())
-    }
-}
-
-/// A record on a line of its own.
-fn json_line(job: JobId, record: &'static str, value: &impl Serialize) -> Result<String, Refusal> {
-    let mut line = serde_json::to_string(value).map_err(|error| Refusal::Unwritable {
-        job,
-        record,
-        problem: error.to_string(),
-    })?;
-    line.push('\n');
-    Ok(line)
 }
 
 /// Lifetime counters.
@@ -218,27 +130,25 @@ impl Totals {
         }
     }
 
-    /// How many jobs ended in the state of this name; none in one that is no end.
-    pub fn of(mut self, state: &str) -> u64 {
-        self.counter(state).map_or(0, |counter| *counter)
-    }
-
-    /// Counts a job that ended in the state of this name, with what it takes beside its record.
-    pub fn count(&mut self, state: &str, bytes: u64) {
-        self.bytes += bytes;
-        if let Some(counter) = self.counter(state) {
-            *counter += 1;
-        }
-    }
-
-    fn counter(&mut self, state: &str) -> Option<&mut u64> {
+    /// How many jobs ended so.
+    pub const fn of(&self, state: EndState) -> u64 {
         match state {
-            "succeeded" => Some(&mut self.succeeded),
-            "failed" => Some(&mut self.failed),
-            "cancelled" => Some(&mut self.cancelled),
-            "skipped" => Some(&mut self.skipped),
-            _ => None,
+            EndState::Succeeded => self.succeeded,
+            EndState::Failed => self.failed,
+            EndState::Cancelled => self.cancelled,
+            EndState::Skipped => self.skipped,
         }
+    }
+
+    /// Counts a job that ended so, with what it takes beside its record.
+    pub const fn count(&mut self, state: EndState, bytes: u64) {
+        self.bytes += bytes;
+        *match state {
+            EndState::Succeeded => &mut self.succeeded,
+            EndState::Failed => &mut self.failed,
+            EndState::Cancelled => &mut self.cancelled,
+            EndState::Skipped => &mut self.skipped,
+        } += 1;
     }
 }
 
@@ -321,7 +231,7 @@ impl Tail {
     }
 
     /// Makes room for so many bytes and tells where they go. A page that has reached `full` is closed.
-    fn advance(&mut self, length: u64, full: u64) -> Self {
+    pub(crate) fn advance(&mut self, length: u64, full: u64) -> Self {
         let at = *self;
         let bytes = self.bytes + length;
         *self = if bytes >= full {

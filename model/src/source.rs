@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use workflow::Diagnostic;
 
-use crate::revision::{RevisionRef, WorkflowStatus};
-use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId, World};
+use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId};
 
 /// A source as configured and as last seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,17 +121,6 @@ pub struct StaleFile {
     pub since: Timestamp,
     /// What is wrong, at most [`crate::limits::STALE_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
-}
-
-impl StaleFile {
-    /// The revision that goes on meanwhile: a file that was never good has none, and that of a retired workflow rests.
-    pub fn last_good<'a>(&self, world: &'a World) -> Option<&'a RevisionRef> {
-        let record = world.workflow_record(self.workflow)?;
-        match record.status {
-            WorkflowStatus::Active => Some(&record.revision),
-            WorkflowStatus::Retired { .. } => None,
-        }
-    }
 }
 
 /// A tip that was seen, with what became of every file. Written once, never changed.

@@ -15,7 +15,7 @@ use crate::decide::{
 };
 use crate::moment::SeededEntropy;
 use crate::{
-    Actor, Change, HistoryLine, Inputs, JobId, Moment, Order, Reason, RunnerId, ScanKey,
+    Actor, Change, EndState, HistoryLine, Inputs, JobId, Moment, Order, Reason, RunnerId, ScanKey,
     SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
 };
 
@@ -227,12 +227,12 @@ pub(crate) fn register(registration: TokenHash, name: &str, labels: &[&str]) -> 
     }
 }
 
-/// A line of a history: the job of that number, ended in the state of that name.
-pub(crate) fn line(number: u128, state: &str) -> HistoryLine {
+/// A line of a history: the job of that number.
+pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
     let at = Timestamp::UNIX_EPOCH;
     HistoryLine {
         id: serde_json::from_value(json!(uuid::Uuid::from_u128(number))).unwrap(),
-        state: state.to_owned(),
+        state,
         trigger: crate::Trigger::Cron,
         revision: serde_json::from_value(json!(uuid::Uuid::nil())).unwrap(),
         created_at: at,

@@ -4,139 +4,40 @@
 //! Finished jobs and old revisions are settled: they are on disk and no decision reads them. Records are shared, so a
 //! second copy of the world costs its pointers.
 
+mod due;
 mod ends;
 mod jobs;
+mod lookup;
 mod queue;
 mod stocks;
 mod triggers;
+mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
-use workflow::ScanName;
 
-pub use self::ends::Holder;
 use self::jobs::Jobs;
 use self::queue::Place;
 pub use self::stocks::StockMark;
 use self::stocks::Stocks;
 use self::triggers::Triggers;
-use crate::history::HistoryLine;
+use crate::change::Change;
 use crate::idempotency::Idempotency;
-use crate::job::{Job, JobState, Trigger};
-use crate::ledger::Repeats;
+use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
-use crate::retention::{Expiry, Retention};
-use crate::revision::{ActiveWorkflow, Revision, WorkflowRecord, WorkflowStatus};
+use crate::retention::Retention;
+use crate::revision::{Revision, WorkflowRecord};
 use crate::runner::{Registration, Runner};
-use crate::scan_head::{Digests, ScanHead, Totals};
-use crate::source::{Source, TipRecord};
+use crate::scan_head::ScanHead;
+use crate::source::Source;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, SourceName, Timestamp, TokenId,
-    WorkflowId,
+    Holder, JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName,
+    Timestamp, TokenId, WorkflowId,
 };
-
-/// One change of a decision. It carries the whole new record, so applying it makes no choice and a repeat is harmless.
-#[derive(Debug, Clone)]
-pub enum Change {
-    /// A source is as given.
-    Source(Arc<Source>),
-    /// A tip was seen. Settled at once.
-    Tip(Arc<TipRecord>),
-    /// A workflow is as given.
-    Workflow(Arc<WorkflowRecord>),
-    /// A workflow has a new revision, with its text unless an object is adopted as that.
-    Revision(Arc<Revision>, Option<Arc<str>>),
-    /// A scan's head is as given.
-    Head(Arc<ScanHead>),
-    /// The digests of a scan's newest successes go to their own file. The head in memory has them.
-    Digests(Arc<Digests>),
-    /// The run of equal looks at a scan's triggers goes to its own file, or that file away. The head in memory has it.
-    Repeats(ScanKey, Option<Repeats>),
-    /// A job is as given. Once terminal it leaves the world.
-    Job(Arc<Job>),
-    /// A finished job's line goes to its scan's history.
-    History(HistoryEntry),
-    /// A finished job is gone, with its log and its artifacts.
-    JobRemoved(Arc<Job>),
-    /// The file of an artifact of that name of a job is gone.
-    ArtifactRemoved(JobId, String),
-    /// Artifacts of a finished job run out. Settled at once.
-    Expiry(Expiry),
-    /// They did, or will at another time.
-    ExpiryRemoved(Expiry),
-    /// What is remembered of the jobs removed from a scan is as given.
-    Retention(Arc<Retention>),
-    /// Nothing of a page of a scan's history is there any more.
-    HistoryPageRemoved(ScanKey, u64),
-    /// A record goes to a scan's ledger.
-    Ledger(LedgerEntry),
-    /// A page of a scan's ledger is too old to be kept.
-    LedgerPageRemoved(ScanKey, u64),
-    /// The newest finished jobs of a scan were read from its history. Nothing is stored.
-    Recent(ScanKey, Arc<Recent>),
-    /// A runner is as given.
-    Runner(Arc<Runner>),
-    /// A runner is gone.
-    RunnerRemoved(RunnerId),
-    /// A token is as given.
-    Token(Arc<Token>),
-    /// A registration waits.
-    Registration(Arc<Registration>),
-    /// A registration was used or ran out.
-    RegistrationRemoved(RegistrationId),
-    /// A request is remembered.
-    Idempotency(Arc<Idempotency>),
-    /// A request is forgotten, by its key.
-    IdempotencyRemoved(String),
-    /// A project's vars are as given.
-    Vars(Arc<ProjectVars>),
-    /// A project's secrets are as given.
-    Secrets(Arc<ProjectSecrets>),
-    /// The ends in live records follow a jump of the wall clock. Nothing is stored by itself.
-    ClockFollowed(TimeDelta),
-}
-
-/// A line for a scan's history and the place it goes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistoryEntry {
-    /// The scan.
-    pub scan: ScanKey,
-    /// The page, from 0.
-    pub page: u64,
-    /// The offset in the page, in bytes.
-    pub at: u64,
-    /// The line.
-    pub line: HistoryLine,
-    /// The same as JSON with its line end.
-    pub text: String,
-}
-
-/// A record for a scan's ledger and the place it goes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerEntry {
-    /// The scan.
-    pub scan: ScanKey,
-    /// The page, from 0.
-    pub page: u64,
-    /// The offset in the page, in bytes.
-    pub at: u64,
-    /// The record, as JSON with its line end.
-    pub text: String,
-}
-
-/// Names a scan of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ScanKey {
-    /// The workflow.
-    pub workflow: WorkflowId,
-    /// The scan.
-    pub scan: ScanName,
-}
 
 /// Everything that is live.
 #[derive(Debug, Clone, Default)]
@@ -312,18 +213,6 @@ impl World {
         })
     }
 
-    /// The revision a job runs, or will: one that was dispatched keeps its own, for the inputs were checked against
-    /// it; others take the newest one until they are claimed (design section 4).
-    pub fn revision_to_run(&self, job: &Job) -> RevisionId {
-        let newest = self.workflows.get(&job.workflow.id);
-        match (&job.state, job.trigger, newest) {
-            (JobState::Scheduled, Trigger::Cron | Trigger::Expr, Some(newest)) => {
-                newest.revision.id
-            }
-            _ => job.revision.id,
-        }
-    }
-
     /// Drops a request with its place in the order of age.
     fn forget_request(&mut self, key: &str) {
         if let Some(request) = self.idempotency.remove(key) {
@@ -346,239 +235,13 @@ impl World {
         }
     }
 
-    /// Every source, by name.
-    pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
-        self.sources.values()
-    }
-
-    /// The source of that name.
-    pub fn source(&self, name: &SourceName) -> Option<&Arc<Source>> {
-        self.sources.get(name)
-    }
-
-    /// The source of that project.
-    pub fn source_of(&self, project: ProjectId) -> Option<&Arc<Source>> {
-        self.sources().find(|source| source.project == project)
-    }
-
-    /// The vars of a project that has had any.
-    pub fn vars(&self, project: ProjectId) -> Option<&Arc<ProjectVars>> {
-        self.vars.get(&project)
-    }
-
-    /// The secrets of a project that has had any.
-    pub fn secrets(&self, project: ProjectId) -> Option<&Arc<ProjectSecrets>> {
-        self.secrets.get(&project)
-    }
-
-    /// The secrets of every project that has had any.
-    pub fn all_secrets(&self) -> impl Iterator<Item = &Arc<ProjectSecrets>> {
-        self.secrets.values()
-    }
-
-    /// Every workflow with its newest revision.
-    pub fn workflows(&self) -> impl Iterator<Item = ActiveWorkflow> {
-        self.workflows
-            .values()
-            .filter_map(|record| self.with_revision(record))
-    }
-
-    /// The workflow of that id with its newest revision.
-    pub fn workflow(&self, id: WorkflowId) -> Option<ActiveWorkflow> {
-        self.workflows
-            .get(&id)
-            .and_then(|record| self.with_revision(record))
-    }
-
-    fn with_revision(&self, record: &Arc<WorkflowRecord>) -> Option<ActiveWorkflow> {
-        let revision = self.revisions.get(&record.revision.id)?;
-        Some(ActiveWorkflow {
-            record: record.clone(),
-            revision: revision.clone(),
-        })
-    }
-
-    /// The record of a workflow, also of one whose newest revision could not be read.
-    pub fn workflow_record(&self, id: WorkflowId) -> Option<&Arc<WorkflowRecord>> {
-        self.workflows.get(&id)
-    }
-
-    /// The records of all workflows, also of those whose newest revision could not be read.
-    pub fn all_workflow_records(&self) -> impl Iterator<Item = &Arc<WorkflowRecord>> {
-        self.workflows.values()
-    }
-
-    /// The records of a source's workflows, also of those whose newest revision could not be read.
-    pub fn workflow_records<'a>(
-        &'a self,
-        source: &'a SourceName,
-    ) -> impl Iterator<Item = &'a Arc<WorkflowRecord>> + 'a {
-        self.all_workflow_records()
-            .filter(move |record| record.source == *source)
-    }
-
-    /// The workflows of a source.
-    pub fn workflows_of<'a>(
-        &'a self,
-        source: &'a SourceName,
-    ) -> impl Iterator<Item = ActiveWorkflow> + 'a {
-        self.workflow_records(source)
-            .filter_map(|record| self.with_revision(record))
-    }
-
-    /// A revision that runs or that an unfinished job needs.
-    pub fn revision(&self, id: RevisionId) -> Option<&Arc<Revision>> {
-        self.revisions.get(&id)
-    }
-
-    /// The head of a scan that has had a job.
-    pub fn head(&self, scan: &ScanKey) -> Option<&Arc<ScanHead>> {
-        self.heads.get(scan)
-    }
-
-    /// Every scan head.
-    pub fn heads(&self) -> impl Iterator<Item = &Arc<ScanHead>> {
-        self.heads.values()
-    }
-
-    /// What is remembered of the jobs removed from a scan, once one was.
-    pub fn retention(&self, scan: &ScanKey) -> Option<&Arc<Retention>> {
-        self.retention.get(scan)
-    }
-
-    /// The finished jobs of a scan that are still there.
-    pub fn retained(&self, head: &ScanHead) -> Totals {
-        match self.retention(&head.key()) {
-            Some(retention) => head.totals.without(&retention.removed),
-            None => head.totals,
-        }
-    }
-
-    /// The newest finished jobs of a scan, once they have been read.
-    pub fn recent(&self, scan: &ScanKey) -> Option<&Arc<Recent>> {
-        self.recent.get(scan)
-    }
-
-    /// An unfinished job.
-    pub fn job(&self, id: JobId) -> Option<&Arc<Job>> {
-        self.jobs.get(id)
-    }
-
-    /// Every unfinished job, oldest first.
-    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
-        self.jobs.iter()
-    }
-
-    /// How many jobs are unfinished.
-    pub fn unfinished_jobs(&self) -> usize {
-        self.jobs.len()
-    }
-
-    /// The unfinished jobs of a scan, oldest first.
-    pub fn jobs_of(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
-        self.jobs.of_scan(scan)
-    }
-
-    /// How many jobs of a scan are unfinished.
-    pub fn unfinished_of(&self, scan: &ScanKey) -> usize {
-        self.jobs.unfinished_of(scan)
-    }
-
-    /// How many jobs of a scan wait for a runner.
-    pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
-        self.jobs.scheduled_of(scan)
-    }
-
-    /// Jobs that wait for a runner with these labels: by workflow, oldest first. A workflow may come several times.
-    pub fn offerable(
-        &self,
-        labels: &[String],
-    ) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
-        self.jobs.queue().offerable(labels)
-    }
-
-    /// Workflows that have a job waiting for a runner.
-    pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
-        self.jobs.queue().workflows()
-    }
-
-    /// Waiting jobs whose scan is gone.
-    pub fn orphans(&self) -> impl Iterator<Item = JobId> {
-        self.jobs.queue().orphans()
-    }
-
-    /// The jobs a runner executes, oldest first.
-    pub fn running_on(&self, runner: RunnerId) -> impl Iterator<Item = &Arc<Job>> {
-        self.jobs.running_on(runner)
-    }
-
-    /// Whether the job's scan is gone: its workflow is retired, or the newest revision has no such scan. A record or
-    /// revision that cannot be read is never taken for one that is gone.
-    pub fn is_orphan(&self, job: &Job) -> bool {
-        self.workflows
-            .get(&job.workflow.id)
-            .is_some_and(|record| match record.status {
-                WorkflowStatus::Retired { .. } => true,
-                WorkflowStatus::Active => self
-                    .revisions
-                    .get(&record.revision.id)
-                    .is_some_and(|newest| newest.definition.scan(job.scan.as_str()).is_none()),
-            })
-    }
-
-    /// Every job that is executed, by runner.
-    pub fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
-        self.jobs.running()
-    }
-
-    /// The newest job's id, or [`JobId::FIRST`] before any.
-    pub fn latest_job(&self) -> JobId {
-        self.latest_job.unwrap_or(JobId::FIRST)
-    }
-
-    /// The newest place in the order of decisions that any record remembers.
-    pub fn latest_order(&self) -> Order {
-        self.latest_order
-    }
-
-    /// Every runner.
-    pub fn runners(&self) -> impl Iterator<Item = &Arc<Runner>> {
-        self.runners.values()
-    }
-
-    /// The runner of that id.
-    pub fn runner(&self, id: RunnerId) -> Option<&Arc<Runner>> {
-        self.runners.get(&id)
-    }
-
-    /// Every token.
-    pub fn tokens(&self) -> impl ExactSizeIterator<Item = &Arc<Token>> {
-        self.tokens.values()
-    }
-
-    /// The token with that hash.
-    pub fn token(&self, hash: &TokenHash) -> Option<&Arc<Token>> {
-        self.token_hashes
-            .get(hash)
-            .and_then(|id| self.tokens.get(id))
-    }
-
-    /// The remembered request with that key.
-    pub fn idempotency(&self, key: &str) -> Option<&Arc<Idempotency>> {
-        self.idempotency.get(key)
-    }
-
-    /// Keys of remembered requests that have run out, oldest first.
-    pub fn idempotency_over(&self, now: Timestamp) -> impl Iterator<Item = &str> {
-        self.idempotency_by_age
-            .iter()
-            .take_while(move |(at, _)| *at <= now)
-            .map(|(_, key)| key.as_str())
-    }
-
-    /// Every waiting registration.
-    pub fn registrations(&self) -> impl Iterator<Item = &Arc<Registration>> {
-        self.registrations.values()
+    /// Does what may change the finished jobs of a scan, and takes stock.
+    fn restock(&mut self, scan: &ScanKey, change: impl FnOnce(&mut Self)) {
+        let retained = |world: &Self| world.head(scan).map(|head| world.retained(head));
+        let before = retained(self).unwrap_or_default();
+        change(self);
+        let after = retained(self).unwrap_or_default();
+        self.stocks.change(scan.workflow, before, after);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::retention::{FinishedJob, Position, Retention};
-use model::{HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
+use model::{EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Key;
@@ -45,8 +45,8 @@ impl KnownPast {
 pub(crate) struct Wanted {
     /// Only jobs made before this one.
     pub(crate) before: Option<JobId>,
-    /// Only jobs that ended in the state of this name.
-    pub(crate) state: Option<String>,
+    /// Only jobs that ended so.
+    pub(crate) state: Option<EndState>,
 }
 
 /// What a cursor finds.
@@ -84,7 +84,7 @@ pub(crate) struct HistoryCursor {
 #[derive(Deserialize)]
 struct Line {
     id: JobId,
-    state: String,
+    state: EndState,
     finished_at: Timestamp,
 }
 
@@ -204,10 +204,7 @@ fn wanted_of(
             continue;
         }
         if wanted.before.is_none_or(|before| line.id < before)
-            && wanted
-                .state
-                .as_deref()
-                .is_none_or(|state| state == line.state)
+            && wanted.state.is_none_or(|state| state == line.state)
         {
             jobs.push(line.id);
         }
@@ -282,11 +279,11 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
                 continue;
             }
             match settled_job(reader, line.id).await {
-                Ok(Some(job)) => found.there.count(&line.state, job.bytes()),
+                Ok(Some(job)) => found.there.count(line.state, job.bytes()),
                 Ok(None) => found.gone.push(FinishedJob::of(&line, *page)),
                 Err(error) => {
                     tracing::error!(job = %line.id, %error, "a job cannot be read; its line is counted");
-                    found.there.count(&line.state, line.bytes);
+                    found.there.count(line.state, line.bytes);
                     if !matches!(error, ReadError::Damaged { .. }) {
                         found.unread.get_or_insert(error);
                     }

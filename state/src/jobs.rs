@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec;
 
-use model::{Job, JobId, ScanHead, ScanKey, WorkflowId, World};
+use model::{Job, JobId, ScanHead, ScanKey, StateKind, WorkflowId, World};
 use workflow::ScanName;
 
 use crate::envelope;
@@ -24,8 +24,8 @@ pub struct JobFilter {
     pub workflow: Option<WorkflowId>,
     /// Only of the scan of this name.
     pub scan: Option<ScanName>,
-    /// Only in the state of this name.
-    pub state: Option<String>,
+    /// Only in this state.
+    pub state: Option<StateKind>,
 }
 
 /// Jobs, newest first.
@@ -47,12 +47,12 @@ impl JobFilter {
             && self.scan.as_ref().is_none_or(|name| *name == scan.scan)
     }
 
-    fn takes_state(&self, state: &str) -> bool {
-        self.state.as_deref().is_none_or(|wanted| wanted == state)
+    fn takes_state(&self, state: StateKind) -> bool {
+        self.state.is_none_or(|wanted| wanted == state)
     }
 
     fn takes(&self, job: &Job) -> bool {
-        self.takes_scan(&job.scan_key()) && self.takes_state(job.state.name())
+        self.takes_scan(&job.scan_key()) && self.takes_state(job.state.kind())
     }
 }
 
@@ -100,9 +100,10 @@ impl Listing {
             .take(limit.saturating_add(1))
             .cloned()
             .collect();
-        let has_state = |head: &ScanHead| {
-            let state = filter.state.as_deref();
-            state.is_none_or(|state| world.retained(head).of(state) > 0)
+        let has_state = |head: &ScanHead| match filter.state {
+            None => true,
+            Some(StateKind::Scheduled | StateKind::Running) => false,
+            Some(StateKind::Ended(state)) => world.retained(head).of(state) > 0,
         };
         let pasts = world
             .heads()
@@ -125,7 +126,7 @@ impl Listing {
     ) -> Result<JobPage, ReadError> {
         let wanted = Wanted {
             before,
-            state: filter.state.clone(),
+            state: filter.state.and_then(StateKind::ended),
         };
         let mut merge = Merge::new(self, reader, index, &wanted);
         let mut jobs: Vec<Arc<Job>> = Vec::new();

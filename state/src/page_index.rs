@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use model::retention::{Position, Retention};
-use model::{JobId, ScanKey, Tail, Timestamp};
+use model::{EndState, JobId, ScanKey, Tail, Timestamp};
 
 use crate::backwards::Place;
 use crate::history::Wanted;
@@ -27,8 +27,8 @@ struct Known {
 pub(crate) struct Summary {
     /// Where it begins.
     pub(crate) begin: Position,
-    /// The oldest job for each state that a job of the piece ended in.
-    oldest: BTreeMap<String, JobId>,
+    /// The oldest job for each way in which a job of the piece ended.
+    oldest: BTreeMap<EndState, JobId>,
     /// The earliest end of any of its jobs.
     pub(crate) earliest_end: Option<Timestamp>,
     /// How many of its lines could not be read.
@@ -45,7 +45,7 @@ impl Summary {
         }
     }
 
-    pub(crate) fn add(&mut self, job: JobId, state: String, finished_at: Timestamp) {
+    pub(crate) fn add(&mut self, job: JobId, state: EndState, finished_at: Timestamp) {
         let oldest = self.oldest.entry(state).or_insert(job);
         *oldest = job.min(*oldest);
         self.earliest_end = self.earliest_end.into_iter().chain([finished_at]).min();
@@ -54,7 +54,7 @@ impl Summary {
     /// Whether a wanted job is in the piece.
     pub(crate) fn has(&self, wanted: &Wanted) -> bool {
         self.oldest.iter().any(|(state, oldest)| {
-            wanted.state.as_ref().is_none_or(|wanted| wanted == state)
+            wanted.state.is_none_or(|wanted| wanted == *state)
                 && wanted.before.is_none_or(|before| *oldest < before)
         })
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use model::retention::{Position, Retention};
-use model::{HistoryLine, JobState, Recent};
+use model::{EndState, HistoryLine, Recent};
 use workflow::limits::HISTORY_JOBS;
 
 use crate::backwards::Place;
@@ -56,7 +56,7 @@ async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadEr
             if found >= HISTORY_JOBS {
                 break;
             }
-            if line.state == JobState::SKIPPED || !is_there(reader, retention, &line, at).await? {
+            if line.state == EndState::Skipped || !is_there(reader, retention, &line, at).await? {
                 continue;
             }
             found += 1;

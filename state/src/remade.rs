@@ -48,9 +48,9 @@ fn uncounted(gone: &[FinishedJob], retention: &Retention) -> Totals {
     for job in gone {
         let passed = retention.passed_over.iter().find(|it| it.id == job.id);
         match passed {
-            Some(passed) => totals.count(&passed.state, passed.bytes),
-            None if known.take_gone_ahead(&job.state) => {}
-            None => totals.count(&job.state, job.bytes),
+            Some(passed) => totals.count(passed.state, passed.bytes),
+            None if known.take_gone_ahead(job.state) => {}
+            None => totals.count(job.state, job.bytes),
         }
     }
     totals
@@ -71,7 +71,7 @@ pub(crate) async fn retention_after_loss(
     }
     retention.removed = head.totals.without(&found.there);
     for job in &found.gone {
-        retention.note_gone_ahead(&job.state);
+        retention.note_gone_ahead(job.state);
     }
     retention.from.page = pages.first().copied().unwrap_or(head.history.page);
     Ok(retention)

@@ -8,7 +8,7 @@ use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, IF_RANGE,
     RANGE,
 };
-use model::retention::Removed;
+use model::Removed;
 use model::{Artifact, Job, Timestamp};
 use reconciler::Handle;
 use state::{Download, ReadError};

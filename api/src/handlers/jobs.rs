@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Job, JobId, JobState, Reason, WorkflowId, World, waiting};
+use model::{Job, JobId, JobState, Reason, StateKind, WorkflowId, World, waiting};
 use reconciler::Handle;
 use state::{JobFilter, SubmitError};
 use tokio::time::Instant;
@@ -39,10 +39,10 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
     };
     let state = match query.get("state") {
         None => None,
-        Some(
-            name @ ("scheduled" | "running" | "succeeded" | "failed" | "cancelled" | "skipped"),
-        ) => Some(name.to_owned()),
-        Some(_) => return Err(Failure::invalid("state", "is not a state of a job")),
+        Some(name) => Some(
+            StateKind::named(name)
+                .ok_or_else(|| Failure::invalid("state", "is not a state of a job"))?,
+        ),
     };
     let before: Option<JobId> = match query.get("cursor") {
         None => None,

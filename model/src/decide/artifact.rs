@@ -2,11 +2,12 @@
 
 use super::report::{declared, running};
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::job::{Artifact, Job};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTENT_DIGEST_BYTES, NAME_CHARS};
 use crate::moment::Moment;
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{ArtifactId, JobId, TokenHash};
 
 /// Record an artifact, whose bytes wait to be adopted with it.

@@ -8,15 +8,16 @@ use workflow::{Context, JobIdentity, Scan};
 
 use super::triggers::{Recheck, recheck};
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::frozen;
-use crate::job::{Inputs, Job, JobState, Run, RunnerRef, Trigger};
+use crate::job::{EndState, Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
 use crate::past::{Past, histories, unreadable};
 use crate::revision::{ActiveWorkflow, Revision};
-use crate::world::{Change, ScanKey, World};
-use crate::{JobId, RunnerId, TokenHash};
+use crate::world::World;
+use crate::{JobId, RunnerId, ScanKey, TokenHash};
 
 /// Claim a scheduled job for a runner, under the worker token of its offer.
 #[derive(Debug, Clone)]
@@ -198,7 +199,7 @@ fn keep_within(context: &mut Context, bytes: usize) {
         let kept = scan.jobs.len() / 2;
         let (mut at, mut successes) = (0, 0);
         scan.jobs.retain(|job| {
-            let is_success = job.state == JobState::SUCCEEDED;
+            let is_success = job.state == EndState::Succeeded.name();
             successes += usize::from(is_success);
             at += 1;
             at <= kept || (is_success && successes <= HISTORY_SUCCESSES)
@@ -218,8 +219,8 @@ mod tests {
 
     #[test]
     fn a_context_that_is_too_large_keeps_the_newest_jobs_and_the_newest_successes() {
-        let failed = (3..100).map(|number| line(number, "failed").summary());
-        let succeeded = (1..3).map(|number| line(number, "succeeded").summary());
+        let failed = (3..100).map(|number| line(number, EndState::Failed).summary());
+        let succeeded = (1..3).map(|number| line(number, EndState::Succeeded).summary());
         let jobs: Vec<_> = succeeded.chain(failed).rev().collect();
         let history = ScanHistory {
             size: 99,
@@ -242,7 +243,7 @@ mod tests {
         for scan in context.scans.values() {
             let succeeded = scan.jobs.iter().filter(|job| job.state == "succeeded");
             assert_eq!(succeeded.count(), 2);
-            assert_eq!(scan.jobs[0].id, line(99, "failed").id.to_string());
+            assert_eq!(scan.jobs[0].id, line(99, EndState::Failed).id.to_string());
             assert_eq!(scan.size, 99);
         }
     }

@@ -1,8 +1,10 @@
 //! A jump of the wall clock is followed.
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::Holder;
+use crate::change::Change;
 use crate::moment::Moment;
-use crate::world::{Change, Holder, World};
+use crate::world::World;
 
 /// Let the world's time, and the ends that this process set, follow a jump of the wall clock. Records are stored with
 /// their new ends by [`KeepEnd`].

@@ -10,8 +10,8 @@ use crate::job::{End, Job, Step, StepOutcome};
 use crate::life_cycle::{JobEvent, Verdict};
 use crate::limits::MESSAGE_CHARS;
 use crate::moment::Moment;
-use crate::world::{ScanKey, World};
-use crate::{Actor, JobId, Reason, TokenHash};
+use crate::world::World;
+use crate::{Actor, JobId, Reason, ScanKey, TokenHash};
 
 /// Complete a job with what its worker reports.
 #[derive(Debug, Clone)]

@@ -7,13 +7,14 @@ use serde_json::Value;
 use workflow::{InputValue, ScanName};
 
 use super::{Command, Decision, Refusal, Urgency, readable_workflow};
+use crate::change::Change;
 use crate::idempotency::{Idempotency, IdempotencyKey};
 use crate::job::{Inputs, Job, JobState, Trigger};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::ActiveWorkflow;
-use crate::world::{Change, ScanKey, World};
-use crate::{Actor, JobId, Reason, RevisionId, Timestamp, WorkflowId};
+use crate::world::World;
+use crate::{Actor, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
 
 /// Start a job of a scan, with inputs that were checked against `revision`.
 #[derive(Debug, Clone)]
@@ -70,7 +71,7 @@ pub fn check_dispatch(
 fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
     let retired = world
         .workflow_record(id)
-        .and_then(|record| Some((record, record.retirement(world)?)));
+        .and_then(|record| Some((record, world.retirement(record)?)));
     let Some((record, reason)) = retired else {
         return readable_workflow(world, id);
     };

@@ -8,8 +8,8 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{End, Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::world::{ScanKey, World};
-use crate::{Actor, JobId, Reason};
+use crate::world::World;
+use crate::{Actor, JobId, Reason, ScanKey};
 
 /// Cancel a job for a person.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ impl Command for EndJob {
             (Loss::SessionExpired, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
             (Loss::Retired, JobState::Scheduled) if world.is_orphan(job) => {
                 let workflow = world.workflow_record(job.workflow.id);
-                let retirement = workflow.and_then(|workflow| workflow.retirement(world));
+                let retirement = workflow.and_then(|workflow| world.retirement(workflow));
                 JobEvent::Cancelled(end(retirement.unwrap_or(Reason::Retired)))
             }
             (

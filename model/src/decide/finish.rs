@@ -1,18 +1,21 @@
-//! What every end of a job brings with it, in the same commit.
+//! What every end of a job brings with it, in the same commit: its scan's head, its line in the history, and the jobs
+//! that its success starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Refusal;
-use super::triggers::{follow, read_by_followers};
-use crate::JobId;
-use crate::history::HistoryLine;
+use super::job_end::end_job;
+use super::triggers::{Replacing, active, consider, read_by_trigger};
+use crate::change::Change;
 use crate::job::{Job, JobState};
 use crate::life_cycle::JobEvent;
+use crate::limits::{FOLLOWERS, FOLLOWERS_BYTES, FOLLOWERS_OPERATIONS};
 use crate::moment::Moment;
-use crate::past::Ended;
-use crate::scan_head::{Digests, ScanHead, Success, digests_of};
-use crate::world::{Change, HistoryEntry, ScanKey, World};
+use crate::past::{Ended, Past};
+use crate::scan_head::{Digests, ScanHead};
+use crate::world::World;
+use crate::{JobId, ScanKey};
 
 /// The job after an event that ends it, its scan's head, its line in the history, and the jobs it starts.
 pub(super) fn finish(
@@ -28,7 +31,7 @@ pub(super) fn finish(
         |head| ScanHead::clone(head),
     );
     let had_digests = head.has_digests();
-    let finished = end(job, event, log_bytes, &mut head, moment)?;
+    let finished = end_job(job, event, log_bytes, &mut head, moment)?;
     let job = finished.job.clone();
     let head = Arc::new(head);
     let ended = Ended {
@@ -55,63 +58,91 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
         .unwrap_or_default()
 }
 
-/// A job that has ended, with its line in the history. Its scan's head is the caller's to store.
-pub(super) struct Finished {
-    pub(super) job: Arc<Job>,
-    history: HistoryEntry,
-}
-
-impl Finished {
-    pub(super) fn changes(self) -> Vec<Change> {
-        let expiry = self.job.expiry().map(Change::Expiry);
-        [Change::Job(self.job), Change::History(self.history)]
-            .into_iter()
-            .chain(expiry)
-            .collect()
-    }
-}
-
-/// Ends a job and counts it in its scan's head.
-pub(super) fn end(
-    job: &Job,
-    event: JobEvent,
-    log_bytes: u64,
-    head: &mut ScanHead,
-    moment: &Moment<'_>,
-) -> Result<Finished, Refusal> {
-    let mut job = job.after(event)?;
-    if let Some(run) = Arc::make_mut(&mut job).state.run_mut() {
-        run.log_bytes = log_bytes;
-    }
-    let line = HistoryLine::of(&job).ok_or(Refusal::Unwritable {
-        job: job.id,
-        record: "history line",
-        problem: "the job is not over".to_owned(),
-    })?;
-    head.latest_job = head.latest_job.max(job.id);
-    count(head, &job, moment);
-    let history = head.append_to_history(line)?;
-    Ok(Finished { job, history })
-}
-
-fn count(head: &mut ScanHead, job: &Job, moment: &Moment<'_>) {
-    head.totals.count(job.state.name(), job.bytes());
-    match &job.state {
-        JobState::Succeeded { .. } => {
-            let digests = digests_of(job);
-            let success = Success {
-                job: job.id,
-                order: moment.order,
-                artifacts: digests.len(),
-                digests,
-            };
-            head.successes.insert(0, success);
-            head.successes.truncate(2);
+/// The changes of the scans that the end of a job makes worth looking at, as many as fit. The rest follow by
+/// themselves, because their success stays unseen.
+fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
+    let past = Past::after(world, ended);
+    let mut latest = world.latest_job();
+    let mut changes = Vec::new();
+    let mut room = Room {
+        operations: FOLLOWERS_OPERATIONS,
+        bytes: FOLLOWERS_BYTES,
+    };
+    for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
+        let mut newest = latest;
+        let of_scan = consider(&past, &scan, &mut newest, Replacing::Later, moment)?;
+        if !room.take(&of_scan) {
+            break;
         }
-        JobState::Scheduled
-        | JobState::Running { .. }
-        | JobState::Failed { .. }
-        | JobState::Cancelled { .. }
-        | JobState::Skipped { .. } => {}
+        latest = newest;
+        changes.extend(of_scan);
     }
+    Ok(changes)
+}
+
+/// What is left of the commit for followers.
+struct Room {
+    operations: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Takes what the changes need; false when there is not so much.
+    fn take(&mut self, changes: &[Change]) -> bool {
+        let bytes: usize = changes.iter().map(size).sum();
+        match (
+            self.operations.checked_sub(changes.len()),
+            self.bytes.checked_sub(bytes),
+        ) {
+            (Some(operations), Some(bytes)) => {
+                *self = Self { operations, bytes };
+                true
+            }
+            (None, _) | (_, None) => false,
+        }
+    }
+}
+
+/// About how many bytes of a commit a change takes; records are indented, which may double them.
+fn size(change: &Change) -> usize {
+    let json = match change {
+        Change::Job(job) => serde_json::to_vec(&**job),
+        Change::Head(head) => serde_json::to_vec(&**head),
+        Change::Digests(digests) => serde_json::to_vec(&**digests),
+        Change::Repeats(scan, repeats) => serde_json::to_vec(&(scan, repeats)),
+        Change::Ledger(entry) => return entry.text.len(),
+        _ => return 0,
+    };
+    json.map_or(usize::MAX / 4, |json| json.len() * 2)
+}
+
+/// The scans whose jobs are read when a job of `scan` ends.
+fn read_by_followers(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
+    candidates(world, scan)
+        .iter()
+        .take(FOLLOWERS)
+        .flat_map(|candidate| read_by_trigger(world, candidate))
+        .collect()
+}
+
+/// Scans of the workflow whose expression the end of a job of `scan` may wake: those that its success wakes, and the
+/// scan itself, which may have been held up by the job.
+fn candidates(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
+    let Some(workflow) = active(world, scan) else {
+        return Vec::new();
+    };
+    workflow
+        .revision
+        .definition
+        .scans()
+        .filter(|other| {
+            other.on.expr.as_ref().is_some_and(|expression| {
+                other.name == scan.scan || expression.references().woken_by(scan.scan.as_str())
+            })
+        })
+        .map(|other| ScanKey {
+            workflow: scan.workflow,
+            scan: other.name.clone(),
+        })
+        .collect()
 }

@@ -3,6 +3,7 @@
 //! A decision reads the world, takes no other input than its command and the moment, and says what changes. It is
 //! taken by the one committer against everything decided before it, so two decisions can never conflict.
 
+mod append;
 mod artifact;
 mod claim;
 mod clock;
@@ -10,6 +11,7 @@ mod complete;
 mod dispatch;
 mod end;
 mod finish;
+mod job_end;
 mod readable;
 mod refusal;
 mod removal;
@@ -41,14 +43,15 @@ pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
 pub use triggers::{Consider, ExplainTrigger, Fire, Rewind};
-pub(crate) use triggers::{considered, cursor};
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};
 
 use std::collections::BTreeSet;
 
+use crate::ScanKey;
+use crate::change::Change;
 use crate::moment::Moment;
-use crate::world::{Change, ScanKey, World};
+use crate::world::World;
 
 /// A wish that is decided on.
 pub trait Command: Send + 'static {

@@ -21,7 +21,7 @@ pub fn readable_workflow(world: &World, id: WorkflowId) -> Result<ActiveWorkflow
 
 /// What makes a revision that can be read of one that cannot.
 fn remedy(world: &World, record: &WorkflowRecord) -> Remedy {
-    match (record.retirement(world), record.stale_file(world)) {
+    match (world.retirement(record), world.stale_file(record)) {
         (Some(Reason::SourceDropped), _) => Remedy::Source,
         (None | Some(_), Some(_)) => Remedy::ValidFile {
             source_name: record.source.to_string(),

@@ -3,6 +3,7 @@
 use thiserror::Error;
 use workflow::InputError;
 
+use crate::life_cycle::IllegalTransition;
 use crate::{JobId, Timestamp};
 
 /// Why a command was refused. Nothing has changed.
@@ -94,13 +95,8 @@ pub enum Refusal {
         scan: String,
     },
     /// Not legal in the job's state.
-    #[error("job {job}: {source}")]
-    IllegalTransition {
-        /// The job.
-        job: JobId,
-        /// What was tried in which state.
-        source: crate::IllegalTransition,
-    },
+    #[error(transparent)]
+    IllegalTransition(#[from] IllegalTransition),
     /// The caller does not hold the token of the job's execution.
     #[error("job {job} is executed by another worker")]
     NotYourJob {

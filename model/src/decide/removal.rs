@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::Job;
+use crate::change::Change;
+use crate::job::{EndState, Job, Removed};
 use crate::limits::ARTIFACTS_REMOVED;
 use crate::moment::Moment;
-use crate::retention::{Deletion, Expiry, FinishedJob, Position, Removed, Retention};
-use crate::world::{Change, ScanKey, World};
-use crate::{Actor, Reason};
+use crate::retention::{Deletion, Expiry, FinishedJob, Position, Retention};
+use crate::world::World;
+use crate::{Actor, Reason, ScanKey};
 
 /// Remove a finished job for a person.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ impl Command for DeleteJob {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let job = self.job;
-        check_over(world, &job)?;
+        let state = check_over(world, &job)?;
         if let Some(until) = job.last_words_until(moment.now) {
             return Err(Refusal::JobNotSilent { job: job.id, until });
         }
@@ -43,9 +44,9 @@ impl Command for DeleteJob {
             .map(|passed| passed.page);
         retention.passed_over.retain(|passed| passed.id != job.id);
         if retention.passed_over.len() == passed {
-            retention.note_gone_ahead(job.state.name());
+            retention.note_gone_ahead(state);
         }
-        retention.removed.count(job.state.name(), job.bytes());
+        retention.removed.count(state, job.bytes());
         retention.note_deletion(Deletion {
             job: job.id,
             at: moment.now,
@@ -108,7 +109,7 @@ pub struct Pruned {
 }
 
 impl Pruned {
-    fn count(&mut self, retention: &mut Retention, state: &str, bytes: u64) {
+    fn count(&mut self, retention: &mut Retention, state: EndState, bytes: u64) {
         self.jobs += 1;
         self.bytes += bytes;
         retention.removed.count(state, bytes);
@@ -131,22 +132,22 @@ impl Command for Prune {
         for chosen in self.jobs {
             let mut job = chosen.job;
             let stays = match chosen.fate {
-                ChosenFate::Remove(record)
-                    if !record.state.is_terminal() || is_protected(world, &self.scan, &record) =>
-                {
-                    job.bytes = record.bytes();
-                    true
-                }
-                ChosenFate::Remove(record) => {
-                    pruned.count(&mut retention, record.state.name(), record.bytes());
-                    changes.push(Change::JobRemoved(record));
-                    false
-                }
+                ChosenFate::Remove(record) => match record.state.kind().ended() {
+                    Some(state) if !is_protected(world, &self.scan, &record) => {
+                        pruned.count(&mut retention, state, record.bytes());
+                        changes.push(Change::JobRemoved(record));
+                        false
+                    }
+                    Some(_) | None => {
+                        job.bytes = record.bytes();
+                        true
+                    }
+                },
                 ChosenFate::Gone => {
                     // A person deleted it, or removed its files behind our back. Only its record could have told which
                     // of its artifacts were removed, and counted, before: those are counted again here.
                     let was_counted = match chosen.end {
-                        Some(_) => retention.take_gone_ahead(&job.state),
+                        Some(_) => retention.take_gone_ahead(job.state),
                         // Whoever deletes one that was passed over takes it from that list.
                         None => retention
                             .passed_over
@@ -154,7 +155,7 @@ impl Command for Prune {
                             .all(|passed| passed.id != job.id),
                     };
                     if !was_counted {
-                        pruned.count(&mut retention, &job.state, job.bytes);
+                        pruned.count(&mut retention, job.state, job.bytes);
                     }
                     false
                 }
@@ -286,14 +287,13 @@ fn is_protected(world: &World, scan: &ScanKey, job: &Job) -> bool {
         || world.job(job.id).is_some()
 }
 
-pub(super) fn check_over(world: &World, job: &Job) -> Result<(), Refusal> {
-    if job.state.is_terminal() && world.job(job.id).is_none() {
-        Ok(())
-    } else {
-        Err(Refusal::JobNotOver {
+pub(super) fn check_over(world: &World, job: &Job) -> Result<EndState, Refusal> {
+    match job.state.kind().ended() {
+        Some(state) if world.job(job.id).is_none() => Ok(state),
+        Some(_) | None => Err(Refusal::JobNotOver {
             job: job.id,
             state: job.state.name(),
-        })
+        }),
     }
 }
 

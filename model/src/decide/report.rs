@@ -6,11 +6,12 @@ use workflow::Scan;
 
 use super::removal::check_over;
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::job::{Job, JobState, LogCut, Run, Step};
 use crate::life_cycle::JobEvent;
 use crate::limits::{MESSAGE_CHARS, STEP_ERRORS_BYTES};
 use crate::moment::Moment;
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{JobId, TokenHash};
 
 /// Take over the state of all steps.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::limits::{
     NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP, RUNNER_CAPACITY,
     RUNNER_LABELS, RUNNER_RENEWAL_OVERLAP, RUNNER_SESSION,
@@ -10,7 +11,7 @@ use crate::limits::{
 use crate::moment::Moment;
 use crate::runner::{Registration, Runner, Session};
 use crate::token::{Secret, SecretKind, TokenHash};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{RegistrationId, RunnerId, Timestamp};
 
 /// Make a registration token.

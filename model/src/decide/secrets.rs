@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::values::{check_name, check_value, edited, project_name};
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::limits::{PROJECT_VALUES, SECRET_CHARS, SECRETS_BYTES};
 use crate::moment::Moment;
 use crate::project::{ProjectSecrets, StoredSecret};
 use crate::sealing::{Place, Sealed, SealingKey, SecretValue};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{Actor, ProjectId};
 
 /// Give a secret a value.

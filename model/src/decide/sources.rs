@@ -6,6 +6,7 @@ use serde::Serialize;
 use workflow::Diagnostic;
 
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::limits::{
     MESSAGE_CHARS, STALE_DIAGNOSTICS_BYTES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES,
 };
@@ -13,7 +14,7 @@ use crate::moment::Moment;
 use crate::source::{
     Condition, ConditionKind, FileVerdict, Source, StaleFile, Status, TipRecord, TipRef,
 };
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{ProjectId, Reason, SourceName, Timestamp};
 
 /// Take over a source from the daemon's configuration.
@@ -208,7 +209,7 @@ impl Command for RecordTip {
             history_rewritten: self.history_rewritten,
         });
         let invalid = self.stale_files.len() as u64;
-        let is_without_good = |stale: &&StaleFile| stale.last_good(world).is_none();
+        let is_without_good = |stale: &&StaleFile| world.last_good(stale).is_none();
         let without_good = self.stale_files.iter().filter(is_without_good).count() as u64;
         let active = self.file_count.saturating_sub(invalid);
         let (valid, valid_reason) = if self.folder_missing {

@@ -6,11 +6,12 @@ use chrono::TimeDelta;
 
 use super::runners::check_name;
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::limits::TOKENS;
 use crate::moment::Moment;
 use crate::scope::Scopes;
 use crate::token::{Secret, SecretKind, Token, TokenHash};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{Timestamp, TokenId};
 
 /// Make a token.

@@ -6,7 +6,6 @@
 mod cause;
 mod consider;
 mod fire;
-mod follow;
 mod recheck;
 mod rewind;
 mod slots;
@@ -18,16 +17,15 @@ use std::sync::Arc;
 
 use workflow::{Overlap, Scan};
 
-pub(crate) use cause::considered;
 pub use consider::{Consider, ExplainTrigger};
+pub(super) use consider::{Replacing, consider, read_by_trigger};
 pub use fire::Fire;
-pub(crate) use fire::cursor;
-pub(super) use follow::{follow, read_by_followers};
 pub(super) use recheck::{Recheck, recheck};
 pub use rewind::Rewind;
 
 use super::Refusal;
-use super::finish::end;
+use super::job_end::end_job;
+use crate::change::Change;
 use crate::job::{End, Inputs, Job, JobState, Trigger};
 use crate::ledger::Outcome;
 use crate::life_cycle::JobEvent;
@@ -35,8 +33,8 @@ use crate::moment::Moment;
 use crate::past::Past;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
-use crate::world::{Change, ScanKey, World};
-use crate::{Actor, JobId, Reason};
+use crate::world::World;
+use crate::{Actor, JobId, Reason, ScanKey};
 
 /// A scan of an active workflow whose trigger is looked at.
 struct Subject<'a> {
@@ -130,7 +128,7 @@ fn replace(
             actor: Actor::Daemon,
         });
         let bytes = log_bytes.get(&job.id).copied().unwrap_or_default();
-        changes.extend(end(job, event, bytes, head, moment)?.changes());
+        changes.extend(end_job(job, event, bytes, head, moment)?.changes());
     }
     Ok(changes)
 }
@@ -141,7 +139,7 @@ fn not_made(reason: Reason) -> Outcome {
 }
 
 /// The workflow of a scan, while it is active and has the scan.
-fn active(world: &World, key: &ScanKey) -> Option<ActiveWorkflow> {
+pub(super) fn active(world: &World, key: &ScanKey) -> Option<ActiveWorkflow> {
     let workflow = world.workflow(key.workflow)?;
     match workflow.record.status {
         WorkflowStatus::Active => workflow.scan(&key.scan).is_some().then_some(workflow),

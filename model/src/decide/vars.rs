@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::values::{check_name, check_value, edited, project_name};
 use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
 use crate::limits::{PROJECT_VALUES, VARS_BYTES};
 use crate::moment::Moment;
 use crate::project::{ProjectVars, Var};
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{Actor, ProjectId};
 
 /// Give a var a value.

@@ -6,12 +6,13 @@ use workflow::{Diagnostic, Workflow};
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::armed::arm;
+use crate::change::Change;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::moment::Moment;
 use crate::revision::{
     Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
 };
-use crate::world::{Change, World};
+use crate::world::World;
 use crate::{ProjectId, RevisionId, SourceName, WorkflowId};
 
 /// Make a workflow file's text its newest revision.
@@ -58,7 +59,12 @@ impl Command for Activate {
             let record = WorkflowRecord {
                 status: WorkflowStatus::Active,
                 file: self.file,
-                armed: arm(Some(before), &self.definition, moment.now, moment.order),
+                armed: arm(
+                    before.active_triggers(),
+                    &self.definition,
+                    moment.now,
+                    moment.order,
+                ),
                 ..WorkflowRecord::clone(before)
             };
             let changes = if record == **before {
@@ -87,7 +93,7 @@ impl Command for Activate {
             status: WorkflowStatus::Active,
             revision: reference.clone(),
             armed: arm(
-                before.map(|before| &**before),
+                before.and_then(|before| before.active_triggers()),
                 &self.definition,
                 moment.now,
                 moment.order,

@@ -138,17 +138,9 @@ fn every_event_in_every_state() {
     for (state, row) in states().into_iter().zip(rows) {
         for (event, expected) in events().into_iter().zip(row) {
             let (from, tried) = (state.name(), event.name());
-            let refused = IllegalTransition {
-                state: from,
-                event: tried,
-            };
-            match state.clone().on_event(event) {
-                Ok(after) => assert_eq!(after.name(), expected, "{from}, {tried}"),
-                Err(error) => {
-                    assert_eq!(expected, "-", "{from}, {tried}");
-                    assert_eq!(error, refused);
-                }
-            }
+            let after = state.clone().on_event(event);
+            let after = after.map_or("-", |after| after.name());
+            assert_eq!(after, expected, "{from}, {tried}");
         }
     }
 }

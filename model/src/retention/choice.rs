@@ -2,18 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{FinishedJob, Position, RetentionPolicy};
-use crate::world::ScanKey;
-use crate::{JobId, Timestamp};
-
-/// What there is of a workflow's finished jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stock {
-    /// How many.
-    pub jobs: u64,
-    /// What they take beside their records.
-    pub bytes: u64,
-}
+use super::{FinishedJob, Position, RetentionPolicy, Stock};
+use crate::{JobId, ScanKey, Timestamp};
 
 /// A job whose line stands at or behind the place up to which a history has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]

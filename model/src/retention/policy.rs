@@ -2,7 +2,6 @@
 
 use chrono::TimeDelta;
 
-use super::Stock;
 use crate::Timestamp;
 
 /// How much of a workflow's past is kept. Each limit that is set counts; without any, everything is kept.
@@ -32,4 +31,13 @@ impl RetentionPolicy {
     pub fn due(&self, ended: Timestamp) -> Option<Timestamp> {
         ended.checked_add_signed(self.age?)
     }
+}
+
+/// What there is of a workflow's finished jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stock {
+    /// How many.
+    pub jobs: u64,
+    /// What they take beside their records.
+    pub bytes: u64,
 }

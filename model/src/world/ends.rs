@@ -11,24 +11,10 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use super::{Change, World};
+use super::World;
+use crate::change::Change;
 use crate::runner::Session;
-use crate::{JobId, RegistrationId, RunnerId, Timestamp, TokenId};
-
-/// Names a live record that holds an end.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Holder {
-    /// A personal access token.
-    Token(TokenId),
-    /// A runner, with its sessions.
-    Runner(RunnerId),
-    /// A registration token.
-    Registration(RegistrationId),
-    /// A running job.
-    Job(JobId),
-    /// A remembered request, by its key.
-    Idempotency(String),
-}
+use crate::{Holder, Timestamp};
 
 impl World {
     /// What ends are compared with, and counted from. `steady` is the clock that nobody can set.

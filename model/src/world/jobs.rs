@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use super::ScanKey;
 use super::queue::{Place, Queue};
 use crate::job::{Job, JobState, Run};
-use crate::{JobId, RevisionId, RunnerId, WorkflowId};
+use crate::{JobId, RevisionId, RunnerId, ScanKey, WorkflowId};
 
 /// The unfinished jobs.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,8 @@
-//! What there is of the finished jobs of each workflow, and of which workflows that has changed since somebody asked, so
-//! that nobody adds up all scans to find out.
+//! How many finished jobs each workflow has and how many bytes they take, and which workflows have changed since a
+//! mark. Without this index a reader would add up all scans.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{ScanKey, World};
 use crate::WorkflowId;
 use crate::retention::Stock;
 use crate::scan_head::Totals;
@@ -21,7 +20,20 @@ pub(super) struct Stocks {
 }
 
 impl Stocks {
-    fn change(&mut self, workflow: WorkflowId, before: Totals, after: Totals) {
+    pub(super) fn of(&self, workflow: WorkflowId) -> Stock {
+        let known = self.by_workflow.get(&workflow);
+        known.map_or_else(Stock::default, |(stock, _)| *stock)
+    }
+
+    /// The workflows that have changed since `mark`, and the present mark.
+    pub(super) fn changed_since(&self, mark: StockMark) -> (Vec<WorkflowId>, StockMark) {
+        let later = self.by_change.range(StockMark(mark.0 + 1)..);
+        let workflows = later.map(|(_, workflow)| *workflow).collect();
+        (workflows, self.latest)
+    }
+
+    /// Notes what there is of one scan's finished jobs, before and after a change.
+    pub(super) fn change(&mut self, workflow: WorkflowId, before: Totals, after: Totals) {
         if (before.jobs(), before.bytes) == (after.jobs(), after.bytes) {
             return;
         }
@@ -32,30 +44,6 @@ impl Stocks {
         self.by_change.remove(changed);
         *changed = self.latest;
         self.by_change.insert(self.latest, workflow);
-    }
-}
-
-impl World {
-    /// What there is of the finished jobs of a workflow.
-    pub fn stock(&self, workflow: WorkflowId) -> Stock {
-        let known = self.stocks.by_workflow.get(&workflow);
-        known.map_or_else(Stock::default, |(stock, _)| *stock)
-    }
-
-    /// The workflows whose finished jobs have changed since that moment, and the present moment.
-    pub fn restocked_since(&self, mark: StockMark) -> (Vec<WorkflowId>, StockMark) {
-        let later = self.stocks.by_change.range(StockMark(mark.0 + 1)..);
-        let workflows = later.map(|(_, workflow)| *workflow).collect();
-        (workflows, self.stocks.latest)
-    }
-
-    /// Does what may change the finished jobs of a scan, and takes stock.
-    pub(super) fn restock(&mut self, scan: &ScanKey, change: impl FnOnce(&mut Self)) {
-        let retained = |world: &Self| world.head(scan).map(|head| world.retained(head));
-        let before = retained(self).unwrap_or_default();
-        change(self);
-        let after = retained(self).unwrap_or_default();
-        self.stocks.change(scan.workflow, before, after);
     }
 }
 

@@ -328,7 +328,7 @@ async fn would_go(
             (Err(error), _) => return Err(error.into()),
             (Ok(Some(job)), Fate::Remove) => job.bytes(),
             // It was counted when a person deleted it.
-            (Ok(None), _) if candidate.end.is_some() && retention.take_gone_ahead(&going.state) => {
+            (Ok(None), _) if candidate.end.is_some() && retention.take_gone_ahead(going.state) => {
                 continue;
             }
             (Ok(None), _) => going.bytes,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::{JobId, ScanKey, Timestamp};
+use model::{EndState, JobId, ScanKey, Timestamp};
 
 /// What a history says of a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,31 +12,6 @@ pub(crate) struct EndedJob {
     pub(crate) scan: Arc<ScanKey>,
     pub(crate) state: EndState,
     pub(crate) at: Timestamp,
-}
-
-/// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum EndState {
-    Succeeded,
-    Failed,
-    Cancelled,
-    Skipped,
-}
-
-impl EndState {
-    /// What histories call them.
-    pub(crate) const NAMES: [&str; 4] = ["succeeded", "failed", "cancelled", "skipped"];
-
-    /// The end of that name, as histories have it.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "succeeded" => Some(Self::Succeeded),
-            "failed" => Some(Self::Failed),
-            "cancelled" => Some(Self::Cancelled),
-            "skipped" => Some(Self::Skipped),
-            _ => None,
-        }
-    }
 }
 
 /// All of them, in order of ids.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use model::retention::Position;
-use model::{HistoryLine, JobId, JobState, ScanHead, Totals};
+use model::{EndState, HistoryLine, JobId, ScanHead, Totals};
 
 use super::check::Check;
-use super::ended::{EndState, EndedJob};
+use super::ended::EndedJob;
 use super::finding::Code;
 use super::lines::each_line;
 use super::removed::{Kept, Removed};
@@ -34,19 +34,15 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, p
     for (page, key) in pages {
         let mut told = Told::new(Code::HistoryLine, key);
         let end = end_of(*page, head.history);
-        let read = each_line(check.look, key, end, |at, text| {
-            let read = serde_json::from_slice::<HistoryLine>(text)
-                .map_err(|error| error.to_string())
-                .and_then(|line| {
-                    let state = EndState::named(&line.state)
-                        .ok_or_else(|| format!("`{}` is no end of a job", line.state))?;
-                    Ok((line, state))
-                });
-            match read {
-                Ok((line, state)) => {
-                    counted.count(&line.state, line.bytes);
+        let read = each_line(
+            check.look,
+            key,
+            end,
+            |at, text| match serde_json::from_slice::<HistoryLine>(text) {
+                Ok(line) => {
+                    counted.count(line.state, line.bytes);
                     newest = newest.max(Some(line.id));
-                    if line.state == JobState::SUCCEEDED {
+                    if line.state == EndState::Succeeded {
                         successes.push(line.id);
                     }
                     kept.take(Position { page: *page, at }, text.len() as u64, &line);
@@ -54,13 +50,13 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, p
                     ended.push(EndedJob {
                         job: line.id,
                         scan: scan.clone(),
-                        state,
+                        state: line.state,
                         at,
                     });
                 }
                 Err(problem) => told.add(at, problem),
-            }
-        });
+            },
+        );
         is_whole &= told.is_empty();
         told.finish(check);
         is_whole &= check_end(check, key, read, *page, head.history, &HISTORY);
@@ -112,9 +108,9 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, p
 /// it fits.
 fn check_totals(check: &mut Check<'_>, head: &ScanHead, counted: &Totals, has_all: bool) -> bool {
     let known = &head.totals;
-    let jobs = EndState::NAMES.map(|name| {
-        let what = format!("{name} jobs");
-        (what, known.of(name), counted.of(name))
+    let jobs = EndState::ALL.map(|state| {
+        let what = format!("{state} jobs");
+        (what, known.of(state), counted.of(state))
     });
     let bytes = ("bytes of its jobs".to_owned(), known.bytes, counted.bytes);
     let mut fits = true;

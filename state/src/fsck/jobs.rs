@@ -6,7 +6,6 @@ use model::{Artifact, Inputs, Job, JobId};
 use store::look::Role;
 
 use super::check::{Check, Checked, Expected, join};
-use super::ended::EndState;
 use super::expiries;
 use super::finding::Code;
 use super::lines::each_line;
@@ -117,7 +116,7 @@ fn check_history(check: &mut Check<'_>, job: &Job) {
         }
         Some(line)
             if *line.scan != job.scan_key()
-                || Some(line.state) != EndState::named(job.state.name())
+                || Some(line.state) != job.state.kind().ended()
                 || line.at != end.at =>
         {
             let what = format!(

@@ -5,12 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use model::retention::{FinishedJob, Position, Retention, Stock};
-use model::{HistoryLine, JobId, ScanHead, ScanKey, Tail, Totals};
+use model::{EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Totals};
 use store::DiskError;
 use store::look::Look;
 
 use super::check::Check;
-use super::ended::EndState;
 use super::finding::Code;
 use crate::envelope;
 use crate::layout::Layout;
@@ -77,7 +76,7 @@ impl<'a> Kept<'a> {
         let from = self.from();
         self.is_between_lines |= from == at || from == end;
         if at >= from {
-            self.ahead.count(&line.state, line.bytes);
+            self.ahead.count(line.state, line.bytes);
         } else if let Some(passed) = self.passed.remove(&line.id) {
             // Artifacts may have been removed since.
             let is_same = passed.state == line.state
@@ -150,9 +149,9 @@ impl<'a> Kept<'a> {
     fn miscount(&self, retention: &Retention, head: &ScanHead) -> Option<String> {
         let mut lines = self.ahead;
         for passed in &retention.passed_over {
-            lines.count(&passed.state, passed.bytes);
+            lines.count(passed.state, passed.bytes);
         }
-        for state in EndState::NAMES {
+        for state in EndState::ALL {
             let (ended, removed) = (head.totals.of(state), retention.removed.of(state));
             let Some(kept) = ended.checked_sub(removed) else {
                 return Some(format!(
@@ -165,7 +164,7 @@ impl<'a> Kept<'a> {
                     "by it {kept} {state} jobs are left, and the history has {there}"
                 ));
             };
-            let said = retention.gone_ahead.get(state).copied().unwrap_or(0);
+            let said = retention.gone_ahead.get(&state).copied().unwrap_or(0);
             if deleted != said {
                 return Some(format!(
                     "by it {deleted} {state} jobs were deleted ahead of it, and it says {said}"

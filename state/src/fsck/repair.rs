@@ -372,7 +372,7 @@ impl History {
             let read = each_line(look, &key, length, |_, line| {
                 match serde_json::from_slice::<HistoryLine>(line) {
                     Ok(line) => {
-                        history.totals.count(&line.state, line.bytes);
+                        history.totals.count(line.state, line.bytes);
                         history.newest = history.newest.max(Some(line.id));
                     }
                     Err(_) => history.is_whole = false,

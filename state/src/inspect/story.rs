@@ -112,7 +112,7 @@ fn of_scan(
                 steps.push(Step {
                     at: line.finished_at,
                     job: line.id,
-                    state: line.state,
+                    state: line.state.name().to_owned(),
                     what: format!("{} of {}", line.trigger.name(), head.scan),
                 });
             }

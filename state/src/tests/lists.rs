@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::decide::{Cancel, Claim, Command};
-use model::{Actor, Entropy, JobId, Timestamp};
+use model::{Actor, Entropy, JobId, StateKind, Timestamp};
 
 use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
@@ -137,7 +137,7 @@ async fn every_job_is_listed_once_newest_first_whatever_the_filter() {
             let filter = JobFilter {
                 workflow: scan.map(|_| fleet.workflow),
                 scan: scan.map(scan_name),
-                state: state.map(str::to_owned),
+                state: state.and_then(StateKind::named),
             };
             let listed = all_pages(opened, &filter, limit).await;
             assert_eq!(listed, expected, "{scan:?} {state:?} by {limit}");
@@ -372,7 +372,7 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
     let index = Arc::default();
     let list = async |state: &str, before| {
         let filter = JobFilter {
-            state: Some(state.to_owned()),
+            state: StateKind::named(state),
             ..JobFilter::default()
         };
         reads.take();

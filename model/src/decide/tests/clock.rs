@@ -3,10 +3,10 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
+use crate::Holder;
 use crate::decide::{CreateRegistration, CreateToken, EndSessions, FollowClock, KeepEnd};
 use crate::limits::{IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use crate::testing::{House, NIGHTLY};
-use crate::world::Holder;
 use crate::{Change, IdempotencyKey, Scope, Scopes, Timestamp, WorkflowId};
 
 const LIFE: TimeDelta = TimeDelta::days(1);

@@ -29,7 +29,7 @@ fn outcome(house: &mut House, job: JobId, loss: Loss) -> String {
             }
         },
         Err(refusal) => {
-            assert!(matches!(refusal, Refusal::IllegalTransition { .. }));
+            assert!(matches!(refusal, Refusal::IllegalTransition(_)));
             "refused".to_owned()
         }
     }

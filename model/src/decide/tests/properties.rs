@@ -16,8 +16,8 @@ use crate::decide::{
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
 use crate::{
-    Actor, Change, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead, ScanKey, Tail, TokenHash,
-    TokenId, Totals, WorkflowId, World,
+    Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead, ScanKey, Tail,
+    TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
 /// Something that may happen. Numbers choose among few things, so that commands meet.
@@ -288,11 +288,11 @@ impl Story {
             past.claim = Some(order);
         }
         if job.state.is_terminal() {
-            let count = match job.state.name() {
-                "succeeded" => &mut past.totals.succeeded,
-                "failed" => &mut past.totals.failed,
-                "cancelled" => &mut past.totals.cancelled,
-                _ => &mut past.totals.skipped,
+            let count = match job.state.kind().ended().unwrap() {
+                EndState::Succeeded => &mut past.totals.succeeded,
+                EndState::Failed => &mut past.totals.failed,
+                EndState::Cancelled => &mut past.totals.cancelled,
+                EndState::Skipped => &mut past.totals.skipped,
             };
             *count += 1;
             past.totals.bytes += job.bytes();

@@ -18,7 +18,7 @@ use crate::retention::{
     Ahead, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Shelf, Stock, choose,
 };
 use crate::testing::{House, complete, key, snapshot, step};
-use crate::{Actor, Change, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
+use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
 
 /// A house with a record of what is on disk.
 struct Archive {
@@ -77,7 +77,7 @@ impl Archive {
     }
 
     /// A job that ends in that way, with an artifact of that size.
-    fn end(&mut self, state: &str, size: u64) -> JobId {
+    fn end(&mut self, state: EndState, size: u64) -> JobId {
         let (job, token) = self.house.running();
         if size > 0 {
             let artifact = StoreArtifact {
@@ -92,8 +92,8 @@ impl Archive {
         }
         let bad = step(0, Status::Failed, Some(Outcome::Failed));
         match state {
-            "succeeded" => drop(self.run(complete(job, token)).unwrap()),
-            "failed" => drop(
+            EndState::Succeeded => drop(self.run(complete(job, token)).unwrap()),
+            EndState::Failed => drop(
                 self.run(Complete {
                     steps: vec![bad],
                     ..complete(job, token)
@@ -198,7 +198,7 @@ impl Archive {
         }
         let mut naive = Totals::default();
         for job in self.jobs.values() {
-            naive.count(job.state.name(), job.bytes());
+            naive.count(job.state.kind().ended().unwrap(), job.bytes());
         }
         assert_eq!(world.retained(head), naive);
         let retention = world.retention(&self.scan());
@@ -226,11 +226,11 @@ fn jobs(count: u64) -> RetentionPolicy {
 #[test]
 fn counters_and_digests_outlive_the_jobs() {
     let mut archive = Archive::new();
-    let first = archive.end("succeeded", 0);
+    let first = archive.end(EndState::Succeeded, 0);
     for _ in 0..4 {
-        archive.end("failed", 20);
+        archive.end(EndState::Failed, 20);
     }
-    archive.end("succeeded", 10);
+    archive.end(EndState::Succeeded, 10);
     assert_eq!(archive.prune(jobs(3)), Pruned::default(), "they may talk");
     archive.house.pass(WORKER_LAST_WORDS);
     let pruned = archive.prune(jobs(3));
@@ -254,7 +254,7 @@ fn counters_and_digests_outlive_the_jobs() {
 fn what_was_chosen_before_the_world_moved_on_is_chosen_again() {
     let mut archive = Archive::new();
     for _ in 0..4 {
-        archive.end("failed", 0);
+        archive.end(EndState::Failed, 0);
     }
     let mut stale = Prune {
         scan: archive.scan(),
@@ -275,7 +275,7 @@ fn what_was_chosen_before_the_world_moved_on_is_chosen_again() {
 #[test]
 fn a_person_may_delete_any_job_that_is_over_and_silent() {
     let mut archive = Archive::new();
-    let newest = archive.end("succeeded", 5);
+    let newest = archive.end(EndState::Succeeded, 5);
     let actor = Actor::Daemon;
     let delete = |job: &Arc<Job>| DeleteJob {
         job: job.clone(),
@@ -287,13 +287,13 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     assert_eq!(archive.house.world.retained(&head), Totals::default());
     assert_eq!(head.successes[0].digests["ports"], "0");
     let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    let gone = BTreeMap::from([("succeeded".to_owned(), 1)]);
+    let gone = BTreeMap::from([(EndState::Succeeded, 1)]);
     assert_eq!(
         (&retention.gone_ahead, retention.deletions[0].job),
         (&gone, newest)
     );
 
-    let cancelled = archive.end("cancelled", 0);
+    let cancelled = archive.end(EndState::Cancelled, 0);
     let job = archive.jobs[&cancelled].clone();
     let refused = archive.run(delete(&job)).unwrap_err();
     assert!(matches!(refused, Refusal::JobNotSilent { .. }), "{refused}");
@@ -306,7 +306,7 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     assert!(matches!(refused, Refusal::JobNotOver { .. }), "{refused}");
 
     // The pass finds the lines of jobs that are gone, and counts none of them twice.
-    archive.end("failed", 0);
+    archive.end(EndState::Failed, 0);
     archive.house.pass(WORKER_LAST_WORDS);
     archive.prune(jobs(0));
     assert_eq!(archive.house.world.retained(&head), Totals::default());
@@ -317,9 +317,12 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
 #[test]
 fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
     let mut archive = Archive::new();
-    let (by_hand, by_person) = (archive.end("failed", 0), archive.end("cancelled", 0));
+    let (by_hand, by_person) = (
+        archive.end(EndState::Failed, 0),
+        archive.end(EndState::Cancelled, 0),
+    );
     for _ in 0..3 {
-        archive.end("failed", 0);
+        archive.end(EndState::Failed, 0);
     }
     archive.house.pass(WORKER_LAST_WORDS);
     let job = archive.jobs[&by_person].clone();
@@ -353,7 +356,7 @@ fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
 #[test]
 fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
     let mut archive = Archive::new();
-    let id = archive.end("succeeded", 0);
+    let id = archive.end(EndState::Succeeded, 0);
     archive.prune(jobs(0));
     let passed = {
         let retention = archive.house.world.retention(&archive.scan()).unwrap();
@@ -380,7 +383,7 @@ fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
 #[test]
 fn a_job_that_stays_takes_what_is_left_of_it() {
     let mut archive = Archive::new();
-    let id = archive.end("succeeded", 10);
+    let id = archive.end(EndState::Succeeded, 10);
     let remove = RemoveArtifacts {
         job: archive.jobs[&id].clone(),
         names: vec!["ports".to_owned()],
@@ -393,7 +396,7 @@ fn a_job_that_stays_takes_what_is_left_of_it() {
     assert_eq!(retention.passed_over[0].bytes, 300);
     // Then nothing is counted twice when somebody removes it by hand.
     archive.jobs.remove(&id).unwrap();
-    archive.end("failed", 0);
+    archive.end(EndState::Failed, 0);
     archive.house.pass(WORKER_LAST_WORDS);
     archive.prune(jobs(0));
     let head = archive.house.world.head(&archive.scan()).unwrap();
@@ -403,7 +406,7 @@ fn a_job_that_stays_takes_what_is_left_of_it() {
 #[test]
 fn an_artifact_goes_and_what_is_known_of_it_stays() {
     let mut archive = Archive::new();
-    let id = archive.end("succeeded", 10);
+    let id = archive.end(EndState::Succeeded, 10);
     let before = archive.jobs[&id].clone();
     let expiry = before.expiry().unwrap();
     let remove = RemoveArtifacts {
@@ -485,7 +488,7 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
             for action in actions {
                 match action {
                     Action::End { state, size } => {
-                        let states = ["succeeded", "failed", "cancelled"];
+                        let states = [EndState::Succeeded, EndState::Failed, EndState::Cancelled];
                         archive.end(states[usize::from(state)], size);
                     }
                     Action::Delete { nth } => {

@@ -3,24 +3,14 @@
 use workflow::Scan;
 
 use super::Subject;
-use crate::Order;
 use crate::ledger::Cause;
 use crate::past::Past;
-use crate::world::{ScanKey, World};
-
-/// Up to where in the order of decisions a scan has considered successes.
-pub(crate) fn considered(world: &World, key: &ScanKey) -> Order {
-    let head = world.head(key).and_then(|head| head.considered);
-    let armed = world
-        .workflow_record(key.workflow)
-        .and_then(|record| Some(record.armed.get(&key.scan)?.expr.as_ref()?.since));
-    head.max(armed).unwrap_or(Order::START)
-}
+use crate::{Order, ScanKey};
 
 /// The newest success that wakes the scan's expression and that it has not looked at.
 pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Cause> {
     let references = scan.on.expr.as_ref()?.references();
-    let considered = considered(subject.past.world(), &subject.key);
+    let considered = subject.past.world().considered(&subject.key);
     subject
         .workflow
         .revision

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::cause::unseen;
 use super::{Obstacle, Subject, not_made, replace};
+use crate::change::Change;
 use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
 use crate::past::{Past, histories, unreadable};
-use crate::world::{Change, ScanKey, World};
-use crate::{JobId, Reason};
+use crate::world::World;
+use crate::{JobId, Reason, ScanKey};
 
 /// Look at the expression of a scan if a success has come that it has not looked at.
 #[derive(Debug, Clone)]
@@ -49,7 +50,7 @@ impl Command for Consider {
 }
 
 /// The scans whose jobs the expression of `scan` reads.
-pub(super) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
+pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
     let past = Past::of(world);
     let Some(subject) = Subject::new(&past, scan) else {
         return BTreeSet::new();
@@ -62,7 +63,7 @@ pub(super) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey
 
 /// Whether a look may cancel jobs that give way.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Replacing<'a> {
+pub(in crate::decide) enum Replacing<'a> {
     /// It may, and this is how long their logs are, in bytes.
     Allowed(&'a BTreeMap<JobId, u64>),
     /// Not in this commit; the success stays unseen and is looked at in one of its own.
@@ -70,7 +71,7 @@ pub(super) enum Replacing<'a> {
 }
 
 /// What comes of looking at an expression now: nothing while no success is unseen or a job is in the way.
-pub(super) fn consider(
+pub(in crate::decide) fn consider(
     past: &Past<'_>,
     key: &ScanKey,
     latest: &mut JobId,

@@ -7,6 +7,7 @@ use workflow::{CatchUp, Overlap, Scan};
 
 use super::slots::{Slots, slots};
 use super::{Obstacle, Subject, not_made, replace};
+use crate::change::Change;
 use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Cause, LedgerRecord, Outcome};
@@ -14,8 +15,8 @@ use crate::limits::SLOT_LATE;
 use crate::moment::Moment;
 use crate::past::Past;
 use crate::scan_head::ScanHead;
-use crate::world::{Change, ScanKey, World};
-use crate::{JobId, Reason, Timestamp};
+use crate::world::World;
+use crate::{JobId, Reason, ScanKey, Timestamp};
 
 /// Look at the schedule of a scan whose next slot has come.
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ impl Command for Fire {
         let Some(subject) = Subject::new(&past, &self.scan) else {
             return Ok(Decision::unchanged(None));
         };
-        let Some((scan, since)) = subject.scan().zip(cursor(world, &self.scan)) else {
+        let Some((scan, since)) = subject.scan().zip(world.cursor(&self.scan)) else {
             return Ok(Decision::unchanged(None));
         };
         let Some(slots) = slots(&scan.on, since, moment.now) else {
@@ -48,14 +49,6 @@ impl Command for Fire {
         };
         fire(&subject, scan, slots, &self.log_bytes, moment)
     }
-}
-
-/// Up to where the slots of a scan's schedule have been looked at.
-pub(crate) fn cursor(world: &World, key: &ScanKey) -> Option<Timestamp> {
-    let record = world.workflow_record(key.workflow)?;
-    let since = record.armed.get(&key.scan)?.cron.as_ref()?.since;
-    let looked_at = world.head(key).and_then(|head| head.cron_cursor);
-    Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
 }
 
 fn fire(

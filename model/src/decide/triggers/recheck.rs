@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::Subject;
 use super::consider::verdict;
 use crate::Actor;
+use crate::change::Change;
 use crate::decide::Refusal;
-use crate::decide::finish::end;
+use crate::decide::job_end::end_job;
 use crate::job::{End, Job, Trigger};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::past::Past;
 use crate::scan_head::ScanHead;
-use crate::world::{Change, World};
+use crate::world::World;
 
 /// What the latest results say of a job.
 pub(in crate::decide) enum Recheck {
@@ -63,7 +64,7 @@ pub(in crate::decide) fn recheck(
         reason,
         actor: Actor::Daemon,
     });
-    let ended = end(job, event, 0, &mut head, moment)?;
+    let ended = end_job(job, event, 0, &mut head, moment)?;
     let job = ended.job.clone();
     changes.extend(ended.changes());
     changes.push(Change::Head(Arc::new(head)));

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::fire::cursor;
 use super::not_made;
+use crate::change::Change;
 use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::ledger::{Cause, LedgerRecord};
 use crate::limits::CURSOR_AHEAD;
 use crate::moment::Moment;
 use crate::past::Past;
 use crate::revision::WorkflowRecord;
-use crate::world::{Change, ScanKey, World};
-use crate::{Reason, Timestamp};
+use crate::world::World;
+use crate::{Reason, ScanKey, Timestamp};
 
 /// Let a schedule go on from now, if it was followed far ahead of the clock.
 #[derive(Debug, Clone)]
@@ -30,7 +30,9 @@ impl Command for Rewind {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<Timestamp>>, Refusal> {
-        let ahead = cursor(world, &self.scan).filter(|it| *it - moment.now > CURSOR_AHEAD);
+        let ahead = world
+            .cursor(&self.scan)
+            .filter(|it| *it - moment.now > CURSOR_AHEAD);
         let Some((cursor, workflow)) = ahead.zip(world.workflow_record(self.scan.workflow)) else {
             return Ok(Decision::unchanged(None));
         };

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 
 use super::*;
+use crate::StateKind;
 use crate::testing::{House, NIGHTLY, key, line};
 
 /// The jobs on each shelf as (number, state, minute of its end, bytes); `*` at the state's end protects one.
@@ -24,7 +25,12 @@ fn shelves(jobs: Jobs<'_>) -> (Stock, Vec<Shelf>) {
             is_whole: true,
         };
         for (id, state, ended, bytes) in *jobs {
-            let line = line(*id, state.trim_end_matches('*'));
+            let line = line(
+                *id,
+                StateKind::named(state.trim_end_matches('*'))
+                    .and_then(StateKind::ended)
+                    .unwrap(),
+            );
             let mut job = FinishedJob::of(&line, 0);
             (job.finished_at, job.bytes) = (minute(*ended), *bytes);
             if state.ends_with('*') {

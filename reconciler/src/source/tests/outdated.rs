@@ -14,7 +14,7 @@ fn last_good(state: &State) -> Option<RevisionRef> {
     state.read(|world| {
         let source = world.source(&source_name()).unwrap();
         assert!(!source.stale_files[0].diagnostics.is_empty());
-        source.stale_files[0].last_good(world).cloned()
+        world.last_good(&source.stale_files[0]).cloned()
     })
 }
 

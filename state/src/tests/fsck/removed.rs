@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use model::decide::{DeleteJob, RemoveArtifacts};
 use model::retention::{Expiry, FinishedJob, Position, Retention};
-use model::{Actor, JobId, Reason, ScanHead, Tail, Totals};
+use model::{Actor, EndState, JobId, Reason, ScanHead, Tail, Totals};
 use store::{Key, Seq};
 
 use super::findings;
@@ -122,11 +122,14 @@ async fn counters_that_do_not_add_up_are_found() {
     assert_eq!(changed(|it| it.removed.succeeded += 1), totals);
     assert_eq!(changed(|it| it.removed.succeeded -= 1), totals);
     assert_eq!(changed(|it| it.removed.failed += 1), totals);
-    assert_eq!(changed(|it| it.note_gone_ahead("succeeded")), totals);
+    assert_eq!(
+        changed(|it| it.note_gone_ahead(EndState::Succeeded)),
+        totals
+    );
     assert_eq!(changed(|it| it.gone_ahead.clear()), totals);
     let swapped = changed(|it| {
         it.gone_ahead.clear();
-        it.note_gone_ahead("failed");
+        it.note_gone_ahead(EndState::Failed);
     });
     assert_eq!(swapped, totals);
     assert_eq!(changed(|it| it.removed.bytes *= 9), totals);
@@ -155,7 +158,7 @@ async fn a_place_that_is_none_of_the_history_is_found() {
     assert_eq!(changed(&|it| it.from.page += 1), differs);
     let stays = FinishedJob {
         id: removed.jobs[6],
-        state: "succeeded".to_owned(),
+        state: EndState::Succeeded,
         finished_at: model::Timestamp::UNIX_EPOCH,
         bytes: 0,
         page: 0,

@@ -1,0 +1,68 @@
+//! A job ends: its record, its line in the history, and what its scan's head counts.
+
+use std::sync::Arc;
+
+use super::Refusal;
+use crate::change::{Change, HistoryEntry};
+use crate::history::HistoryLine;
+use crate::job::{EndState, Job};
+use crate::life_cycle::JobEvent;
+use crate::moment::Moment;
+use crate::scan_head::{ScanHead, Success, digests_of};
+
+/// A job that has ended, with its line in the history. Its scan's head is the caller's to store.
+pub(super) struct Finished {
+    pub(super) job: Arc<Job>,
+    pub(super) history: HistoryEntry,
+}
+
+impl Finished {
+    pub(super) fn changes(self) -> Vec<Change> {
+        let expiry = self.job.expiry().map(Change::Expiry);
+        [Change::Job(self.job), Change::History(self.history)]
+            .into_iter()
+            .chain(expiry)
+            .collect()
+    }
+}
+
+/// Ends a job and counts it in its scan's head.
+pub(super) fn end_job(
+    job: &Job,
+    event: JobEvent,
+    log_bytes: u64,
+    head: &mut ScanHead,
+    moment: &Moment<'_>,
+) -> Result<Finished, Refusal> {
+    let mut job = job.after(event)?;
+    if let Some(run) = Arc::make_mut(&mut job).state.run_mut() {
+        run.log_bytes = log_bytes;
+    }
+    let line = HistoryLine::of(&job).ok_or(Refusal::Unwritable {
+        job: job.id,
+        record: "history line",
+        problem: "the job is not over".to_owned(),
+    })?;
+    head.latest_job = head.latest_job.max(job.id);
+    count(head, &job, line.state, moment);
+    let history = head.append_to_history(line)?;
+    Ok(Finished { job, history })
+}
+
+fn count(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
+    head.totals.count(state, job.bytes());
+    match state {
+        EndState::Succeeded => {
+            let digests = digests_of(job);
+            let success = Success {
+                job: job.id,
+                order: moment.order,
+                artifacts: digests.len(),
+                digests,
+            };
+            head.successes.insert(0, success);
+            head.successes.truncate(2);
+        }
+        EndState::Failed | EndState::Cancelled | EndState::Skipped => {}
+    }
+}

@@ -1,0 +1,178 @@
+//! Which triggers something can come of now, and since when.
+
+use std::sync::Arc;
+
+use workflow::{Overlap, Scan};
+
+use super::World;
+use crate::job::{JobState, Trigger};
+use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
+use crate::{JobId, Order, ScanKey, Timestamp};
+
+impl World {
+    /// Scans whose schedule has a slot that has come and that something can come of now.
+    pub fn due(&self, now: Timestamp) -> Vec<ScanKey> {
+        self.triggers
+            .by_time
+            .iter()
+            .take_while(|(slot, _)| *slot <= now)
+            .filter(|(_, scan)| !self.is_held_up(scan, &[Overlap::Queue]))
+            .map(|(_, scan)| scan.clone())
+            .collect()
+    }
+
+    /// The first slot of any schedule after `now`.
+    pub fn next_slot(&self, now: Timestamp) -> Option<Timestamp> {
+        let later = self.triggers.by_time.iter().find(|(slot, _)| *slot > now);
+        later.map(|(slot, _)| *slot)
+    }
+
+    /// The next slot of a scan's schedule; one that has come may wait for a job to end.
+    pub fn next_slot_of(&self, scan: &ScanKey) -> Option<Timestamp> {
+        self.triggers.next.get(scan).copied()
+    }
+
+    /// Schedules that were followed up to a moment after `time`, the furthest first.
+    pub fn followed_beyond(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &ScanKey)> {
+        let all = self.triggers.by_cursor.iter().rev();
+        all.take_while(move |(cursor, _)| *cursor > time)
+            .map(|(cursor, scan)| (*cursor, scan))
+    }
+
+    /// Up to where the slots of a scan's schedule have been looked at.
+    pub fn followed_until(&self, scan: &ScanKey) -> Option<Timestamp> {
+        self.triggers.cursors.get(scan).copied()
+    }
+
+    /// Scans whose expression has not looked at a success yet and can do so now.
+    pub fn unseen(&self) -> Vec<ScanKey> {
+        self.triggers
+            .unseen
+            .iter()
+            .filter(|scan| !self.is_held_up(scan, &[Overlap::Queue, Overlap::Skip]))
+            .cloned()
+            .collect()
+    }
+
+    /// Running jobs of the scan that a newer one may replace.
+    pub fn giving_way(&self, scan: &ScanKey) -> Vec<JobId> {
+        let workflow = self.workflow(scan.workflow);
+        let overlap = workflow.and_then(|workflow| Some(workflow.scan(&scan.scan)?.overlap));
+        match overlap {
+            Some(Overlap::Replace) => {
+                let jobs = self.jobs_of(scan);
+                let running = jobs.filter(|job| matches!(job.state, JobState::Running { .. }));
+                running.map(|job| job.id).collect()
+            }
+            Some(Overlap::Skip | Overlap::Queue) | None => Vec::new(),
+        }
+    }
+
+    /// Whether a job of the scan must end before its trigger is looked at. One that was dispatched is never replaced.
+    fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
+        let mut unfinished = self.jobs_of(scan).peekable();
+        if unfinished.peek().is_none() {
+            return false;
+        }
+        let overlap = self
+            .workflow(scan.workflow)
+            .and_then(|workflow| Some(workflow.scan(&scan.scan)?.overlap));
+        match overlap {
+            Some(Overlap::Replace) => {
+                by.contains(&Overlap::Skip)
+                    && unfinished.any(|job| job.trigger == Trigger::Dispatch)
+            }
+            Some(overlap @ (Overlap::Skip | Overlap::Queue)) => by.contains(&overlap),
+            None => true,
+        }
+    }
+
+    /// Up to where the slots of a scan's schedule have been looked at, by its head and its workflow.
+    pub(crate) fn cursor(&self, scan: &ScanKey) -> Option<Timestamp> {
+        let record = self.workflow_record(scan.workflow)?;
+        let since = record.armed.get(&scan.scan)?.cron.as_ref()?.since;
+        let looked_at = self.head(scan).and_then(|head| head.cron_cursor);
+        Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
+    }
+
+    /// Up to where in the order of decisions a scan's expression has looked at successes.
+    pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
+        let head = self.head(scan).and_then(|head| head.considered);
+        let armed = self
+            .workflow_record(scan.workflow)
+            .and_then(|record| Some(record.armed.get(&scan.scan)?.expr.as_ref()?.since));
+        head.max(armed).unwrap_or(Order::START)
+    }
+
+    /// Looks at all triggers of a workflow anew: it has changed.
+    pub(super) fn rearm(&mut self, record: &Arc<WorkflowRecord>) {
+        self.triggers.forget(record.id);
+        let scans = self
+            .workflow(record.id)
+            .map(|workflow| workflow.revision.definition.clone());
+        for scan in scans.iter().flat_map(|definition| definition.scans()) {
+            let key = ScanKey {
+                workflow: record.id,
+                scan: scan.name.clone(),
+            };
+            self.look_at(&key);
+        }
+    }
+
+    /// Looks at the triggers that a head decides: the scan's own, and the expressions its successes wake.
+    pub(super) fn look_at_triggers(&mut self, scan: &ScanKey) {
+        let Some(workflow) = self.workflow(scan.workflow) else {
+            return;
+        };
+        self.look_at(scan);
+        for other in workflow.revision.definition.scans() {
+            let is_woken = other.on.expr.as_ref().is_some_and(|expression| {
+                other.name != scan.scan && expression.references().woken_by(scan.scan.as_str())
+            });
+            if is_woken {
+                self.look_at(&ScanKey {
+                    workflow: scan.workflow,
+                    scan: other.name.clone(),
+                });
+            }
+        }
+    }
+
+    fn look_at(&mut self, key: &ScanKey) {
+        let workflow =
+            self.workflow(key.workflow)
+                .filter(|workflow| match workflow.record.status {
+                    WorkflowStatus::Active => true,
+                    WorkflowStatus::Retired { .. } => false,
+                });
+        let scan = workflow
+            .as_ref()
+            .and_then(|workflow| Some((workflow, workflow.scan(&key.scan)?)));
+        let schedule = scan.filter(|(_, scan)| scan.on.cron.is_some());
+        let cursor = schedule.and_then(|_| self.cursor(key));
+        let next = schedule.and_then(|(_, scan)| scan.on.next_slot(cursor?));
+        let unseen = scan.is_some_and(|(workflow, scan)| self.has_unseen(workflow, scan, key));
+        self.triggers.set_next(key, next);
+        self.triggers.set_cursor(key, cursor);
+        self.triggers.set_unseen(key, unseen);
+    }
+
+    fn has_unseen(&self, workflow: &ActiveWorkflow, scan: &Scan, key: &ScanKey) -> bool {
+        let Some(expression) = &scan.on.expr else {
+            return false;
+        };
+        let references = expression.references();
+        let considered = self.considered(key);
+        workflow.revision.definition.scans().any(|other| {
+            let wakes = other.name != scan.name && references.woken_by(other.name.as_str());
+            wakes
+                && self
+                    .head(&ScanKey {
+                        workflow: key.workflow,
+                        scan: other.name.clone(),
+                    })
+                    .and_then(|head| head.successes.first())
+                    .is_some_and(|success| success.order > considered)
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! What the world answers about its records.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::World;
+use super::stocks::StockMark;
+use crate::idempotency::Idempotency;
+use crate::job::Job;
+use crate::project::{ProjectSecrets, ProjectVars};
+use crate::recent::Recent;
+use crate::retention::{Retention, Stock};
+use crate::runner::{Registration, Runner};
+use crate::scan_head::{ScanHead, Totals};
+use crate::source::Source;
+use crate::token::{Token, TokenHash};
+use crate::{JobId, Order, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
+
+impl World {
+    /// Every source, by name.
+    pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.sources.values()
+    }
+
+    /// The source of that name.
+    pub fn source(&self, name: &SourceName) -> Option<&Arc<Source>> {
+        self.sources.get(name)
+    }
+
+    /// The source of that project.
+    pub fn source_of(&self, project: ProjectId) -> Option<&Arc<Source>> {
+        self.sources().find(|source| source.project == project)
+    }
+
+    /// The vars of a project that has had any.
+    pub fn vars(&self, project: ProjectId) -> Option<&Arc<ProjectVars>> {
+        self.vars.get(&project)
+    }
+
+    /// The secrets of a project that has had any.
+    pub fn secrets(&self, project: ProjectId) -> Option<&Arc<ProjectSecrets>> {
+        self.secrets.get(&project)
+    }
+
+    /// The secrets of every project that has had any.
+    pub fn all_secrets(&self) -> impl Iterator<Item = &Arc<ProjectSecrets>> {
+        self.secrets.values()
+    }
+
+    /// The head of a scan that has had a job.
+    pub fn head(&self, scan: &ScanKey) -> Option<&Arc<ScanHead>> {
+        self.heads.get(scan)
+    }
+
+    /// Every scan head.
+    pub fn heads(&self) -> impl Iterator<Item = &Arc<ScanHead>> {
+        self.heads.values()
+    }
+
+    /// What is remembered of the jobs removed from a scan, once one was.
+    pub fn retention(&self, scan: &ScanKey) -> Option<&Arc<Retention>> {
+        self.retention.get(scan)
+    }
+
+    /// The finished jobs of a scan that are still there.
+    pub fn retained(&self, head: &ScanHead) -> Totals {
+        match self.retention(&head.key()) {
+            Some(retention) => head.totals.without(&retention.removed),
+            None => head.totals,
+        }
+    }
+
+    /// What there is of the finished jobs of a workflow.
+    pub fn stock(&self, workflow: WorkflowId) -> Stock {
+        self.stocks.of(workflow)
+    }
+
+    /// The workflows whose finished jobs have changed since `mark`, and the present mark.
+    pub fn restocked_since(&self, mark: StockMark) -> (Vec<WorkflowId>, StockMark) {
+        self.stocks.changed_since(mark)
+    }
+
+    /// The newest finished jobs of a scan, once they have been read.
+    pub fn recent(&self, scan: &ScanKey) -> Option<&Arc<Recent>> {
+        self.recent.get(scan)
+    }
+
+    /// An unfinished job.
+    pub fn job(&self, id: JobId) -> Option<&Arc<Job>> {
+        self.jobs.get(id)
+    }
+
+    /// Every unfinished job, oldest first.
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
+        self.jobs.iter()
+    }
+
+    /// How many jobs are unfinished.
+    pub fn unfinished_jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// The unfinished jobs of a scan, oldest first.
+    pub fn jobs_of(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
+        self.jobs.of_scan(scan)
+    }
+
+    /// How many jobs of a scan are unfinished.
+    pub fn unfinished_of(&self, scan: &ScanKey) -> usize {
+        self.jobs.unfinished_of(scan)
+    }
+
+    /// How many jobs of a scan wait for a runner.
+    pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
+        self.jobs.scheduled_of(scan)
+    }
+
+    /// Jobs that wait for a runner with these labels: by workflow, oldest first. A workflow may come several times.
+    pub fn offerable(
+        &self,
+        labels: &[String],
+    ) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
+        self.jobs.queue().offerable(labels)
+    }
+
+    /// Workflows that have a job waiting for a runner.
+    pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
+        self.jobs.queue().workflows()
+    }
+
+    /// Waiting jobs whose scan is gone.
+    pub fn orphans(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.queue().orphans()
+    }
+
+    /// The jobs a runner executes, oldest first.
+    pub fn running_on(&self, runner: RunnerId) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.running_on(runner)
+    }
+
+    /// Every job that is executed, by runner.
+    pub fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.running()
+    }
+
+    /// The newest job's id, or [`JobId::FIRST`] before any.
+    pub fn latest_job(&self) -> JobId {
+        self.latest_job.unwrap_or(JobId::FIRST)
+    }
+
+    /// The newest place in the order of decisions that any record remembers.
+    pub fn latest_order(&self) -> Order {
+        self.latest_order
+    }
+
+    /// Every runner.
+    pub fn runners(&self) -> impl Iterator<Item = &Arc<Runner>> {
+        self.runners.values()
+    }
+
+    /// The runner of that id.
+    pub fn runner(&self, id: RunnerId) -> Option<&Arc<Runner>> {
+        self.runners.get(&id)
+    }
+
+    /// Every token.
+    pub fn tokens(&self) -> impl ExactSizeIterator<Item = &Arc<Token>> {
+        self.tokens.values()
+    }
+
+    /// The token with that hash.
+    pub fn token(&self, hash: &TokenHash) -> Option<&Arc<Token>> {
+        self.token_hashes
+            .get(hash)
+            .and_then(|id| self.tokens.get(id))
+    }
+
+    /// The remembered request with that key.
+    pub fn idempotency(&self, key: &str) -> Option<&Arc<Idempotency>> {
+        self.idempotency.get(key)
+    }
+
+    /// Keys of remembered requests that have run out, oldest first.
+    pub fn idempotency_over(&self, now: Timestamp) -> impl Iterator<Item = &str> {
+        self.idempotency_by_age
+            .iter()
+            .take_while(move |(at, _)| *at <= now)
+            .map(|(_, key)| key.as_str())
+    }
+
+    /// Every waiting registration.
+    pub fn registrations(&self) -> impl Iterator<Item = &Arc<Registration>> {
+        self.registrations.values()
+    }
+}

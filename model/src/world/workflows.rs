@@ -1,0 +1,121 @@
+//! What the world answers about workflows and their revisions.
+
+use std::sync::Arc;
+
+use super::World;
+use crate::job::{Job, JobState, Trigger};
+use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
+use crate::source::StaleFile;
+use crate::{Reason, RevisionId, SourceName, WorkflowId};
+
+impl World {
+    /// The revision a job runs, or will: one that was dispatched keeps its own, for the inputs were checked against
+    /// it; others take the newest one until they are claimed (design section 4).
+    pub fn revision_to_run(&self, job: &Job) -> RevisionId {
+        let newest = self.workflows.get(&job.workflow.id);
+        match (&job.state, job.trigger, newest) {
+            (JobState::Scheduled, Trigger::Cron | Trigger::Expr, Some(newest)) => {
+                newest.revision.id
+            }
+            _ => job.revision.id,
+        }
+    }
+
+    /// Every workflow with its newest revision.
+    pub fn workflows(&self) -> impl Iterator<Item = ActiveWorkflow> {
+        self.workflows
+            .values()
+            .filter_map(|record| self.with_revision(record))
+    }
+
+    /// The workflow of that id with its newest revision.
+    pub fn workflow(&self, id: WorkflowId) -> Option<ActiveWorkflow> {
+        self.workflows
+            .get(&id)
+            .and_then(|record| self.with_revision(record))
+    }
+
+    fn with_revision(&self, record: &Arc<WorkflowRecord>) -> Option<ActiveWorkflow> {
+        let revision = self.revisions.get(&record.revision.id)?;
+        Some(ActiveWorkflow {
+            record: record.clone(),
+            revision: revision.clone(),
+        })
+    }
+
+    /// The record of a workflow, also of one whose newest revision could not be read.
+    pub fn workflow_record(&self, id: WorkflowId) -> Option<&Arc<WorkflowRecord>> {
+        self.workflows.get(&id)
+    }
+
+    /// The records of all workflows, also of those whose newest revision could not be read.
+    pub fn all_workflow_records(&self) -> impl Iterator<Item = &Arc<WorkflowRecord>> {
+        self.workflows.values()
+    }
+
+    /// The records of a source's workflows, also of those whose newest revision could not be read.
+    pub fn workflow_records<'a>(
+        &'a self,
+        source: &'a SourceName,
+    ) -> impl Iterator<Item = &'a Arc<WorkflowRecord>> + 'a {
+        self.all_workflow_records()
+            .filter(move |record| record.source == *source)
+    }
+
+    /// The workflows of a source.
+    pub fn workflows_of<'a>(
+        &'a self,
+        source: &'a SourceName,
+    ) -> impl Iterator<Item = ActiveWorkflow> + 'a {
+        self.workflow_records(source)
+            .filter_map(|record| self.with_revision(record))
+    }
+
+    /// Why a workflow is retired, if it is. Read from the source as it is now, so that the answer stays true when the
+    /// configuration changes later.
+    pub fn retirement(&self, workflow: &WorkflowRecord) -> Option<Reason> {
+        let is_configured = self
+            .source(&workflow.source)
+            .is_none_or(|source| source.configured);
+        match workflow.status {
+            WorkflowStatus::Active => None,
+            WorkflowStatus::Retired { .. } if is_configured => Some(Reason::Retired),
+            WorkflowStatus::Retired { .. } => Some(Reason::SourceDropped),
+        }
+    }
+
+    /// The file of a workflow, while it is invalid at the tip.
+    pub fn stale_file(&self, workflow: &WorkflowRecord) -> Option<&StaleFile> {
+        let mut stale = self.source(&workflow.source)?.stale_files.iter();
+        stale.find(|stale| stale.workflow == workflow.id)
+    }
+
+    /// The revision that runs instead of an invalid file. A file that was never valid has none, and neither has the file
+    /// of a retired workflow.
+    pub fn last_good(&self, stale: &StaleFile) -> Option<&RevisionRef> {
+        let record = self.workflow_record(stale.workflow)?;
+        match record.status {
+            WorkflowStatus::Active => Some(&record.revision),
+            WorkflowStatus::Retired { .. } => None,
+        }
+    }
+
+    /// A revision that runs or that an unfinished job needs.
+    pub fn revision(&self, id: RevisionId) -> Option<&Arc<Revision>> {
+        self.revisions.get(&id)
+    }
+
+    /// Whether the job's scan is gone: its workflow is retired, or the newest revision has no such scan. A record or
+    /// revision that cannot be read is never taken for one that is gone.
+    pub fn is_orphan(&self, job: &Job) -> bool {
+        self.workflows
+            .get(&job.workflow.id)
+            .is_some_and(|record| match record.status {
+                WorkflowStatus::Retired { .. } => true,
+                WorkflowStatus::Active => self
+                    .revisions
+                    .get(&record.revision.id)
+                    .is_some_and(|newest| newest.definition.scan(job.scan.as_str()).is_none()),
+            })
+    }
+}

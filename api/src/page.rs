@@ -34,10 +34,10 @@ impl Window {
         ahead.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let is_last = ahead.len() <= self.limit;
         ahead.truncate(self.limit);
+        let items = ahead.iter().map(|(_, item)| show(item)).collect();
         Page {
-            items: ahead.iter().map(|(_, item)| show(item)).collect(),
             next_cursor: ahead.pop().map(|(key, _)| key).filter(|_| !is_last),
-            damaged: Vec::new(),
+            ..Page::all(items)
         }
     }
 }

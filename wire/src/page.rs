@@ -15,6 +15,17 @@ pub struct Page<T> {
     pub damaged: Vec<DamagedLines>,
 }
 
+impl<T> Page<T> {
+    /// A whole list on one page, of which nothing is missing.
+    pub const fn all(items: Vec<T>) -> Self {
+        Self {
+            items,
+            next_cursor: None,
+            damaged: Vec::new(),
+        }
+    }
+}
+
 /// Lines of a file of the state that an answer lacks, because they cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedLines {

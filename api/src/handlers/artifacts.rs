@@ -31,11 +31,7 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         .run()
         .map(|run| run.artifacts.iter().map(convert::artifact).collect())
         .unwrap_or_default();
-    Ok(reply::ok(&Page::<wire::Artifact> {
-        items,
-        next_cursor: None,
-        damaged: Vec::new(),
-    }))
+    Ok(reply::ok(&Page::<wire::Artifact>::all(items)))
 }
 
 /// The zip of an artifact, by id or name, whole or one range of it.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
     Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
-    JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Page,
+    JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord,
     Revision, RevisionRef, Runner, RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity,
     Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, UnfinishedJob,
     Watching, Why, Workflow, WorkflowRef,
@@ -85,14 +85,6 @@ pub(crate) fn artifact() -> Artifact {
         created_at: at(8),
         expires_at: None,
         removed: None,
-    }
-}
-
-pub(crate) fn page<T>(items: Vec<T>) -> Page<T> {
-    Page {
-        items,
-        next_cursor: None,
-        damaged: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use wire::{CutJob, DamagedLines, JobState, LogCut, Page, Why};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, id, job, page, runner, source, stale_file, token, why, workflow};
+use crate::fixtures::{artifact, id, job, runner, source, stale_file, token, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -23,9 +23,8 @@ fn check(name: &str, line: &str, request: &str, reply: Reply) {
 #[test]
 fn jobs() {
     let jobs = Page {
-        items: vec![job(JobState::Running), job(JobState::Failed)],
         next_cursor: Some("next".to_owned()),
-        damaged: Vec::new(),
+        ..Page::all(vec![job(JobState::Running), job(JobState::Failed)])
     };
     let request = "GET /v0/jobs?workflow=main%2Frecon&state=failed&limit=2";
     let line = "job list --workflow main/recon --state failed --limit 2";
@@ -42,7 +41,7 @@ fn lines_that_cannot_be_read_are_told_beside_the_rest() {
     }];
     let jobs = Page {
         damaged: damaged.clone(),
-        ..page(vec![job(JobState::Running)])
+        ..Page::all(vec![job(JobState::Running)])
     };
     let why = Why { damaged, ..why() };
     for (line, reply) in [
@@ -91,13 +90,13 @@ fn artifacts() {
         "artifact-list",
         &line,
         &request,
-        Reply::json(&page(vec![artifact()])),
+        Reply::json(&Page::all(vec![artifact()])),
     );
 }
 
 #[test]
 fn sources() {
-    let list = page(vec![source(true), source(false)]);
+    let list = Page::all(vec![source(true), source(false)]);
     check(
         "source-list",
         "source list",
@@ -254,7 +253,7 @@ fn a_retired_workflow_says_why() {
 
 #[test]
 fn workflows() {
-    let list = page(vec![workflow()]);
+    let list = Page::all(vec![workflow()]);
     check(
         "workflow-list",
         "workflow list",
@@ -268,14 +267,14 @@ fn workflows() {
 
 #[test]
 fn runners_and_tokens() {
-    let list = page(vec![runner()]);
+    let list = Page::all(vec![runner()]);
     check(
         "runner-list",
         "runner list",
         "GET /v0/runners",
         Reply::json(&list),
     );
-    let list = page(vec![token()]);
+    let list = Page::all(vec![token()]);
     check(
         "token-list",
         "token list",
@@ -286,7 +285,7 @@ fn runners_and_tokens() {
 
 #[test]
 fn an_empty_list_is_its_headings() {
-    let server = Server::start([Reply::json(&page::<wire::Job>(Vec::new()))]);
+    let server = Server::start([Reply::json(&Page::<wire::Job>::all(Vec::new()))]);
     let told = run_at(&server.url, "job list");
     assert_eq!(told.data.lines().count(), 1, "{}", told.data);
 }

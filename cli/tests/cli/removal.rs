@@ -1,9 +1,9 @@
 //! Deleting jobs and artifacts, and making room.
 
-use wire::{Amount, Pruned, PrunedScan, Removed, RetentionPolicy};
+use wire::{Amount, Page, Pruned, PrunedScan, Removed, RetentionPolicy};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, at, id, page};
+use crate::fixtures::{artifact, at, id};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -67,7 +67,7 @@ fn an_artifact_is_deleted_and_says_so_afterwards() {
     };
     let mut artifact = artifact();
     artifact.removed = Some(gone);
-    let server = Server::start([empty(), Reply::json(&page(vec![artifact]))]);
+    let server = Server::start([empty(), Reply::json(&Page::all(vec![artifact]))]);
     let told = run_at(
         &server.url,
         &format!("job artifact delete -j {} -a a/b", id(1)),

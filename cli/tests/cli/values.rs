@@ -5,10 +5,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 use uuid::Uuid;
-use wire::{Named, Project, Var};
+use wire::{Named, Page, Project, Var};
 
 use crate::everscan::{Run, command, finished, run_at};
-use crate::fixtures::page;
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -43,10 +42,10 @@ fn with_input(url: &str, line: &str, input: &str) -> Run {
 
 #[test]
 fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
-    let list = || Reply::json(&page(vec![named("A")]));
+    let list = || Reply::json(&Page::all(vec![named("A")]));
     let request = |project: &str| format!("GET /v0/projects/{project}/vars");
 
-    let only = page(vec![project("old", false), project("main", true)]);
+    let only = Page::all(vec![project("old", false), project("main", true)]);
     let server = Server::start([Reply::json(&only), list()]);
     assert_eq!(run_at(&server.url, "var list").code, 0);
     assert_eq!(
@@ -78,7 +77,7 @@ fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
         assert_eq!(server.lines(), [request(chosen)]);
     }
 
-    let several = page(vec![project("main", true), project("other", true)]);
+    let several = Page::all(vec![project("main", true), project("other", true)]);
     let server = Server::start([Reply::json(&several)]);
     let told = run_at(&server.url, "var list");
     assert_eq!(told.code, 2);
@@ -92,7 +91,7 @@ fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
 #[test]
 fn lists_show_everything_but_values() {
     let check = |kind: &str| {
-        let server = Server::start([Reply::json(&page(vec![named("A"), named("LONGER")]))]);
+        let server = Server::start([Reply::json(&Page::all(vec![named("A"), named("LONGER")]))]);
         let told = run_at(&server.url, &format!("{kind} list --project main"));
         assert_eq!(told.code, 0, "{}", told.talk);
         assert_eq!(server.lines(), [format!("GET /v0/projects/main/{kind}s")]);

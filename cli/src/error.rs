@@ -8,7 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 use wire::JobState;
 
-use crate::duration;
+use crate::clock::format_duration;
 use crate::exit::Exit;
 use crate::progress::bytes;
 use crate::terminal::Terminal;
@@ -78,7 +78,7 @@ pub(crate) enum Error {
     },
     #[error("{artifact} has more than {} unpacked; nothing was kept", bytes(*limit))]
     TooMuchUnpacked { artifact: String, limit: u64 },
-    #[error("job {job} is not over after {}", duration::show(*after))]
+    #[error("job {job} is not over after {}", format_duration(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
 }
 

@@ -7,8 +7,8 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::sync::oneshot;
 
 use crate::error::Error;
+use crate::reading::without_line_end;
 use crate::terminal::Terminal;
-use crate::value::without_line_end;
 
 /// Whether a person can be asked.
 pub(crate) fn is_possible() -> bool {

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::error::Error;
+use crate::limits;
 
 /// Stands for standard input where a file is asked for.
 const STDIN: &str = "-";
@@ -20,6 +21,23 @@ pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
     } else {
         read_text(path, limit)
     }
+}
+
+/// Reads the value of a var or secret from a file, or from standard input when the file is `-`. One line end at the end
+/// is cut: files and pipes have one that is not part of the value.
+pub(crate) fn read_value(path: &Path) -> Result<String, Error> {
+    read_given(path, limits::VALUE_FILE).map(without_line_end)
+}
+
+/// Cuts one line end at the end.
+pub(crate) fn without_line_end(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
 }
 
 /// Reads a file of bounded length as text.
@@ -55,5 +73,26 @@ fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error>
             shown: String::from_utf8_lossy(&bytes).into_owned(),
             source,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_end_is_cut_and_no_more() {
+        for (given, kept) in [
+            ("a", "a"),
+            ("a\n", "a"),
+            ("a\r\n", "a"),
+            ("a\n\n", "a\n"),
+            ("a\r", "a\r"),
+            ("\n", ""),
+            ("", ""),
+            (" a \n", " a "),
+        ] {
+            assert_eq!(without_line_end(given.to_owned()), kept, "{given:?}");
+        }
     }
 }

@@ -31,6 +31,16 @@ impl Session<'_> {
         self.terminal.data(&text)
     }
 
+    /// Writes a value that is JSON for people, too.
+    pub(crate) fn show_json(&mut self, value: &serde_json::Value) -> Result<(), Error> {
+        let format = match self.format {
+            Format::Table | Format::Json => Format::Json,
+            Format::Yaml => Format::Yaml,
+        };
+        let text = format.show(value, |_| String::new())?;
+        self.terminal.data(&text)
+    }
+
     /// Warns of what an answer lacks.
     pub(crate) fn say_missing(&mut self, damaged: &[DamagedLines]) {
         for DamagedLines { file, lines } in damaged {

@@ -3,7 +3,6 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::presets::NOTHING;
-use wire::{Named, Page};
 
 use crate::untrusted::clean;
 
@@ -57,20 +56,6 @@ impl Fields {
     pub(crate) fn text(mut self) -> String {
         finished(&mut self.0)
     }
-}
-
-/// Vars or secrets, which have no values here.
-pub(crate) fn names(page: &Page<Named>) -> String {
-    let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY"]);
-    for named in &page.items {
-        table.row([
-            named.name.clone(),
-            named.version.to_string(),
-            time(&named.updated_at),
-            named.updated_by.clone(),
-        ]);
-    }
-    table.text()
 }
 
 /// A point in time, to the second.

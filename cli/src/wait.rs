@@ -34,7 +34,7 @@ pub(crate) async fn end_of(
 }
 
 /// Says how the job ended.
-pub(crate) fn told(session: &mut Session<'_>, job: &Job) -> Exit {
+pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
     session.terminal.say(&format!(
         "job {} {}: {}",
         job.id,

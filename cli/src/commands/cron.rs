@@ -1,21 +1,22 @@
-//! `everscan cron`.
+//! `everscan cron`: what schedules mean, and when they are due, as the daemon finds it.
 
-mod describe;
-mod next;
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use workflow::{Cron, Timezone, excerpts};
 
-use clap::Subcommand;
-use workflow::{Cron, excerpts};
-
+use crate::clock::{moment, now};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::limits;
 use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say a schedule in words
-    Describe(describe::Describe),
+    Describe(Describe),
     /// List the next times at which a schedule is due
-    Next(next::Next),
+    Next(Next),
 }
 
 impl Command {
@@ -24,6 +25,74 @@ impl Command {
             Self::Describe(command) => command.run(session),
             Self::Next(command) => command.run(session),
         }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// Minute, hour, day of month, month and day of week, as one argument: '5 */2 * * *'
+    #[arg(value_name = "EXPR")]
+    schedule: String,
+}
+
+/// The output of `describe`.
+#[derive(Debug, Serialize)]
+struct Described {
+    schedule: String,
+    description: String,
+}
+
+impl Describe {
+    fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let cron = read(&self.schedule)?;
+        let described = Described {
+            schedule: cron.source().to_owned(),
+            description: cron.describe(),
+        };
+        session.show(&described, |described| {
+            format!("{}\n", described.description)
+        })?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Next {
+    /// Minute, hour, day of month, month and day of week, as one argument: '5 */2 * * *'
+    #[arg(value_name = "EXPR")]
+    schedule: String,
+    /// How many times to list
+    #[arg(long, env = "SERVICE_COUNT", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=limits::CRON_TIMES))]
+    count: u32,
+    /// List times after this one, as in 2026-11-21T10:00:00Z [default: now]
+    #[arg(long, env = "SERVICE_FROM", value_name = "TIME", value_parser = moment)]
+    from: Option<DateTime<Utc>>,
+    /// Zone whose wall clock the schedule follows, and in which the times are shown, as in Europe/Berlin
+    #[arg(long, env = "SERVICE_TIMEZONE", value_name = "ZONE", default_value = "UTC", value_parser = zone)]
+    timezone: Timezone,
+}
+
+impl Next {
+    fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let cron = read(&self.schedule)?;
+        let from = self.from.unwrap_or_else(now);
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let times: Vec<String> = times(&cron, from, self.timezone)
+            .take(count)
+            .map(|time| {
+                time.with_timezone(&self.timezone)
+                    .to_rfc3339_opts(SecondsFormat::Secs, true)
+            })
+            .collect();
+        session.show(&times, |times| {
+            times.iter().map(|time| format!("{time}\n")).collect()
+        })?;
+        if times.len() < count {
+            session
+                .terminal
+                .say("no more times: the calendar ends with the year 9999");
+        }
+        Ok(Exit::Succeeded)
     }
 }
 
@@ -38,4 +107,19 @@ fn read(text: &str) -> Result<Cron, Error> {
             excerpts: excerpts("EXPR", text, &faults),
         }
     })
+}
+
+/// The times of a schedule after `from`, to the end of the calendar.
+fn times(
+    cron: &Cron,
+    from: DateTime<Utc>,
+    timezone: Timezone,
+) -> impl Iterator<Item = DateTime<Utc>> {
+    std::iter::successors(cron.next_after(from, timezone), move |last| {
+        cron.next_after(*last, timezone)
+    })
+}
+
+fn zone(name: &str) -> Result<Timezone, String> {
+    workflow::parse_timezone(name).map_err(|error| format!("{error}; {}", error.hint()))
 }

@@ -1,18 +1,22 @@
-//! `everscan secret`.
+//! `everscan secret`. A value is never an argument, because other users of the machine can read those.
 
-mod set;
+use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use wire::SetValue;
 
-use crate::commands::named::{Delete, Kind, List};
+use crate::commands::named::{Delete, Kind, List, ProjectOption};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::hidden_input;
+use crate::limits;
+use crate::reading::read_value;
 use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Give a secret a value, which nobody can read again
-    Set(set::Set),
+    Set(Set),
     /// List the secrets of a project without their values
     List(List),
     /// Remove a secret
@@ -26,5 +30,51 @@ impl Command {
             Self::List(command) => command.run(Kind::Secret, session).await,
             Self::Delete(command) => command.run(Kind::Secret, session).await,
         }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// Name of the secret: letters, digits and _
+    name: String,
+    /// File that holds the value, or - for standard input; one line end at its end is cut. Without it you are asked
+    #[arg(long, env = "SERVICE_FILE", value_name = "PATH")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+impl Set {
+    async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let client = session.client()?;
+        let value = match self.file {
+            Some(path) => read_value(&path)?,
+            None if hidden_input::is_possible() => {
+                let question = format!("value of {}: ", self.name);
+                hidden_input::ask(session.terminal, &question).await?
+            }
+            None => {
+                return Err(Error::Usage {
+                    what: "no value is given, and nobody is there to be asked".to_owned(),
+                    hint: "name a file with --file, or pipe the value into --file -",
+                });
+            }
+        };
+        let project = self.project.choose(&client).await?;
+        let is_short = value.trim().chars().count() < limits::SECRET_CHARS;
+        let set = SetValue { value };
+        let secret = client.set_secret(&project, &self.name, &set).await?;
+        let (name, version) = (secret.name, secret.version);
+        session
+            .terminal
+            .say(&format!("secret {name} is set in version {version}"));
+        if is_short {
+            session.terminal.say(&format!(
+                "warning: it has fewer than {} characters, so that it may occur in other text: masking it there would reveal \
+                 it; use a longer one",
+                limits::SECRET_CHARS
+            ));
+        }
+        Ok(Exit::Succeeded)
     }
 }

@@ -1,33 +1,200 @@
-//! `everscan source`.
-
-mod list;
-mod show;
-mod sync;
+//! `everscan source`, and how sources and their files are described elsewhere.
 
 use clap::Subcommand;
+use wire::{Condition, Diagnostic, Page, Severity, Source, StaleFile};
 
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
-
-pub(crate) use show::{stale, warnings};
+use crate::table::{Fields, Table, short_commit, time, time_or_dash};
+use crate::untrusted::clean;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List sources
-    List(list::List),
+    List,
     /// Show a source and what is wrong with it
-    Show(show::Show),
+    Show {
+        /// Name of the source
+        name: String,
+    },
     /// Look at the repository of a source now
-    Sync(sync::Sync),
+    Sync {
+        /// Name of the source
+        name: String,
+        /// Wait until the look is over, and fail when the source cannot be read or holds invalid files
+        #[arg(long, env = "SERVICE_WAIT")]
+        wait: bool,
+    },
 }
 
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let client = session.client()?;
         match self {
-            Self::List(command) => command.run(session).await,
-            Self::Show(command) => command.run(session).await,
-            Self::Sync(command) => command.run(session).await,
+            Self::List => session.show(&Page::all(client.sources().await?), table)?,
+            Self::Show { name } => session.show(&client.source(&name).await?, text)?,
+            Self::Sync { name, wait } => {
+                let source = client.sync_source(&name, wait).await?;
+                session.show(&source, text)?;
+                if wait && !is_good(&source) {
+                    return Ok(Exit::Failed);
+                }
+            }
         }
+        Ok(Exit::Succeeded)
     }
+}
+
+fn is_good(source: &Source) -> bool {
+    let bad = |kind: &str, status: &str| {
+        matches!(
+            (kind, status),
+            ("Fetched" | "Valid" | "Active", "false") | ("Valid", "unknown") | ("Stalled", "true")
+        )
+    };
+    source.stale_files.is_empty()
+        && !source
+            .conditions
+            .iter()
+            .any(|condition| bad(&condition.kind, &condition.status))
+}
+
+fn table(page: &Page<Source>) -> String {
+    let mut table = Table::new(&["NAME", "STATUS", "COMMIT", "CHECKED", "WORKFLOWS", "URL"]);
+    for source in &page.items {
+        table.row([
+            source.name.clone(),
+            standing(source),
+            source
+                .tip
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |tip| short_commit(&tip.commit)),
+            time_or_dash(source.checked_at.as_ref()),
+            source.active_workflows.to_string(),
+            source.url.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// How a source stands, in a few words.
+fn standing(source: &Source) -> String {
+    let is = |kind: &str, status: &str| {
+        let found = |condition: &&Condition| condition.kind == kind && condition.status == status;
+        source.conditions.iter().find(found)
+    };
+    if let Some(condition) = is("Stalled", "true").or_else(|| is("Fetched", "false")) {
+        return condition.reason.clone();
+    }
+    match source.stale_files.len() {
+        0 if source.tip.is_none() => "not read yet".to_owned(),
+        0 => match source.warnings.len() {
+            0 => "ok".to_owned(),
+            1 => "ok, 1 warning".to_owned(),
+            count => format!("ok, {count} warnings"),
+        },
+        1 => "1 invalid file".to_owned(),
+        count => format!("{count} invalid files"),
+    }
+}
+
+/// A source with everything that is wrong with it.
+fn text(source: &Source) -> String {
+    let tip = source.tip.as_ref().map(|tip| {
+        let commit = short_commit(&tip.commit);
+        format!("{commit} {} ({})", tip.summary, tip.author)
+    });
+    let mut text = Fields::new()
+        .add("source", &source.name)
+        .add("status", standing(source))
+        .add("url", &source.url)
+        .add_some("ref", source.reference.as_ref())
+        .add("path", &source.path)
+        .add("interval", format!("{} s", source.interval_seconds))
+        .add_some("commit", tip)
+        .add("checked", time_or_dash(source.checked_at.as_ref()))
+        .add("workflows", source.active_workflows.to_string())
+        .text();
+    if !source.conditions.is_empty() {
+        text.push('\n');
+        text.push_str(&conditions(&source.conditions));
+    }
+    text.push_str(&warnings(&source.warnings));
+    for file in &source.stale_files {
+        text.push('\n');
+        text.push_str(&stale(file));
+    }
+    text
+}
+
+/// What is worth a second look, set apart from what is before it.
+pub(crate) fn warnings(warnings: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for warning in warnings {
+        if text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&one_line(warning));
+        text.push('\n');
+    }
+    text
+}
+
+fn conditions(conditions: &[Condition]) -> String {
+    let mut table = Table::new(&["CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"]);
+    for condition in conditions {
+        table.row([
+            condition.kind.clone(),
+            condition.status.clone(),
+            time(&condition.changed_at),
+            condition.reason.clone(),
+            condition.message.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// An invalid file with what is wrong in it, and what runs instead.
+pub(crate) fn stale(file: &StaleFile) -> String {
+    let instead = match &file.last_good {
+        Some(revision) => format!(
+            "the last good version goes on: revision {} ({})",
+            revision.number,
+            short_commit(&revision.commit)
+        ),
+        None => "it has no good version yet".to_owned(),
+    };
+    let mut text = format!(
+        "{} is invalid since {} ({}); {instead}\n",
+        clean(&file.file),
+        time(&file.since),
+        short_commit(&file.commit)
+    );
+    for diagnostic in &file.diagnostics {
+        text.push_str(&format!("  {}\n", one_line(diagnostic)));
+    }
+    text
+}
+
+/// `file:line:column: error[code]: message`, which editors know how to open, and the hint.
+fn one_line(diagnostic: &Diagnostic) -> String {
+    let Diagnostic {
+        file,
+        line,
+        column,
+        code,
+        message,
+        hint,
+        ..
+    } = diagnostic;
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut text = format!("{file}:{line}:{column}: {severity}[{code}]: {message}");
+    if let Some(hint) = hint {
+        text.push_str(&format!(" (hint: {hint})"));
+    }
+    clean(&text)
 }

@@ -1,32 +1,12 @@
-//! `everscan job show`.
+//! The output of `everscan job show`.
 
-use clap::Args;
 use wire::{Artifact, Input, Job, LogSummary, Step};
 
-use super::selected::SelectedJob;
-use crate::error::Error;
-use crate::exit::Exit;
 use crate::follow::cut_at;
 use crate::progress::bytes;
-use crate::session::Session;
 use crate::table::{Fields, Table, short_commit, time, time_or_dash};
 
-#[derive(Debug, Args)]
-pub(crate) struct Show {
-    #[command(flatten)]
-    job: SelectedJob,
-}
-
-impl Show {
-    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let id = self.job.id()?;
-        let job = session.client()?.job(id).await?;
-        session.show(&job, text)?;
-        Ok(Exit::Succeeded)
-    }
-}
-
-fn text(job: &Job) -> String {
+pub(super) fn text(job: &Job) -> String {
     let revision = &job.revision;
     let mut fields = Fields::new()
         .add("job", job.id.to_string())

@@ -51,7 +51,7 @@ impl Dispatch {
                 session.terminal.say(&job.id.to_string());
                 let end = follow::follow(session, &client, job.id, 0);
                 let job = wait::within(timeout, job.id, end).await?;
-                Ok(wait::told(session, &job))
+                Ok(wait::report_end(session, &job))
             }
             Stay::Waiting { timeout } => {
                 tell_id(session, &job)?;
@@ -60,7 +60,7 @@ impl Dispatch {
                 if session.format != Format::Table {
                     session.show(&job, id_line)?;
                 }
-                Ok(wait::told(session, &job))
+                Ok(wait::report_end(session, &job))
             }
         }
     }

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::arguments::is_flagged;
-use crate::duration;
+use crate::clock::parse_duration;
 
 /// What a dispatch does once the job is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ struct Flags {
     #[arg(long, env = "SERVICE_FOLLOW")]
     follow: bool,
     /// With --wait or --follow: wait no longer than this, as in 90s, 30m or 1h
-    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use wire::{Amount, PruneRequest, Pruned, PrunedScan};
 
-use crate::duration;
+use crate::clock::parse_duration;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::progress::bytes;
@@ -23,7 +23,7 @@ pub(crate) struct Prune {
     #[arg(long, env = "SERVICE_JOBS", value_name = "NUMBER")]
     jobs: Option<u64>,
     /// Keep jobs for so long after their end, as in 12h, 30d or 8w
-    #[arg(long, env = "SERVICE_AGE", value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, env = "SERVICE_AGE", value_name = "DURATION", value_parser = parse_duration)]
     age: Option<Duration>,
     /// Keep so many bytes of logs and artifacts of the workflow, as in 500MiB or 10GiB
     #[arg(long, env = "SERVICE_BYTES", value_name = "SIZE", value_parser = workflow::parse_size)]

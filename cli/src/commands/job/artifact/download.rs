@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use client::Download as Transfer;
+use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::unpack::{make_folder, most_bytes, unpack};
-use crate::commands::job::selected::SelectedJob;
-use crate::digest::Digest;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::progress::{Progress, bytes};
+use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::terminal::Terminal;
 
@@ -160,7 +160,7 @@ async fn receive(
     mut write: impl FnMut(&mut Terminal, &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut progress = Progress::new(transfer.size());
-    let mut digest = Digest::default();
+    let mut digest = Sha256::new();
     let mut size = 0_u64;
     while let Some(piece) = transfer.piece().await? {
         write(session.terminal, &piece)?;
@@ -168,7 +168,7 @@ async fn receive(
         size = size.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
         progress.add(piece.len(), session.terminal);
     }
-    let found = digest.finish();
+    let found = workflow::hex(&digest.finalize());
     match transfer.sha256() {
         Some(expected) if expected != found => Err(Error::Damaged {
             artifact: artifact.to_owned(),

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches, Parser};
 use client::{Secret, settings};
 
@@ -85,7 +84,7 @@ impl Arguments {
 
     fn from_line(matches: &ArgMatches, line: CommandLine) -> Self {
         let given = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        let flagged = is_flagged(matches, "token_file");
+        let flagged = settings::is_typed(matches, "token_file");
         let token = match (line.token_file, given) {
             (Some(path), _) if flagged => TokenSource::File(path),
             (_, Some(token)) => TokenSource::Given(Secret::new(token.trim())),
@@ -101,11 +100,6 @@ impl Arguments {
             },
         }
     }
-}
-
-/// Whether an argument was typed, and not taken from the environment, which may mean another command.
-pub(crate) fn is_flagged(matches: &ArgMatches, id: &str) -> bool {
-    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a command can fail by, and the one place where failures are told.
+//! Every way a command can fail, with its message, hint and exit code.
 
 use std::error::Error as _;
 use std::io;
@@ -10,8 +10,7 @@ use wire::JobState;
 
 use crate::clock::format_duration;
 use crate::exit::Exit;
-use crate::progress::bytes;
-use crate::terminal::Terminal;
+use crate::table::bytes;
 
 /// A command that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -83,27 +82,22 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Tells the failure, its deepest cause and what to do, and says how the command ends.
-    pub(crate) fn report(&self, terminal: &mut Terminal) -> Exit {
-        if self.is_closed_pipe() {
-            // Whoever read the output has what they wanted, as in `everscan job logs | head`.
-            return Exit::Succeeded;
-        }
+    /// The failure, its deepest cause and what to do, on lines of their own.
+    pub(crate) fn report(&self) -> String {
         if let Self::Refused { excerpts } = self {
-            terminal.say(excerpts.trim_end());
-            return self.exit();
+            return excerpts.trim_end().to_owned();
         }
-        terminal.say(&format!("error: {self}"));
+        let mut text = format!("error: {self}");
         if let Some(cause) = self.cause() {
-            terminal.say(&format!("  because: {cause}"));
+            text.push_str(&format!("\n  because: {cause}"));
         }
         if let Some(id) = self.request_id() {
-            terminal.say(&format!("  request: {id}"));
+            text.push_str(&format!("\n  request: {id}"));
         }
         if let Some(hint) = self.hint() {
-            terminal.say(&format!("hint: {hint}"));
+            text.push_str(&format!("\nhint: {hint}"));
         }
-        self.exit()
+        text
     }
 
     /// The failure and its cause in one sentence.
@@ -114,7 +108,8 @@ impl Error {
         }
     }
 
-    fn exit(&self) -> Exit {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
             | Self::Usage { .. }
@@ -197,7 +192,8 @@ impl Error {
         }
     }
 
-    fn is_closed_pipe(&self) -> bool {
+    /// Whether nobody reads the output any more: whoever did has what they wanted, as in `everscan job logs | head`.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output { source } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 }

@@ -51,14 +51,21 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     let mut terminal = Terminal::of_this_process();
     let exit = match run(args, &mut terminal) {
         Ok(exit) => exit,
-        Err(error) => error.report(&mut terminal),
+        Err(error) => report(&error, &mut terminal),
     };
-    // The last words may not arrive; nobody is left to be told.
     let exit = match terminal.flush() {
         Ok(()) => exit,
-        Err(error) => error.report(&mut terminal),
+        Err(error) => report(&error, &mut terminal),
     };
     exit.into()
+}
+
+fn report(error: &Error, terminal: &mut Terminal) -> Exit {
+    if error.is_closed_pipe() {
+        return Exit::Succeeded;
+    }
+    terminal.say(&error.report());
+    error.exit()
 }
 
 fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {

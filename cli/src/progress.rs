@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::limits;
+use crate::table::bytes;
 use crate::terminal::Terminal;
 
 /// A transfer under way.
@@ -44,38 +45,9 @@ impl Progress {
     }
 }
 
-/// A number of bytes for a person.
-pub(crate) fn bytes(count: u64) -> String {
-    let mut tenths = u128::from(count) * 10;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if tenths < 10_240 {
-            return match unit {
-                "B" => format!("{count} B"),
-                _ => format!("{}.{} {unit}", tenths / 10, tenths % 10),
-            };
-        }
-        tenths /= 1024;
-    }
-    format!("{}.{} TiB", tenths / 10, tenths % 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_have_a_fitting_unit() {
-        for (count, expected) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            (1536, "1.5 KiB"),
-            (40 * 1024 * 1024, "40.0 MiB"),
-            (3 << 40, "3.0 TiB"),
-        ] {
-            assert_eq!(bytes(count), expected);
-        }
-    }
 
     #[test]
     fn a_known_size_gives_a_share() {

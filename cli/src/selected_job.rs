@@ -2,9 +2,9 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::settings::is_typed;
 use uuid::Uuid;
 
-use crate::arguments::is_flagged;
 use crate::error::Error;
 
 /// A job named by an argument, by a flag, or by the environment of a step.
@@ -47,7 +47,7 @@ impl FromArgMatches for SelectedJob {
     /// step's own job.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Flags { job, job_id } = Flags::from_arg_matches(matches)?;
-        if job.is_some() && is_flagged(matches, "job_id") {
+        if job.is_some() && is_typed(matches, "job_id") {
             let text = "a job is named twice, as an argument and with --job-id; a command is about one job\n";
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
         }

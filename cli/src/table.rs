@@ -73,6 +73,21 @@ pub(crate) fn short_commit(commit: &str) -> String {
     commit.chars().take(12).collect()
 }
 
+/// A number of bytes for a person.
+pub(crate) fn bytes(count: u64) -> String {
+    let mut tenths = u128::from(count) * 10;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if tenths < 10_240 {
+            return match unit {
+                "B" => format!("{count} B"),
+                _ => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+            };
+        }
+        tenths /= 1024;
+    }
+    format!("{}.{} TiB", tenths / 10, tenths % 10)
+}
+
 fn plain() -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(NOTHING);
@@ -98,6 +113,20 @@ mod tests {
         table.row(["a".to_owned(), "running".to_owned()]);
         table.row(["longer".to_owned(), "ok".to_owned()]);
         assert_eq!(table.text(), "NAME    STATE\na       running\nlonger  ok\n");
+    }
+
+    #[test]
+    fn bytes_have_a_fitting_unit() {
+        for (count, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (40 * 1024 * 1024, "40.0 MiB"),
+            (3 << 40, "3.0 TiB"),
+        ] {
+            assert_eq!(bytes(count), expected);
+        }
     }
 
     #[test]

@@ -1,12 +1,18 @@
 //! Settings from the environment, read alike by every program that talks to a daemon.
 
 use clap::builder::{BoolishValueParser, Resettable};
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 /// The command line of a program, which takes its environment as people mean it: an empty variable is none, and `1`,
 /// `yes` and `on` set a flag as `true` does. Help texts never show what the environment holds.
 pub fn command_line<P: CommandFactory>() -> Command {
     forgiving(P::command())
+}
+
+/// Whether an argument was typed. One from the environment may be there for another command.
+pub fn is_typed(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 fn forgiving(command: Command) -> Command {

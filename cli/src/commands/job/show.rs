@@ -3,8 +3,7 @@
 use wire::{Artifact, Input, Job, LogSummary, Step};
 
 use crate::follow::cut_at;
-use crate::progress::bytes;
-use crate::table::{Fields, Table, short_commit, time, time_or_dash};
+use crate::table::{Fields, Table, bytes, short_commit, time, time_or_dash};
 
 pub(super) fn text(job: &Job) -> String {
     let revision = &job.revision;

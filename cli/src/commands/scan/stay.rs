@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::settings::is_typed;
 
-use crate::arguments::is_flagged;
 use crate::clock::parse_duration;
 
 /// What a dispatch does once the job is there.
@@ -43,7 +43,7 @@ impl FromArgMatches for Stay {
         match (wait, follow) {
             (_, true) => Ok(Self::Following { timeout }),
             (true, false) => Ok(Self::Waiting { timeout }),
-            (false, false) if timeout.is_some() && is_flagged(matches, "timeout") => {
+            (false, false) if timeout.is_some() && is_typed(matches, "timeout") => {
                 let text =
                     "--timeout bounds a wait, and nothing is waited for; add --wait or --follow\n";
                 Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, text))

@@ -8,9 +8,8 @@ use wire::{Amount, PruneRequest, Pruned, PrunedScan};
 use crate::clock::parse_duration;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::progress::bytes;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, bytes};
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {

@@ -14,9 +14,10 @@ use tempfile::NamedTempFile;
 use super::unpack::{make_folder, most_bytes, unpack};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::progress::{Progress, bytes};
+use crate::progress::Progress;
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
+use crate::table::bytes;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]

@@ -1,11 +1,12 @@
 //! The command line of `everscand`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::configuration::listen_address;
+/// Where the daemon listens when nothing is said: this machine only.
+pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
 /// Everscan's daemon: follows Git repositories and runs what they say.
 #[derive(Debug, Parser)]
@@ -212,4 +213,14 @@ pub(crate) struct DemoOptions {
     /// Leave the daemon and the runner running, and the folder in place, until Ctrl-C.
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+/// Reads an address to listen on.
+///
+/// # Errors
+/// A sentence for the person who wrote it.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not an IP address with a port; write it as in {LISTEN} or [::1]:7411")
+    })
 }

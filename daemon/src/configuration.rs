@@ -1,7 +1,7 @@
 //! From flags, environment and the configuration file to checked settings.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -10,13 +10,10 @@ use reconciler::{LOG_LIMIT, Location, LocationError, Reference, RetentionSetting
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::arguments::RunOptions;
+use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::limits::SHORTEST_INTERVAL;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
-
-/// Where the daemon listens when nothing is said: this machine only.
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
 /// Time between two looks at a source when nothing is said.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
@@ -170,16 +167,6 @@ impl Settings {
             log_limit,
         })
     }
-}
-
-/// Reads an address to listen on.
-///
-/// # Errors
-/// A sentence for the person who wrote it.
-pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("`{text}` is not an IP address with a port; write it as in {LISTEN} or [::1]:7411")
-    })
 }
 
 fn read(path: &Path) -> Result<File, ConfigurationError> {

@@ -11,7 +11,7 @@ use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
 use crate::logging::LogFilterError;
-use crate::run::StopSignal;
+use crate::stop_signal::StopSignal;
 use crate::up::UpError;
 
 /// Why the daemon ended other than as asked.

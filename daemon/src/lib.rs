@@ -26,6 +26,7 @@ mod programs;
 mod retention;
 mod run;
 mod secret_key;
+mod stop_signal;
 mod system;
 mod up;
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use model::SealingKey;
 use reconciler::{Handle, Reconciler, RetentionSettings, SourceConfig, Start};
 use state::{Closing, Options, State};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::configuration::Settings;
 use crate::error::Error;
 use crate::limits::LAST_TASKS;
 use crate::logging;
+use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 
 /// What a daemon is made of.
@@ -178,38 +178,6 @@ fn announce(url: &str) {
     let written = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
     if let Err(error) = written {
         tracing::debug!(%error, "nobody reads the URL");
-    }
-}
-
-/// The signals that ask the daemon to stop. Whoever has read the URL may send one at once, so they are received from
-/// before it is printed.
-pub(crate) struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-/// One of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StopSignal {
-    /// What a service manager sends.
-    Terminate,
-    /// Ctrl-C.
-    Interrupt,
-}
-
-impl StopSignals {
-    pub(crate) fn receive() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    pub(crate) async fn next(&mut self) -> StopSignal {
-        tokio::select! {
-            _ = self.terminate.recv() => StopSignal::Terminate,
-            _ = self.interrupt.recv() => StopSignal::Interrupt,
-        }
     }
 }
 

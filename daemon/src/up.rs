@@ -4,6 +4,7 @@
 //! workflows are committed to. What happens is told as it happens. Nothing here is special to it: a second `up` goes on
 //! where the first was stopped, and the state folder is one that `everscand run` can serve.
 
+mod error;
 mod home;
 mod narrator;
 mod runner;
@@ -11,67 +12,33 @@ mod workflows;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ::runner::{ConfigurationError, SessionError};
 use chrono::Local;
 use model::decide::CreateToken;
 use model::{Scope, Scopes, SealingKey};
 use reconciler::{LOG_LIMIT, Location, RetentionSettings, SourceConfig};
-use thiserror::Error;
 
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};
 use crate::error::Error;
 use crate::limits::FOLDER_LOOK;
 use crate::logging;
-use crate::run::{Serving, Site, StopSignals, bind, serve};
+use crate::run::{Serving, Site, bind, serve};
 use crate::secret_key;
+use crate::stop_signal::StopSignals;
 use home::Home;
 use narrator::Narrator;
 use runner::RunnerHere;
 use workflows::Workflows;
+
+pub(crate) use error::UpError;
 
 /// What the one source is called. Ids of workflows follow from it, so it is the same wherever the folder is moved.
 const SOURCE: &str = "local";
 
 /// What the token of the steps may do: read what other jobs made, and start scans.
 const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dispatch];
-
-/// Why `up` ended other than as asked.
-#[derive(Debug, Error)]
-pub(crate) enum UpError {
-    #[error("the folder {} does not exist", path.display())]
-    Missing { path: PathBuf },
-    #[error("cannot use the folder {}", path.display())]
-    Folder {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("cannot start `git`; is Git installed?")]
-    NoGit(#[source] std::io::Error),
-    #[error(
-        "everscand up runs here already{}{}",
-        address.map_or_else(String::new, |address| format!(" at http://{address}")),
-        process.map_or_else(String::new, |process| format!(" (process {process})"))
-    )]
-    Running {
-        address: Option<SocketAddr>,
-        process: Option<u32>,
-    },
-    #[error("`{spelled}` failed: {said}")]
-    Git { spelled: String, said: String },
-    #[error("cannot prepare the runner")]
-    Prepare(#[from] state::SubmitError),
-    #[error("cannot prepare the runner")]
-    Configuration(#[from] ConfigurationError),
-    #[error("cannot register the runner")]
-    Register(#[source] client::Error),
-    #[error("the runner cannot go on")]
-    Runner(#[source] SessionError),
-    #[error("the runner broke off")]
-    RunnerBroke,
-}
 
 /// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {

@@ -9,8 +9,8 @@ use tokio::process::Child;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use super::DemoError;
-use crate::run::{StopSignal, StopSignals};
+use super::error::DemoError;
+use crate::stop_signal::{StopSignal, StopSignals};
 
 /// Waits that a signal ends.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::DemoError;
+use super::error::DemoError;
 use super::interruption::Interruption;
 use crate::{lifeline, programs};
 

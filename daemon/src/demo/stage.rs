@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::DemoError;
+use super::error::DemoError;
 use super::interruption::Interruption;
 use super::processes::{Background, Programs, Said, spelled};
 use super::terminal::Terminal;

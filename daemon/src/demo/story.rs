@@ -1,6 +1,6 @@
 //! What the demonstration shows, in order.
 
-use super::DemoError;
+use super::error::DemoError;
 use super::stage::{Stage, WORKFLOW};
 
 const FILE: &str =

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use super::DemoError;
+use super::error::DemoError;
 
 /// Standard output, with emphasis when it is a terminal.
 pub(crate) struct Terminal {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::UpError;
+use super::error::UpError;
 use crate::programs;
 
 /// A folder that `up` is about.

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wire::RegisterRunner;
 
-use super::UpError;
+use super::error::UpError;
 use super::home::{Home, make_folder};
 use crate::run::Serving;
 

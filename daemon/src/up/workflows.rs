@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
 
-use super::UpError;
+use super::error::UpError;
 use super::home::Home;
 use crate::limits::FOLDER_DEPTH;
 

@@ -149,7 +149,7 @@ fn step(step: &Step) -> wire::Step {
 }
 
 /// A worker's report on a step.
-pub(crate) fn reported_step(report: wire::StepReport) -> Step {
+pub(crate) fn reported_step(report: wire::Step) -> Step {
     Step {
         index: report.index,
         status: match report.status {

@@ -164,7 +164,7 @@ pub enum Input {
     Text(String),
 }
 
-/// One step of a job.
+/// One step of a job, as the runner reports it and as users see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Position in the scan, from 0.

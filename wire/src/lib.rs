@@ -42,7 +42,7 @@ pub use why::{
     UnfinishedJob, Watching, Why,
 };
 pub use worker::{
-    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, StepReport, Timeline,
+    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline,
 };
 pub use workflow::{Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Workflow};
 

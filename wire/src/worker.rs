@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, StepOutcome, StepStatus};
+use crate::{JobState, Step};
 
 /// The answer to a claim: everything needed to execute the job.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -93,32 +93,7 @@ pub struct ScanArtifact {
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Every step that started, ended or was skipped so far, in order.
-    pub steps: Vec<StepReport>,
-}
-
-/// One step's state as the runner reports it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StepReport {
-    /// Position in the scan, from 0.
-    pub index: u32,
-    /// What happened.
-    pub status: StepStatus,
-    /// What it means for the job; absent while the step runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<StepOutcome>,
-    /// The script's exit code, when it ended by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// What went wrong, when something other than the exit code did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// When it started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished_at: Option<DateTime<Utc>>,
+    pub steps: Vec<Step>,
 }
 
 /// The end of a job as the runner reports it. The daemon decides success from the steps.
@@ -126,7 +101,7 @@ pub struct StepReport {
 #[serde(deny_unknown_fields)]
 pub struct CompleteJob {
     /// All steps, in order.
-    pub steps: Vec<StepReport>,
+    pub steps: Vec<Step>,
     /// How many log records the job has; the daemon refuses to complete with fewer.
     pub log_records: u64,
     /// What failed the job outside its steps.

@@ -184,9 +184,9 @@ pub struct Evaluation {
     pub scans: BTreeMap<String, ScanRead>,
 }
 
-/// A part of an expression with what it yields. One with neither value nor error was left out, since the others had
+/// A part of an expression and its value. A part with neither value nor error was not evaluated: the other parts had
 /// decided.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clause {
     /// The operator of a combination, the source of a leaf.
     pub text: String,
@@ -196,9 +196,9 @@ pub struct Clause {
     /// Why it yields nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The scans that a leaf has asked, with the jobs that it has read, newest first.
+    /// The jobs that a leaf read, newest first, by scan. Ids are text, as in expressions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub jobs: BTreeMap<String, Vec<Uuid>>,
+    pub jobs: BTreeMap<String, Vec<String>>,
     /// How many jobs it has read besides those.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_jobs: u64,
@@ -222,5 +222,5 @@ pub struct ScanRead {
     /// What `has_diff()` says.
     pub diff: bool,
     /// Its two newest successful jobs, newest first.
-    pub successes: Vec<Uuid>,
+    pub successes: Vec<String>,
 }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
+use wire::{Clause, ScanRead};
 use workflow::{Context, Explanation, Expression, Sandbox, Site, excerpts};
 
-use crate::clause::{Clause, Known};
+use crate::clause::{of_explanation, scan_line, scan_read, tree};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits;
@@ -50,7 +51,7 @@ struct Explained {
     value: Option<Value>,
     clause: Clause,
     /// The scans that the expression names.
-    scans: BTreeMap<String, Known>,
+    scans: BTreeMap<String, ScanRead>,
 }
 
 impl Eval {
@@ -96,7 +97,7 @@ fn explain(
     };
     let explained = Explained {
         value: result.as_ref().ok().cloned(),
-        clause: explanation.into(),
+        clause: of_explanation(explanation),
         scans: scans_read(expression, context),
     };
     session.show(&explained, text)?;
@@ -104,21 +105,21 @@ fn explain(
 }
 
 /// What the context says of each scan that the expression names.
-fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Known> {
+fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, ScanRead> {
     context
         .narrowed(expression.references())
         .scans
         .into_iter()
-        .map(|(name, history)| (name, history.into()))
+        .map(|(name, history)| (name, scan_read(history)))
         .collect()
 }
 
 fn text(explained: &Explained) -> String {
     let value = explained.value.as_ref();
     let mut text = value.map_or_else(String::new, |value| format!("{value:#}\n"));
-    text.push_str(&explained.clause.tree(0));
-    for (name, known) in &explained.scans {
-        text.push_str(&known.line(name));
+    text.push_str(&tree(&explained.clause, 0));
+    for (name, read) in &explained.scans {
+        text.push_str(&scan_line(name, read));
         text.push('\n');
     }
     text

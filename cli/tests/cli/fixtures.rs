@@ -242,20 +242,20 @@ pub(crate) fn token() -> Token {
 pub(crate) fn why() -> Why {
     let left_out = |text: &str| Clause {
         text: text.to_owned(),
-        value: None,
-        error: None,
-        jobs: BTreeMap::new(),
-        more_jobs: 0,
-        parts: Vec::new(),
+        ..Clause::default()
     };
     let clause = |text: &str, value: bool, parts: Vec<Clause>| Clause {
         value: Some(value.into()),
         parts,
         ..left_out(text)
     };
-    let jobs = |ids: &[u128]| {
-        BTreeMap::from([("hosts".to_owned(), ids.iter().copied().map(id).collect())])
+    let ids = |numbers: &[u128]| {
+        numbers
+            .iter()
+            .map(|number| id(*number).to_string())
+            .collect()
     };
+    let jobs = |numbers: &[u128]| BTreeMap::from([("hosts".to_owned(), ids(numbers))]);
     let diff = Clause {
         jobs: jobs(&[5, 4]),
         ..clause("scans.hosts.has_diff('list')", true, Vec::new())
@@ -270,7 +270,7 @@ pub(crate) fn why() -> Why {
         size: 3,
         available: true,
         diff: true,
-        successes: vec![id(5), id(4)],
+        successes: ids(&[5, 4]),
     };
     let evaluation = Evaluation {
         clause: clause("||", true, vec![failed, diff, left_out("vars.X == 'y'")]),

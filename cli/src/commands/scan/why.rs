@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
 
-use crate::clause::{Clause, Known};
+use crate::clause::{result, scan_line, tree};
 use crate::clock::moment;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -77,7 +77,7 @@ fn text(why: &Why) -> String {
         .add_some("cron", cron)
         .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
-        .add_some("is now", now.map(|now| Clause::from(&now.clause).said()))
+        .add_some("is now", now.map(|now| result(&now.clause)))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -150,10 +150,10 @@ fn look(record: &LedgerRecord) -> String {
 }
 
 fn evaluation(evaluation: &Evaluation) -> String {
-    let mut text = Clause::from(&evaluation.clause).tree(1);
+    let mut text = tree(&evaluation.clause, 1);
     for (name, read) in &evaluation.scans {
         text.push_str("    ");
-        text.push_str(&Known::from(read).line(name));
+        text.push_str(&scan_line(name, read));
         text.push('\n');
     }
     text

@@ -1,4 +1,4 @@
-//! From flags, environment and the configuration file to checked settings.
+//! Reads flags, environment and the configuration file, and checks the settings.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,10 +15,9 @@ use crate::limits::SHORTEST_INTERVAL;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 
-/// Time between two looks at a source when nothing is said.
+/// The default time between two looks at a source.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Checked settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) state: PathBuf,
@@ -31,7 +30,6 @@ pub(crate) struct Settings {
     pub(crate) log_limit: u64,
 }
 
-/// The configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -66,7 +64,6 @@ struct FileSource {
     interval: Option<String>,
 }
 
-/// Why the settings are no good.
 #[derive(Debug, Error)]
 pub(crate) enum ConfigurationError {
     #[error("cannot read the configuration file {}", path.display())]
@@ -97,7 +94,7 @@ pub(crate) enum ConfigurationError {
 }
 
 impl Settings {
-    /// Puts flags, environment and file together and checks them.
+    /// Combines flags, environment and file, and checks the result.
     pub(crate) fn resolve(options: RunOptions) -> Result<Self, ConfigurationError> {
         let (file, base) = match &options.config {
             None => (File::default(), PathBuf::new()),
@@ -181,7 +178,7 @@ fn read(path: &Path) -> Result<File, ConfigurationError> {
 }
 
 impl FileSource {
-    /// Checks a source; a relative path of a repository is relative to the configuration file.
+    /// Checks a source. A relative path of a repository is relative to the configuration file.
     fn check(self, base: &Path) -> Result<SourceConfig, ConfigurationError> {
         let Self {
             name,
@@ -232,7 +229,7 @@ impl FileSource {
     }
 }
 
-/// A folder inside a repository, as a path of names from its top; empty for the top itself.
+/// The folder inside a repository, as a path from its top. The top itself is empty.
 fn folder(text: &str) -> Result<String, String> {
     let mut names = Vec::new();
     for component in Path::new(text).components() {
@@ -250,7 +247,7 @@ fn folder(text: &str) -> Result<String, String> {
     Ok(names.join("/"))
 }
 
-/// What is wrong with a location, and what to do about it.
+/// The error and its hint.
 fn with_hint(error: &LocationError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),

@@ -1,7 +1,8 @@
 //! The demonstration: the whole loop in a temporary folder, with the programs and commands that users run.
 //!
-//! Nothing is simulated. A Git repository is made and pushed to, the daemon, the runner and the command line are
-//! separate processes of this same file, which end with it, and any step that does not happen ends the demonstration with its reason.
+//! Nothing is simulated. The demonstration pushes to a Git repository and runs the daemon, the runner and the command
+//! as separate processes of this same file. They end with it. A step that fails ends the demonstration and names the
+//! reason.
 
 mod error;
 mod interruption;
@@ -16,8 +17,8 @@ use crate::arguments::DemoOptions;
 
 pub(crate) use error::DemoError;
 
-/// Shows it all; with `--keep` leaves it running until Ctrl-C. A signal ends it at any time, with all it has started and
-/// made.
+/// Runs the demonstration. With `--keep` everything keeps running until Ctrl-C. A signal ends it at any time and
+/// removes everything it started or made.
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), DemoError> {
-    story::tell(&mut Stage::set()?, options.keep)
+    story::run(&mut Stage::set()?, options.keep)
 }

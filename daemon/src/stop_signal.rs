@@ -2,14 +2,13 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the daemon to stop. Whoever has read the URL may send one at once, so they are received from
-/// before it is printed.
+/// The signals that ask the daemon to stop. They are received before the URL is printed, because a program that reads
+/// it may send one at once.
 pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopSignal {
     /// What a service manager sends.

@@ -1,4 +1,4 @@
-//! What can end the demonstration early.
+//! Why the demonstration failed.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use crate::stop_signal::StopSignal;
 
-/// Why the demonstration did not come to its end.
 #[derive(Debug, Error)]
 pub(crate) enum DemoError {
     #[error("cannot make {}", path.display())]
@@ -20,11 +19,11 @@ pub(crate) enum DemoError {
         program: String,
         source: std::io::Error,
     },
-    #[error("`{command}` ended with {status}: {said}")]
+    #[error("`{command}` ended with {status}: {stderr}")]
     Failed {
         command: String,
         status: ExitStatus,
-        said: String,
+        stderr: String,
     },
     #[error("{program} did not say {wanted}")]
     Silent {

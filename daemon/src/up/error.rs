@@ -1,4 +1,4 @@
-//! What can end `up` early.
+//! Why `up` failed.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use runner::{ConfigurationError, SessionError};
 use thiserror::Error;
 
-/// Why `up` ended other than as asked.
 #[derive(Debug, Error)]
 pub(crate) enum UpError {
     #[error("the folder {} does not exist", path.display())]
@@ -27,8 +26,8 @@ pub(crate) enum UpError {
         address: Option<SocketAddr>,
         process: Option<u32>,
     },
-    #[error("`{spelled}` failed: {said}")]
-    Git { spelled: String, said: String },
+    #[error("`{command}` failed: {stderr}")]
+    Git { command: String, stderr: String },
     #[error("cannot prepare the runner")]
     Prepare(#[from] state::SubmitError),
     #[error("cannot prepare the runner")]
@@ -37,6 +36,6 @@ pub(crate) enum UpError {
     Register(#[source] client::Error),
     #[error("the runner cannot go on")]
     Runner(#[source] SessionError),
-    #[error("the runner broke off")]
-    RunnerBroke,
+    #[error("the runner ended by itself")]
+    RunnerEnded,
 }

@@ -9,7 +9,7 @@ use workflow::{Scan, ScanName};
 
 use crate::convert;
 
-/// Of a scan that the workflow has.
+/// For a scan that the workflow has.
 pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire::Why {
     let state = match workflow.record.status {
         WorkflowStatus::Active => "active",
@@ -35,7 +35,7 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire:
     }
 }
 
-/// Of a scan that the workflow no longer has.
+/// For a scan that the workflow no longer has.
 pub(crate) fn of_removed(
     workflow: &ActiveWorkflow,
     scan: &ScanName,
@@ -48,7 +48,7 @@ pub(crate) fn of_removed(
     }
 }
 
-/// What is known of any scan: its jobs and its ledger.
+/// The part that is known of any scan: its jobs and its ledger.
 fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wire::Why {
     wire::Why {
         workflow: format!("{}/{}", workflow.record.source, workflow.record.name),

@@ -1,4 +1,4 @@
-//! A client of one daemon. The other files add its methods, one file for each kind of thing.
+//! The client. The other files add its methods, one file for each kind of thing.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::base_url::BaseUrl;
 use crate::connector::{self, Pool};
 use crate::{Error, Secret};
 
-/// A connection pool to one daemon, with the token that goes out with every request. Cloning is cheap.
+/// A connection pool to one daemon, with the token that every request carries. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) pool: Pool,
@@ -15,10 +15,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the daemon at `base_url`, which is what stands before `/v0`. Nothing is sent yet.
+    /// A client of the daemon at `base_url`, which is the address without `/v0`. Nothing is sent yet.
     ///
-    /// # Errors
-    /// [`Error::BaseUrl`] for a URL that cannot be one, [`Error::Connector`] when TLS is needed and cannot be set up.
+    /// An address that is not valid fails with [`Error::BaseUrl`]. If TLS is needed but cannot be set up, the error is
+    /// [`Error::Connector`].
     pub fn new(base_url: &str, token: Option<Secret>) -> Result<Self, Error> {
         let base = BaseUrl::parse(base_url)?;
         let pool = connector::connect(&base)?;
@@ -29,7 +29,7 @@ impl Client {
         })
     }
 
-    /// The same connections under another token.
+    /// The same connections with another token.
     #[must_use]
     pub fn with_token(&self, token: Secret) -> Self {
         Self {

@@ -1,8 +1,8 @@
 //! Typed HTTP client of `/v0`, for users, runners and workers.
 //!
-//! Every method is one route of the contract in `wire`; an answer is either the route's type or an [`Error`] that names
-//! the request. Reading calls, and calls that carry an idempotency key, are repeated a few times when the daemon cannot
-//! be reached; all others go out at most once, and when to repeat them is the caller's decision. Nothing here knows how
+//! Every method calls one route of the contract in `wire`. It returns the route's type or an [`Error`] that names the
+//! request. Calls that read, and calls with an idempotency key, are repeated a few times if the daemon cannot be
+//! reached. All others are sent at most once; the caller decides whether to repeat them. This package does not know how
 //! the daemon keeps its state.
 
 mod artifact;

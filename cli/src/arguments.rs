@@ -1,4 +1,4 @@
-//! The command line as a whole. A flag comes before the environment; every long flag has its name there.
+//! The command line. A flag wins over the environment. Every long flag has its name there.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,22 +12,24 @@ use crate::connection::{Connection, TokenSource};
 use crate::exit;
 use crate::format::Format;
 
-/// Where the token is looked for when no file is named on the command line.
+/// The environment variable of the token.
 const TOKEN: &str = "SERVICE_TOKEN";
 
-/// A command with everything it was given.
+/// A command with all its settings.
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) output: Format,
     pub(crate) connection: Connection,
 }
 
-/// What a command line turned out to be.
+/// The result of reading a command line.
 pub(crate) enum ParsedArguments {
-    /// Something to do.
     Run(Box<Arguments>),
-    /// A help text, which was asked for or not, or what is wrong.
-    Told { text: String, asked: bool },
+    /// A help text, or an error in the command line.
+    Message {
+        text: String,
+        requested: bool,
+    },
 }
 
 /// Everscan runs workflows from Git; this command asks its daemon and checks workflow files.
@@ -72,8 +74,8 @@ impl Arguments {
         });
         match parsed {
             Ok((matches, line)) => ParsedArguments::Run(Box::new(Self::from_line(&matches, line))),
-            Err(error) => ParsedArguments::Told {
-                asked: matches!(
+            Err(error) => ParsedArguments::Message {
+                requested: matches!(
                     error.kind(),
                     ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
                 ),

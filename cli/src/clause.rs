@@ -1,4 +1,4 @@
-//! How an evaluated expression is shown: the parts with their values, and the scans and jobs that were read.
+//! How an evaluated expression is shown: its parts with their values, and the scans and jobs that they read.
 
 use serde_json::Value;
 use wire::{Clause, ScanRead};
@@ -7,10 +7,10 @@ use workflow::{Explanation, Operand, ScanHistory};
 use crate::error::Error;
 use crate::untrusted::clean;
 
-/// Jobs that a line names. JSON names all of them.
+/// The number of jobs that a line names. JSON names all of them.
 const NAMED: usize = 3;
 
-/// An explanation made here, as the daemon would send it.
+/// Converts an explanation to the form in which the daemon sends it.
 pub(crate) fn of_explanation(explanation: Explanation) -> Clause {
     let Explanation {
         text,

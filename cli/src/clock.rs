@@ -1,4 +1,4 @@
-//! The wall clock, and how people write moments and durations. Nothing else reads the clock: the daemon's answers bring
+//! The wall clock, and how people write times and durations. No other file reads the clock: the daemon's answers bring
 //! their own times.
 
 #![expect(
@@ -10,21 +10,18 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Now, for a command that works without a daemon.
+/// The current time, for commands that work without a daemon.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// Reads a moment with its zone.
+/// Reads a time with its zone.
 pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     text.parse()
         .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
 }
 
-/// Reads a duration, written as in workflow files.
-///
-/// # Errors
-/// A sentence for the person who wrote it.
+/// Reads a duration in the form of workflow files. The error is a sentence for the person who wrote it.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration =
         workflow::parse_duration(text).map_err(|error| format!("{error}; {}", error.hint()))?;

@@ -12,7 +12,6 @@ use crate::clock::format_duration;
 use crate::exit::Exit;
 use crate::table::bytes;
 
-/// A command that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
@@ -23,7 +22,7 @@ pub(crate) enum Error {
     Runtime { source: io::Error },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// What a command is to look at cannot be read, which is told from what is wrong with it.
+    /// An input that cannot be read. The exit code tells it from one that is wrong.
     #[error(transparent)]
     Unreadable(Box<Error>),
     #[error("cannot write {}", path.display())]
@@ -33,7 +32,7 @@ pub(crate) enum Error {
     #[error("{} is not UTF-8 text", path.display())]
     NotText {
         path: PathBuf,
-        /// With a mark for each byte that belongs to no character.
+        /// The text, with a mark for each byte that belongs to no character.
         shown: String,
         source: workflow::NotUtf8,
     },
@@ -42,7 +41,7 @@ pub(crate) enum Error {
         format: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What a person wrote in the workflow language is wrong; the places are shown with the text.
+    /// A text in the workflow language is wrong. The excerpts show the places.
     #[error("{}", excerpts.trim_end())]
     Refused { excerpts: String },
     #[error("{} is no context of an expression", path.display())]
@@ -82,7 +81,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The failure, its deepest cause and what to do, on lines of their own.
+    /// The message, its deepest cause and the hint, each on its own line.
     pub(crate) fn report(&self) -> String {
         if let Self::Refused { excerpts } = self {
             return excerpts.trim_end().to_owned();
@@ -100,7 +99,7 @@ impl Error {
         text
     }
 
-    /// The failure and its cause in one sentence.
+    /// The message and its cause in one sentence.
     pub(crate) fn with_cause(&self) -> String {
         match self.cause() {
             Some(cause) => format!("{self}: {cause}"),
@@ -108,7 +107,6 @@ impl Error {
         }
     }
 
-    /// How the command ends.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
@@ -176,7 +174,7 @@ impl Error {
         }
     }
 
-    /// The innermost cause: the layers in between are those of libraries.
+    /// The innermost cause. The layers in between belong to libraries.
     fn cause(&self) -> Option<String> {
         let mut cause = self.source()?;
         while let Some(deeper) = cause.source() {
@@ -192,7 +190,7 @@ impl Error {
         }
     }
 
-    /// Whether nobody reads the output any more: whoever did has what they wanted, as in `everscan job logs | head`.
+    /// Whether the reader of the output is gone. It has what it wanted, as in `everscan job logs | head`.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output { source } if source.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,7 +1,7 @@
-//! `everscan`, the user's command: asks the daemon over HTTP, and works on the language offline.
+//! `everscan`, the user's command. It asks the daemon over HTTP, and works on the language offline.
 //!
-//! Data goes to standard output, talk to standard error, and the exit code says how things ended. Everything it knows of
-//! a daemon came through `client`; the state folder is none of its business.
+//! Data goes to standard output, messages to standard error, and the exit code says how the command ended. All
+//! knowledge of a daemon comes through `client`; this package never reads the state folder.
 
 #![cfg_attr(
     test,
@@ -45,8 +45,7 @@ use terminal::Terminal;
 pub use table::Table;
 pub use untrusted::clean;
 
-/// Runs the command that `args` spell, the first of which is the program's own name, on this process's standard output
-/// and environment.
+/// Runs the command in `args`, of which the first is the program's name, with this process's output and environment.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     let mut terminal = Terminal::of_this_process();
     let exit = match run(args, &mut terminal) {
@@ -71,8 +70,8 @@ fn report(error: &Error, terminal: &mut Terminal) -> Exit {
 fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
     let arguments = match Arguments::parse_from(args) {
         ParsedArguments::Run(arguments) => *arguments,
-        ParsedArguments::Told { text, asked } => {
-            if asked {
+        ParsedArguments::Message { text, requested } => {
+            if requested {
                 terminal.data(&text)?;
                 return Ok(Exit::Succeeded);
             }
@@ -97,7 +96,7 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
     runtime.block_on(async {
         tokio::select! {
             exit = command.run(&mut session) => exit,
-            // Ends the command by dropping it, so that what it had open is cleaned up.
+            // Dropping the command ends it and cleans up what it had open.
             signal = tokio::signal::ctrl_c() => match signal {
                 Ok(()) => Ok(Exit::Interrupted),
                 Err(source) => Err(Error::Runtime { source }),

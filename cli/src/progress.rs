@@ -1,4 +1,4 @@
-//! How far a transfer has come, told to a person who watches.
+//! The progress of a transfer, for a person at a terminal.
 
 use std::time::Instant;
 
@@ -6,30 +6,30 @@ use crate::limits;
 use crate::table::bytes;
 use crate::terminal::Terminal;
 
-/// A transfer under way.
+/// A transfer.
 pub(crate) struct Progress {
     total: Option<u64>,
     done: u64,
-    told: Instant,
+    shown_at: Instant,
 }
 
 impl Progress {
-    /// Begins a transfer of `total` bytes, where that is known.
+    /// Begins a transfer of `total` bytes, if that is known.
     pub(crate) fn new(total: Option<u64>) -> Self {
         Self {
             total,
             done: 0,
-            told: Instant::now(),
+            shown_at: Instant::now(),
         }
     }
 
-    /// Counts further bytes.
+    /// Adds received bytes.
     pub(crate) fn add(&mut self, bytes: usize, terminal: &mut Terminal) {
         self.done = self
             .done
             .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        if terminal.is_watched() && self.told.elapsed() >= limits::PROGRESS {
-            self.told = Instant::now();
+        if terminal.is_watched() && self.shown_at.elapsed() >= limits::PROGRESS {
+            self.shown_at = Instant::now();
             terminal.say_for_now(&self.text());
         }
     }

@@ -1,4 +1,4 @@
-//! Files that a command is given, read as text and never without a bound.
+//! Reads files as text, up to a limit.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::limits;
 
-/// Stands for standard input where a file is asked for.
+/// Means standard input in place of a file.
 const STDIN: &str = "-";
 
 /// Whether a path means standard input.
@@ -14,7 +14,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
-/// Reads a file of bounded length as text, or standard input when the file is `-`.
+/// Reads a file, or standard input if the path is `-`.
 pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
     if is_stdin(path) {
         read_all(io::stdin().lock(), Path::new("standard input"), limit)
@@ -23,8 +23,8 @@ pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
     }
 }
 
-/// Reads the value of a var or secret from a file, or from standard input when the file is `-`. One line end at the end
-/// is cut: files and pipes have one that is not part of the value.
+/// Reads the value of a var or secret from a file, or from standard input if the path is `-`. Cuts one line end at its
+/// end, because files and pipes end with one that is not part of the value.
 pub(crate) fn read_value(path: &Path) -> Result<String, Error> {
     read_given(path, limits::VALUE_FILE).map(without_line_end)
 }
@@ -40,7 +40,6 @@ pub(crate) fn without_line_end(mut text: String) -> String {
     text
 }
 
-/// Reads a file of bounded length as text.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
     let file = std::fs::File::open(path).map_err(|source| Error::Read {
         path: path.to_owned(),
@@ -49,7 +48,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
     read_all(file, path, limit)
 }
 
-/// Reads what has bounded length as text; `path` says what it is.
+/// Reads text. `path` names it in errors.
 fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
     let failed = |source| Error::Read {
         path: path.to_owned(),

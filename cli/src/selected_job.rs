@@ -1,4 +1,4 @@
-//! How a command is told which job it is about.
+//! How a command line names a job.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -21,10 +21,7 @@ struct Flags {
     job_id: Option<Uuid>,
 }
 
-/// Reads the id of a job.
-///
-/// # Errors
-/// A sentence for the person who wrote it.
+/// Reads the id of a job. The error is a sentence for the person who wrote it.
 pub(crate) fn job_id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| {
         "a job's id looks like 0192f0c1-2d3e-7a4b-8c5d-000000000001; `everscan scan dispatch` prints it, and \
@@ -43,8 +40,8 @@ impl SelectedJob {
 }
 
 impl FromArgMatches for SelectedJob {
-    /// Refuses two jobs on the command line. The argument wins over the environment, which in a step always names the
-    /// step's own job.
+    /// Refuses two jobs on the command line. An argument wins over the environment, which in a step names the step's
+    /// own job.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Flags { job, job_id } = Flags::from_arg_matches(matches)?;
         if job.is_some() && is_typed(matches, "job_id") {

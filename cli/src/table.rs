@@ -1,5 +1,5 @@
-//! Tables and fields for people. Whatever came from a repository or a runner is shown without control characters, so
-//! that it cannot steer the terminal.
+//! Tables and fields for people. Text from repositories and runners is shown without control characters, so that it
+//! cannot steer the terminal.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::presets::NOTHING;
@@ -10,14 +10,13 @@ use crate::untrusted::clean;
 pub struct Table(comfy_table::Table);
 
 impl Table {
-    /// A table without rows.
     pub fn new(headings: &[&str]) -> Self {
         let mut table = plain();
         table.set_header(headings.to_vec());
         Self(table)
     }
 
-    /// Adds a row, of which control characters are left out.
+    /// Adds a row. Control characters are replaced.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.0.add_row(cells.map(|cell| clean(&cell)).to_vec());
     }
@@ -26,7 +25,7 @@ impl Table {
         self.0.is_empty()
     }
 
-    /// The table with a line end after its last line.
+    /// The text of the table. Its last line has a line end.
     pub fn text(mut self) -> String {
         finished(&mut self.0)
     }
@@ -58,22 +57,22 @@ impl Fields {
     }
 }
 
-/// A point in time, to the second.
+/// A time, to the second.
 pub(crate) fn time(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A point in time that may not have come.
+/// A time, or a dash if there is none.
 pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
     point.map_or_else(|| "-".to_owned(), time)
 }
 
-/// The part of a commit id that people use.
+/// A commit id as people write it.
 pub(crate) fn short_commit(commit: &str) -> String {
     commit.chars().take(12).collect()
 }
 
-/// A number of bytes for a person.
+/// A number of bytes for people.
 pub(crate) fn bytes(count: u64) -> String {
     let mut tenths = u128::from(count) * 10;
     for unit in ["B", "KiB", "MiB", "GiB"] {

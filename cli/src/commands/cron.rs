@@ -1,4 +1,4 @@
-//! `everscan cron`: what schedules mean, and when they are due, as the daemon finds it.
+//! `everscan cron`: explains schedules with the code that the daemon uses.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};

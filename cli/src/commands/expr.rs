@@ -1,4 +1,4 @@
-//! `everscan expr`: what an expression yields, as daemon and runner find it.
+//! `everscan expr`: evaluates expressions with the code that the daemon and the runner use.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

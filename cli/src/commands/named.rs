@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::table::{Table, time};
 
-/// The environment of a step names its project here.
+/// The environment variable with the project of a step.
 const PROJECT_ID: &str = "SERVICE_PROJECT_ID";
 
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct ProjectOption {
 }
 
 impl ProjectOption {
-    /// The named project, else the project of the step, else the only one there is.
+    /// The named project, else the project of the step, else the only one.
     pub(crate) async fn choose(self, client: &Client) -> Result<String, Error> {
         let of_step = || std::env::var(PROJECT_ID).ok();
         let named = self.project.or_else(of_step);

@@ -1,4 +1,4 @@
-//! `everscan source`, and how sources and their files are described elsewhere.
+//! `everscan source`. Other commands show warnings and invalid files the same way.
 
 use clap::Subcommand;
 use wire::{Condition, Diagnostic, Page, Severity, Source, StaleFile};
@@ -78,7 +78,7 @@ fn table(page: &Page<Source>) -> String {
     table.text()
 }
 
-/// How a source stands, in a few words.
+/// The state of a source in a few words.
 fn standing(source: &Source) -> String {
     let is = |kind: &str, status: &str| {
         let found = |condition: &&Condition| condition.kind == kind && condition.status == status;
@@ -99,7 +99,7 @@ fn standing(source: &Source) -> String {
     }
 }
 
-/// A source with everything that is wrong with it.
+/// A source with all its problems.
 fn text(source: &Source) -> String {
     let tip = source.tip.as_ref().map(|tip| {
         let commit = short_commit(&tip.commit);
@@ -128,7 +128,7 @@ fn text(source: &Source) -> String {
     text
 }
 
-/// What is worth a second look, set apart from what is before it.
+/// Warnings, after a blank line.
 pub(crate) fn warnings(warnings: &[Diagnostic]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -155,7 +155,7 @@ fn conditions(conditions: &[Condition]) -> String {
     table.text()
 }
 
-/// An invalid file with what is wrong in it, and what runs instead.
+/// An invalid file with its problems, and the revision that runs instead.
 pub(crate) fn stale(file: &StaleFile) -> String {
     let instead = match &file.last_good {
         Some(revision) => format!(
@@ -177,7 +177,7 @@ pub(crate) fn stale(file: &StaleFile) -> String {
     text
 }
 
-/// `file:line:column: error[code]: message`, which editors know how to open, and the hint.
+/// `file:line:column: error[code]: message (hint: …)`. Editors can open this form.
 fn one_line(diagnostic: &Diagnostic) -> String {
     let Diagnostic {
         file,

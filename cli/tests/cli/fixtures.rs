@@ -1,4 +1,4 @@
-//! Things a daemon would answer with.
+//! Answers of a daemon.
 
 use std::collections::BTreeMap;
 
@@ -238,7 +238,7 @@ pub(crate) fn token() -> Token {
     }
 }
 
-/// A scan with a schedule and an expression, and every kind of look at them.
+/// A scan with a schedule and an expression, and every kind of ledger record.
 pub(crate) fn why() -> Why {
     let left_out = |text: &str| Clause {
         text: text.to_owned(),

@@ -1,4 +1,4 @@
-//! What people and programs see of lists and single things.
+//! The output of lists and single things, for people and programs.
 
 use std::process::Command;
 
@@ -13,11 +13,11 @@ use crate::snapshot;
 #[track_caller]
 fn check(name: &str, line: &str, request: &str, reply: Reply) {
     let server = Server::start([reply]);
-    let told = run_at(&server.url, line);
-    assert_eq!(told.code, 0, "{}", told.talk);
+    let output = run_at(&server.url, line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(server.lines(), [request]);
     let path = snapshot::folder("listings").join(format!("{name}.txt"));
-    snapshot::check(&path, &told.data);
+    snapshot::check(&path, &output.stdout);
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn lines_that_cannot_be_read_are_told_beside_the_rest() {
         ("scan why main/recon changes", Reply::json(&why)),
     ] {
         let server = Server::start([reply]);
-        let told = run_at(&server.url, line);
-        assert_eq!(told.code, 0);
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, 0);
         let wanted = "warning: 2 lines of scans/a/history/0.jsonl cannot be read";
-        assert!(told.talk.contains(wanted), "{}", told.talk);
+        assert!(output.stderr.contains(wanted), "{}", output.stderr);
     }
 }
 
@@ -120,7 +120,7 @@ fn a_log_that_was_cut_is_told_with_its_job_and_its_scan() {
     });
     let said = |line: &str, reply: Reply| {
         let server = Server::start([reply]);
-        run_at(&server.url, line).data
+        run_at(&server.url, line).stdout
     };
     let mut job = job(JobState::Running);
     job.log.cut = cut;
@@ -168,13 +168,13 @@ fn a_file_that_was_never_good_has_nothing_that_goes_on() {
         ..source(false)
     };
     let server = Server::start([Reply::json(&source)]);
-    let told = run_at(&server.url, "source show main");
+    let output = run_at(&server.url, "source show main");
     assert!(
-        told.data.contains("it has no good version yet"),
+        output.stdout.contains("it has no good version yet"),
         "{}",
-        told.data
+        output.stdout
     );
-    assert!(!told.data.contains("goes on"), "{}", told.data);
+    assert!(!output.stdout.contains("goes on"), "{}", output.stdout);
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn warnings_are_told_of_a_source_and_of_a_workflow() {
         ..workflow()
     };
     let server = Server::start([Reply::json(&source), Reply::json(&workflow)]);
-    let told = run_at(&server.url, "source show main");
-    assert!(told.data.contains("ok, 1 warning"), "{}", told.data);
+    let output = run_at(&server.url, "source show main");
+    assert!(output.stdout.contains("ok, 1 warning"), "{}", output.stdout);
     let line = "warning[no-effect]: nobody reads it";
-    assert!(told.data.contains(line), "{}", told.data);
-    let told = run_at(&server.url, "workflow show w");
-    assert!(told.data.contains(line), "{}", told.data);
+    assert!(output.stdout.contains(line), "{}", output.stdout);
+    let output = run_at(&server.url, "workflow show w");
+    assert!(output.stdout.contains(line), "{}", output.stdout);
 }
 
 #[test]
@@ -225,9 +225,13 @@ fn a_scan_that_was_removed_says_by_which_revision() {
         "removed: revision 4 (abcdef) of the workflow is the first without it",
         "removed: the workflow is without it",
     ] {
-        let told = run_at(&server.url, "scan why w gone");
-        assert!(told.data.contains(state), "{}", told.data);
-        assert!(!told.data.contains("dispatches it"), "{}", told.data);
+        let output = run_at(&server.url, "scan why w gone");
+        assert!(output.stdout.contains(state), "{}", output.stdout);
+        assert!(
+            !output.stdout.contains("dispatches it"),
+            "{}",
+            output.stdout
+        );
     }
 }
 
@@ -242,12 +246,13 @@ fn a_retired_workflow_says_why() {
         ..workflow()
     };
     let server = Server::start([Reply::json(&workflow)]);
-    let told = run_at(&server.url, "workflow show w");
+    let output = run_at(&server.url, "workflow show w");
     assert!(
-        told.data
+        output
+            .stdout
             .contains("retired: its source is no longer configured"),
         "{}",
-        told.data
+        output.stdout
     );
 }
 
@@ -286,8 +291,8 @@ fn runners_and_tokens() {
 #[test]
 fn an_empty_list_is_its_headings() {
     let server = Server::start([Reply::json(&Page::<wire::Job>::all(Vec::new()))]);
-    let told = run_at(&server.url, "job list");
-    assert_eq!(told.data.lines().count(), 1, "{}", told.data);
+    let output = run_at(&server.url, "job list");
+    assert_eq!(output.stdout.lines().count(), 1, "{}", output.stdout);
 }
 
 #[test]
@@ -298,16 +303,16 @@ fn secrets_are_data_alone() {
     };
     let server = Server::start([Reply::json(&created)]);
     let line = "token create --name ci --scope job:read --scope dispatch --expires-in 30d";
-    let told = run_at(&server.url, line);
-    assert_eq!((told.code, told.data.as_str()), (0, "evs_secret\n"));
+    let output = run_at(&server.url, line);
+    assert_eq!((output.code, output.stdout.as_str()), (0, "evs_secret\n"));
     assert_eq!(
         server.seen()[0].body,
         r#"{"name":"ci","scopes":["job:read","dispatch"],"expires_in_seconds":2592000}"#
     );
     let registration = serde_json::json!({"token": "reg", "expires_at": "2026-11-20T10:00:00Z"});
     let server = Server::start([Reply::json(&registration)]);
-    let told = run_at(&server.url, "runner register-token");
-    assert_eq!((told.code, told.data.as_str()), (0, "reg\n"));
+    let output = run_at(&server.url, "runner register-token");
+    assert_eq!((output.code, output.stdout.as_str()), (0, "reg\n"));
 }
 
 #[test]
@@ -328,8 +333,8 @@ fn a_sync_that_was_waited_for_fails_with_its_source() {
         (false, "source sync main", "POST /v0/sources/main/sync", 0),
     ] {
         let server = Server::start([Reply::json(&source(valid))]);
-        let told = run_at(&server.url, line);
-        assert_eq!(told.code, code, "{line}: {}", told.talk);
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, code, "{line}: {}", output.stderr);
         assert_eq!(server.lines(), [request]);
     }
 }
@@ -338,8 +343,8 @@ fn a_sync_that_was_waited_for_fails_with_its_source() {
 fn a_deleted_runner_is_talk() {
     for runner in [id(5).to_string(), "box".to_owned()] {
         let server = Server::start([Reply::bytes("").status(204)]);
-        let told = run_at(&server.url, &format!("runner delete {runner}"));
-        assert_eq!((told.code, told.data.as_str()), (0, ""));
+        let output = run_at(&server.url, &format!("runner delete {runner}"));
+        assert_eq!((output.code, output.stdout.as_str()), (0, ""));
         assert_eq!(server.lines(), [format!("DELETE /v0/runners/{runner}")]);
     }
 }
@@ -355,6 +360,6 @@ fn data_and_talk_come_in_the_order_in_which_they_were_said() {
         .env("SERVICE_URL", &server.url)
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.starts_with("reg\ngood for one"), "{told}");
+    let output = String::from_utf8(output.stdout).unwrap();
+    assert!(output.starts_with("reg\ngood for one"), "{output}");
 }

@@ -51,7 +51,7 @@ pub(super) fn text(job: &Job) -> String {
     text
 }
 
-/// How much log there is.
+/// The number of records, and whether the log was cut.
 fn log(log: &LogSummary) -> String {
     match &log.cut {
         None => log.records.to_string(),
@@ -75,7 +75,7 @@ fn steps(steps: &[Step]) -> Option<String> {
     (!table.is_empty()).then(|| table.text())
 }
 
-/// When an artifact runs out, or what became of it.
+/// When an artifact expires, or why it is gone.
 fn kept_until(artifact: &Artifact) -> String {
     match &artifact.removed {
         Some(removed) => format!(
@@ -88,7 +88,7 @@ fn kept_until(artifact: &Artifact) -> String {
     }
 }
 
-/// The artifacts as a table, if there are any.
+/// The table of artifacts, if there are any.
 pub(super) fn artifacts(artifacts: &[Artifact]) -> Option<String> {
     let mut table = Table::new(&["ARTIFACT", "SIZE", "CREATED", "EXPIRES", "ID"]);
     for artifact in artifacts {

@@ -1,4 +1,4 @@
-//! Whether a dispatch stays with its job, and how long.
+//! Whether a dispatch waits for its job, and how long.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use client::settings::is_typed;
 
 use crate::clock::parse_duration;
 
-/// What a dispatch does once the job is there.
+/// What a dispatch does after making the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stay {
-    /// It ends.
+    /// Nothing.
     No,
     /// It waits for the job's end.
     Waiting { timeout: Option<Duration> },
@@ -33,7 +33,7 @@ struct Flags {
 }
 
 impl FromArgMatches for Stay {
-    /// A bound that was typed must bound something; one from the environment may be meant for other commands.
+    /// Refuses a timeout without a wait. A timeout from the environment may be meant for other commands.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Flags {
             wait,

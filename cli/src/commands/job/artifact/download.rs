@@ -1,5 +1,5 @@
-//! `everscan job artifact download`: the file appears whole and checked, or not at all, and so do the files in it when it
-//! is unpacked; standard output is told at the end.
+//! `everscan job artifact download`. Files appear complete and checked, or not at all. Only the exit code can report
+//! damage in what was written to standard output.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -48,7 +48,6 @@ pub(crate) struct Download {
     max_size: Option<u64>,
 }
 
-/// Where the artifact goes.
 enum Destination {
     Stdout,
     File(PathBuf),
@@ -83,8 +82,8 @@ impl Download {
                     path: path.clone(),
                     source: error.error,
                 })?;
-                let told = format!("{} ({})", path.display(), bytes(size));
-                session.terminal.say(&told);
+                let message = format!("{} ({})", path.display(), bytes(size));
+                session.terminal.say(&message);
             }
             Destination::Folder(folder) => {
                 make_folder(&folder).map_err(|source| Error::Write {
@@ -96,15 +95,15 @@ impl Download {
                 let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
                 let files = unpack(file.as_file(), artifact, &folder, limit)?;
                 let s = if files == 1 { "" } else { "s" };
-                let told = format!("{} ({files} file{s})", folder.display());
-                session.terminal.say(&told);
+                let message = format!("{} ({files} file{s})", folder.display());
+                session.terminal.say(&message);
             }
         }
         Ok(Exit::Succeeded)
     }
 }
 
-/// Receives the whole into a file without a name beside `path`.
+/// Receives the whole artifact into a temporary file beside `path`.
 async fn arrive(
     session: &mut Session<'_>,
     transfer: &mut Transfer,
@@ -122,7 +121,7 @@ async fn arrive(
     Ok((file, size))
 }
 
-/// An artifact's name is a file's name; anything else that was typed must not choose a folder.
+/// The default file name. A name that was typed must not choose a folder.
 fn default_path(artifact: &str) -> Result<PathBuf, Error> {
     if artifact.contains('/') || matches!(artifact, "" | "." | "..") {
         return Err(Error::Usage {
@@ -137,7 +136,7 @@ fn default_path(artifact: &str) -> Result<PathBuf, Error> {
     }))
 }
 
-/// An unnamed place in the same folder, from which the finished file can be moved in one step.
+/// A temporary file in the same folder, so that one rename puts the finished file in its place.
 fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -153,7 +152,7 @@ fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
         })
 }
 
-/// Gives every piece to `write` and checks the whole.
+/// Passes every piece to `write` and checks the whole.
 async fn receive(
     session: &mut Session<'_>,
     transfer: &mut Transfer,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_stands_still_or_trickles_is_given_up() {
+    async fn a_body_that_stops_or_trickles_is_refused() {
         let seconds = Duration::from_secs;
         let late = Err(ErrorCode::RequestTimeout);
         assert_eq!(arrives(1, 10, seconds(29)).await, Ok(10));

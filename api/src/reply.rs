@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_does_not_read_is_given_up_and_nothing_is_kept_for_it() {
+    async fn a_reader_that_does_not_read_is_disconnected_and_nothing_is_kept_for_it() {
         let (tell, over) = tokio::sync::oneshot::channel();
         let answer = streamed("text/plain", async move |pieces: Pieces| {
             let mut sent = 0;

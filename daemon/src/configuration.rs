@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_may_grow_to_256_mib_unless_something_else_is_said() {
+    fn a_log_may_grow_to_256_mib_by_default() {
         for (line, bytes) in [
             ("", 256 << 20),
             ("log_limit: 1GiB\n", 1 << 30),

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_brings_a_retired_workflow_that_cannot_be_read_back_is_told() {
+    fn an_unreadable_retired_workflow_says_how_to_bring_it_back() {
         let mut world = world();
         let retired = WorkflowRecord {
             status: WorkflowStatus::Retired {

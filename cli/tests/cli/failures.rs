@@ -52,7 +52,7 @@ fn a_daemon_that_is_not_there_is_named_with_the_cause() {
 }
 
 #[test]
-fn a_refusal_is_told_in_the_words_of_the_daemon() {
+fn a_refusal_shows_the_words_of_the_daemon() {
     let server = Server::start([Reply::problem(
         409,
         "illegal_transition",

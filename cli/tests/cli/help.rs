@@ -42,7 +42,7 @@ fn every_help_text_is_as_written() {
 }
 
 #[test]
-fn a_half_command_tells_how_to_go_on() {
+fn an_incomplete_command_lists_the_next_words() {
     for line in ["", "job", "job artifact"] {
         let output = run(line);
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{line}");

@@ -291,7 +291,7 @@ fn an_interrupt_ends_the_wait_and_not_the_job() {
 }
 
 #[test]
-fn a_cancelled_job_is_told() {
+fn a_cancelled_job_is_reported() {
     let server = Server::start([now(JobState::Cancelled)]);
     let output = run_at(&server.url, &format!("job cancel {}", id(1)));
     assert_eq!((output.code, output.stdout.as_str()), (0, "cancelled\n"));

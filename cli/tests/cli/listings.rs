@@ -34,7 +34,7 @@ fn jobs() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_told_beside_the_rest() {
+fn unreadable_lines_are_reported_beside_the_rest() {
     let damaged = vec![DamagedLines {
         file: "scans/a/history/0.jsonl".to_owned(),
         lines: 2,
@@ -113,7 +113,7 @@ fn sources() {
 }
 
 #[test]
-fn a_log_that_was_cut_is_told_with_its_job_and_its_scan() {
+fn a_cut_log_shows_with_its_job_and_its_scan() {
     let cut = Some(LogCut {
         record: 41,
         limit: 256 << 20,
@@ -178,7 +178,7 @@ fn a_file_that_was_never_good_has_nothing_that_goes_on() {
 }
 
 #[test]
-fn warnings_are_told_of_a_source_and_of_a_workflow() {
+fn a_source_and_a_workflow_show_their_warnings() {
     let warning = wire::Diagnostic {
         severity: wire::Severity::Warning,
         code: "no-effect".to_owned(),
@@ -350,7 +350,7 @@ fn a_deleted_runner_is_talk() {
 }
 
 #[test]
-fn data_and_talk_come_in_the_order_in_which_they_were_said() {
+fn data_and_messages_keep_their_order() {
     let registration = serde_json::json!({"token": "reg", "expires_at": "2026-11-20T10:00:00Z"});
     let server = Server::start([Reply::json(&registration)]);
     let program = env!("CARGO_BIN_EXE_everscan");

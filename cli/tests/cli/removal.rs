@@ -119,7 +119,7 @@ fn what_goes_is_shown_scan_by_scan() {
 }
 
 #[test]
-fn without_a_policy_nothing_goes_and_that_is_said() {
+fn without_a_policy_nothing_is_removed_and_the_output_says_so() {
     let mut answer = pruned(false);
     answer.policy = RetentionPolicy::default();
     answer.scans.clear();

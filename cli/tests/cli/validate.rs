@@ -109,7 +109,7 @@ fn files_that_cannot_be_read_do_not_hide_others() {
 const TAINTED: &str = "scans:\n  a:\n    on: {dispatch: {inputs: {name: {}}}}\n    steps:\n      - run: echo ${{ inputs.name }}\n";
 
 #[test]
-fn warnings_are_errors_where_they_are_meant_to_be() {
+fn warnings_are_errors_with_strict() {
     let folder = repository(&[("a.yaml", TAINTED)]);
     for (arguments, code, severity) in [
         ("", 0, "warning"),

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_is_there_and_the_other_is_told_who() {
+    fn only_one_process_at_a_time_and_the_other_learns_which() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let held = home.occupy().unwrap();

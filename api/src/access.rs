@@ -1,4 +1,4 @@
-//! Who is calling, and whether they may.
+//! Authentication and authorization.
 
 use std::sync::Arc;
 
@@ -11,21 +11,19 @@ use wire::ErrorCode;
 use crate::failure::{Failure, unauthorized};
 use crate::routes::{Access, Route};
 
-/// Who is calling.
+/// The caller of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// Nobody in particular.
     Anyone,
     /// The holder of a personal access token.
     User(Arc<Token>),
-    /// A runner, with the session token it used.
+    /// A runner, with its session token.
     Runner(RunnerSession),
-    /// A worker of one job.
     Worker(Box<Worker>),
 }
 
 impl Caller {
-    /// The user behind a call to a user's route.
+    /// The caller of a user's route.
     pub(crate) fn user(&self) -> Result<&Arc<Token>, Failure> {
         match self {
             Self::User(token) => Ok(token),
@@ -33,7 +31,7 @@ impl Caller {
         }
     }
 
-    /// The runner behind a call to a runner's route.
+    /// The caller of a runner's route.
     pub(crate) fn runner(&self) -> Result<RunnerSession, Failure> {
         match self {
             Self::Runner(runner) => Ok(*runner),
@@ -41,7 +39,7 @@ impl Caller {
         }
     }
 
-    /// The worker behind a call to a worker's route.
+    /// The caller of a worker's route.
     pub(crate) fn worker(&self) -> Result<&Worker, Failure> {
         match self {
             Self::Worker(worker) => Ok(worker),
@@ -50,7 +48,7 @@ impl Caller {
     }
 }
 
-/// How a token's holder is named as the cause of what it does.
+/// The actor of changes made with this token.
 pub(crate) fn actor(token: &Token) -> Actor {
     Actor::Token {
         id: token.id,
@@ -58,7 +56,7 @@ pub(crate) fn actor(token: &Token) -> Actor {
     }
 }
 
-/// Authenticates a call to `route`. Nothing of the body has been read.
+/// Authenticates a call to `route`, before its body is read.
 pub(crate) async fn authenticate(
     handle: &Handle,
     route: &Route,

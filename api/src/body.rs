@@ -1,4 +1,4 @@
-//! Reading a request's body: bounded in bytes and in time, and only when it is wanted.
+//! Request bodies. A body is read only on demand, with a bound on its bytes and its time.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -17,20 +17,19 @@ use crate::limits::{BODY_EXPECTED, BODY_PIECE, BODY_RATE};
 
 type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
 
-/// A body that has not been read.
+/// A body that is not read yet.
 pub(crate) struct Body {
-    /// Never locked: the mutex only says that one reader at a time can have the stream, so that a request may be shared
-    /// between threads by reference.
+    /// Never locked. Only one reader can have the stream; the mutex lets threads share the request by reference.
     pieces: Mutex<Pieces>,
     limit: u64,
-    /// Bytes for which room is made at once.
+    /// Bytes to reserve at once.
     expected: usize,
     read: u64,
     waited: Duration,
 }
 
 impl Body {
-    /// A body of at most `limit` bytes; one that says it is longer is refused before it is read.
+    /// A body of at most `limit` bytes. One that announces more is refused before it is read.
     pub(crate) fn new<B: bytes::Buf>(
         pieces: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
         headers: &HeaderMap,
@@ -53,7 +52,7 @@ impl Body {
         })
     }
 
-    /// The next piece, or none at the end.
+    /// The next piece; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         let pieces = self
             .pieces
@@ -86,7 +85,7 @@ impl Body {
         }
     }
 
-    /// All of it.
+    /// The whole body.
     pub(crate) async fn bytes(&mut self) -> Result<Bytes, Failure> {
         let Some(first) = self.next().await? else {
             return Ok(Bytes::new());
@@ -103,7 +102,7 @@ impl Body {
         Ok(all.freeze())
     }
 
-    /// The JSON document in it.
+    /// Reads the body as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(
         &mut self,
         headers: &HeaderMap,
@@ -113,12 +112,12 @@ impl Body {
     }
 }
 
-/// A JSON document.
+/// Reads JSON.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(bytes).map_err(|error| Failure::invalid("body", error.to_string()))
 }
 
-/// Refuses another media type than JSON.
+/// Refuses any media type but JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> Result<(), Failure> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -135,7 +134,8 @@ pub(crate) fn is_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// How long to wait for the next piece, after `read` bytes for which the sender was waited for that long.
+/// How long to wait for the next piece. `read` bytes have arrived so far, and `waited` is the time spent waiting for
+/// them.
 fn patience(read: u64, waited: Duration) -> Duration {
     let owed = BODY_PIECE + Duration::from_secs(read / BODY_RATE);
     owed.saturating_sub(waited).min(BODY_PIECE)
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of a body whose pieces come this long after one another.
+    /// Reads a body whose pieces arrive with this pause between them.
     async fn arrives(pieces: usize, bytes: usize, pause: Duration) -> Result<usize, ErrorCode> {
         let pieces = stream::iter(0..pieces).then(move |_| async move {
             tokio::time::sleep(pause).await;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_stands_still_or_trickles_is_given_up() {
+    async fn a_body_that_stops_or_trickles_is_refused() {
         let seconds = Duration::from_secs;
         let late = Err(ErrorCode::RequestTimeout);
         assert_eq!(arrives(1, 10, seconds(29)).await, Ok(10));

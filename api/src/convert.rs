@@ -1,4 +1,4 @@
-//! From the domain to the wire, by hand: renaming a field inside cannot change the contract.
+//! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
 use model::{
     Artifact, Condition, Edit, Inputs, Job, JobState, Reason, RevisionRecord, RevisionRef, Runner,
@@ -91,7 +91,7 @@ pub(crate) fn revision_ref(revision: &RevisionRef) -> wire::RevisionRef {
     }
 }
 
-/// Whether a job's inputs stand in its record, so that no other file need be read for it.
+/// The inputs, if the job's record holds them and no other file need be read.
 pub(crate) fn inline_inputs(job: &Job) -> Option<&BTreeMap<String, InputValue>> {
     match &job.inputs {
         Inputs::Inline(inputs) => Some(inputs),
@@ -148,8 +148,8 @@ fn step(step: &Step) -> wire::Step {
     }
 }
 
-/// A worker's report on a step.
-pub(crate) fn reported_step(report: wire::StepReport) -> Step {
+/// Converts a worker's report on a step.
+pub(crate) fn reported_step(report: wire::Step) -> Step {
     Step {
         index: report.index,
         status: match report.status {
@@ -294,7 +294,7 @@ fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
     }
 }
 
-/// A workflow, also one whose revision could not be read: then nothing is known of its scans.
+/// A workflow. Its scans are unknown if its revision could not be read.
 pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow {
     let WorkflowRecord {
         id,

@@ -9,36 +9,33 @@ use workflow::{Scan, ScanName};
 
 use crate::convert;
 
-pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, why: Why) -> wire::Why {
+/// For a scan that the workflow has.
+pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire::Why {
+    let state = match workflow.record.status {
+        WorkflowStatus::Active => "active",
+        WorkflowStatus::Retired { .. } => "retired",
+    };
+    let cron = scan.on.cron.as_ref().map(|cron| wire::Schedule {
+        schedule: cron.source().to_owned(),
+        description: cron.describe(),
+        timezone: scan.on.timezone.name().to_owned(),
+        next: why.next_slot,
+        ahead: why.ahead,
+    });
+    let now = why.evaluation.take().map(evaluation);
+    let expr = scan.on.expr.as_ref().map(|expression| wire::Watching {
+        expression: expression.source().to_owned(),
+        now,
+    });
     wire::Why {
-        workflow: format!("{}/{}", workflow.record.source, workflow.record.name),
-        scan: scan.name.to_string(),
-        state: match workflow.record.status {
-            WorkflowStatus::Active => "active",
-            WorkflowStatus::Retired { .. } => "retired",
-        }
-        .to_owned(),
-        cron: scan.on.cron.as_ref().map(|cron| wire::Schedule {
-            schedule: cron.source().to_owned(),
-            description: cron.describe(),
-            timezone: scan.on.timezone.name().to_owned(),
-            next: why.next_slot,
-            ahead: why.ahead,
-        }),
-        expr: scan.on.expr.as_ref().map(|expression| wire::Watching {
-            expression: expression.source().to_owned(),
-            now: why.evaluation.map(evaluation),
-        }),
+        cron,
+        expr,
         dispatch: scan.on.dispatch.is_some(),
-        removed_by: None,
-        unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
-        cut_job: why.newest.and_then(|job| cut_job(&job)),
-        records: why.records.into_iter().map(record).collect(),
-        damaged: convert::damaged(why.damaged),
+        ..past(workflow, &scan.name, state, why)
     }
 }
 
-/// What is still known of a scan that the workflow has no more.
+/// For a scan that the workflow no longer has.
 pub(crate) fn of_removed(
     workflow: &ActiveWorkflow,
     scan: &ScanName,
@@ -46,13 +43,21 @@ pub(crate) fn of_removed(
     why: Why,
 ) -> wire::Why {
     wire::Why {
+        removed_by: removed_by.map(convert::revision_ref),
+        ..past(workflow, scan, "removed", why)
+    }
+}
+
+/// The part that is known of any scan: its jobs and its ledger.
+fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wire::Why {
+    wire::Why {
         workflow: format!("{}/{}", workflow.record.source, workflow.record.name),
         scan: scan.to_string(),
-        state: "removed".to_owned(),
+        state: state.to_owned(),
+        removed_by: None,
         cron: None,
         expr: None,
         dispatch: false,
-        removed_by: removed_by.map(convert::revision_ref),
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
         cut_job: why.newest.and_then(|job| cut_job(&job)),
         records: why.records.into_iter().map(record).collect(),
@@ -122,7 +127,7 @@ fn evaluation(evaluation: Evaluation) -> wire::Evaluation {
                     size: read.size,
                     available: read.available,
                     diff: read.diff,
-                    successes: read.successes.iter().map(|job| job.uuid()).collect(),
+                    successes: read.successes.iter().map(ToString::to_string).collect(),
                 };
                 (name, read)
             })
@@ -138,7 +143,7 @@ fn clause(of: Clause) -> wire::Clause {
         jobs: of
             .jobs
             .into_iter()
-            .map(|(scan, jobs)| (scan, jobs.iter().map(|job| job.uuid()).collect()))
+            .map(|(scan, jobs)| (scan, jobs.iter().map(ToString::to_string).collect()))
             .collect(),
         more_jobs: of.more_jobs,
         parts: of.parts.into_iter().map(clause).collect(),

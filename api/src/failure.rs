@@ -1,6 +1,6 @@
-//! Every way a request can fail, as the one problem body it is answered with.
+//! Every way a request can fail, and the problem body that answers it.
 //!
-//! A failure has an outward text and, where they differ, an inward one that only the log sees.
+//! A failure has a text for the caller. It may have another one, which only the log sees.
 
 use http::StatusCode;
 use http::header::HeaderName;
@@ -14,7 +14,7 @@ use wire::{ErrorCode, FieldError, Problem};
 
 use crate::limits::ECHO_CHARS;
 
-/// What to do about a record that cannot be read.
+/// The hint for a record that cannot be read.
 const RESTORE: &str =
     "the daemon's log names the file; restore it from a backup and restart the daemon";
 
@@ -23,11 +23,11 @@ const RESTORE: &str =
 pub(crate) struct Failure {
     pub(crate) code: ErrorCode,
     detail: String,
-    /// Apart, because a failure stands in the result of nearly every function.
+    /// Boxed, because nearly every function returns a failure in its result.
     more: Box<More>,
 }
 
-/// What only some failures have.
+/// The parts that only some failures have.
 #[derive(Debug, Default)]
 struct More {
     hint: Option<String>,
@@ -46,13 +46,12 @@ impl Failure {
         }
     }
 
-    /// What to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.more.hint = Some(hint.into());
         self
     }
 
-    /// What the answer's head says beside the status.
+    /// Headers beside the status.
     pub(crate) fn header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
         self.more.headers.push((name, value.into()));
         self
@@ -74,7 +73,7 @@ impl Failure {
         failure
     }
 
-    /// Something that must not happen, of which the caller is told no more than where to look.
+    /// A defect. The caller learns only where to look for details.
     pub(crate) fn defect() -> Self {
         Self::new(ErrorCode::Internal, "something went wrong in the daemon")
             .hint("its log has the details under the request id")
@@ -95,7 +94,7 @@ impl Failure {
         self.more.inward.as_deref()
     }
 
-    /// The body to answer with, and the headers beside it.
+    /// The body and the headers to answer with.
     pub(crate) fn problem(self, request_id: &str) -> (Problem, Vec<(HeaderName, String)>) {
         let status = self.status();
         let More {
@@ -371,7 +370,7 @@ impl From<SourceError> for Failure {
     }
 }
 
-/// The one answer to every token that is not good, whatever is wrong with it.
+/// The one answer to every bad token, whatever is wrong with it.
 pub(crate) fn unauthorized() -> Failure {
     Failure::new(ErrorCode::Unauthorized, "this needs a valid token")
         .hint(
@@ -380,7 +379,7 @@ pub(crate) fn unauthorized() -> Failure {
         )
 }
 
-/// What a caller gave, at a length that can be said back.
+/// Shortens a caller's text, so that a message can repeat it.
 pub(crate) fn shorten(given: &str) -> String {
     given.chars().take(ECHO_CHARS).collect()
 }

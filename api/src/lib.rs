@@ -1,8 +1,8 @@
 //! The HTTP API under `/v0`.
 //!
 //! One table names every route with its access and its body limit. A request is matched, authenticated and bounded
-//! before its body is read; then an exhaustive match hands it to its handler. Handlers are plain async functions over
-//! domain types. This package knows nothing of how the state is stored.
+//! before its body is read. Then an exhaustive match calls its handler. Handlers are plain async functions over domain
+//! types. This package does not know how the state is stored.
 
 mod access;
 mod body;

@@ -1,12 +1,12 @@
-//! Lists that are held in memory, page by page in the order of a key, which is also the cursor: what comes or goes
-//! between two pages moves nothing else.
+//! Pages of lists that are in memory. Items are in the order of a key, which is also the cursor, so that items added or
+//! removed between two pages move no others.
 
 use wire::Page;
 
 use crate::failure::Failure;
 use crate::request::Query;
 
-/// Which page is asked for.
+/// Which page the caller wants.
 pub(crate) struct Window {
     after: Option<String>,
     limit: usize,
@@ -20,7 +20,7 @@ impl Window {
         })
     }
 
-    /// The page of `all`. Keys must differ; only what is on the page is shown.
+    /// The requested page of `all`. Keys must differ. `show` is called only for items on the page.
     pub(crate) fn cut<T, S>(
         &self,
         all: impl Iterator<Item = T>,
@@ -34,10 +34,10 @@ impl Window {
         ahead.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let is_last = ahead.len() <= self.limit;
         ahead.truncate(self.limit);
+        let items = ahead.iter().map(|(_, item)| show(item)).collect();
         Page {
-            items: ahead.iter().map(|(_, item)| show(item)).collect(),
             next_cursor: ahead.pop().map(|(key, _)| key).filter(|_| !is_last),
-            damaged: Vec::new(),
+            ..Page::all(items)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Making answers.
+//! Responses.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -39,19 +39,19 @@ pub(crate) fn ok<T: Serialize>(body: &T) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(crate) fn empty() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// The caller has what it asks for.
+/// The caller already has the current version.
 pub(crate) fn not_modified(etag: &str) -> Response {
     let mut response = StatusCode::NOT_MODIFIED.into_response();
     set(&mut response, ETAG, etag);
     response
 }
 
-/// A failed request's answer.
+/// The response to a failed request.
 pub(crate) fn problem(failure: Failure, request_id: &str) -> Response {
     if let Some(inward) = failure.inward() {
         tracing::error!(request_id, error = inward, "a request failed");
@@ -69,33 +69,33 @@ pub(crate) fn problem(failure: Failure, request_id: &str) -> Response {
     response
 }
 
-/// Sets a header; a value that is no header value is left out.
+/// Sets a header, unless the value is not a valid header value.
 pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }
 }
 
-/// Where a streamed answer's pieces go.
+/// The sending side of a streamed response.
 #[derive(Clone)]
 pub(crate) struct Pieces {
     sender: mpsc::Sender<Bytes>,
-    /// The answer's own; gone with it.
+    /// Owned by the response, and dropped with it.
     waiting: Weak<Mutex<Waiting>>,
 }
 
-/// Pieces on their way to the reader.
+/// Pieces that wait for the reader.
 struct Waiting {
     pieces: mpsc::Receiver<Bytes>,
     is_cut_off: bool,
 }
 
-/// The reader has gone away, or has left pieces lying for so long that it was given up.
+/// The reader is gone, or did not read for so long that the response was ended.
 #[derive(Debug)]
 pub(crate) struct Unread;
 
 impl Pieces {
-    /// Hands out the next piece, a few ahead of the reader.
+    /// Sends the next piece, a few ahead of the reader.
     pub(crate) async fn send(&self, piece: Bytes) -> Result<(), Unread> {
         match tokio::time::timeout(READER_PAUSE, self.sender.send(piece)).await {
             Ok(sent) => sent.map_err(|_| Unread),
@@ -110,12 +110,12 @@ impl Pieces {
         }
     }
 
-    /// What was handed out is not the whole and must not pass for it: the reader sees its connection break.
+    /// Ends an incomplete response: the reader sees its connection break, and cannot take the part for the whole.
     pub(crate) fn cut_off(&self) {
         self.with_waiting(|waiting| waiting.is_cut_off = true);
     }
 
-    /// Waits until nobody reads any more.
+    /// Waits until the reader is gone.
     pub(crate) async fn closed(&self) {
         self.sender.closed().await;
     }
@@ -138,7 +138,7 @@ impl Waiting {
     }
 }
 
-/// An answer whose pieces are made while it is read, never more than a few ahead of the reader.
+/// A response whose pieces are made while it is read, never more than a few ahead of the reader.
 pub(crate) fn streamed<F>(kind: &str, produce: impl FnOnce(Pieces) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_does_not_read_is_given_up_and_nothing_is_kept_for_it() {
+    async fn a_reader_that_does_not_read_is_disconnected_and_nothing_is_kept_for_it() {
         let (tell, over) = tokio::sync::oneshot::channel();
         let answer = streamed("text/plain", async move |pieces: Pieces| {
             let mut sent = 0;

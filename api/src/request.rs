@@ -1,4 +1,4 @@
-//! A request as handlers see it: matched, authenticated, its body unread.
+//! A request as handlers see it: matched and authenticated, with its body unread.
 
 use http::HeaderMap;
 use http::header::{HeaderName, IF_NONE_MATCH};
@@ -9,7 +9,6 @@ use crate::body::Body;
 use crate::failure::Failure;
 use crate::limits::{DEFAULT_PAGE, PAGE};
 
-/// A request.
 pub(crate) struct Request {
     pub(crate) caller: Caller,
     pub(crate) parameters: Vec<String>,
@@ -19,17 +18,17 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The n-th parameter of the path; the table says how many there are.
+    /// The n-th parameter of the path. The route table fixes how many there are.
     pub(crate) fn parameter(&self, n: usize) -> &str {
         self.parameters.get(n).map_or("", String::as_str)
     }
 
-    /// The value of a header, where it is text.
+    /// The value of a header, if it is text.
     pub(crate) fn header(&self, name: HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether the caller has what is tagged so, and asks for it only if it has changed (`If-None-Match`).
+    /// Whether the caller already has the version with this tag (`If-None-Match`).
     pub(crate) fn has_already(&self, etag: &str) -> bool {
         let is_this = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
         self.header(IF_NONE_MATCH)
@@ -43,7 +42,7 @@ impl Request {
     }
 }
 
-/// The parameters behind the `?`.
+/// The query parameters.
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {

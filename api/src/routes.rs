@@ -1,4 +1,4 @@
-//! The table of all routes: the one authority on what exists, who may call it and how large a body may be.
+//! The table of all routes: which exist, who may call them, and how large a body may be.
 
 use http::Method;
 use model::Scope;
@@ -10,7 +10,7 @@ use crate::limits::{
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anyone; what authenticates, if anything, is in the body.
+    /// Anyone. The body may hold credentials.
     Public,
     /// A personal access token with this scope.
     User(Scope),
@@ -20,16 +20,13 @@ pub enum Access {
     Worker,
 }
 
-/// One route.
 #[derive(Debug)]
 pub struct Route {
-    /// Names it in code.
+    /// The name in code.
     pub id: RouteId,
-    /// The method.
     pub method: Method,
-    /// The path; segments in braces are parameters.
+    /// The path. Segments in braces are parameters.
     pub path: &'static str,
-    /// Who may call it.
     pub access: Access,
     /// Largest body in bytes; 0 for none.
     pub body: u64,
@@ -37,7 +34,7 @@ pub struct Route {
 
 macro_rules! routes {
     ($($id:ident $method:ident $path:literal $access:expr, $body:expr;)*) => {
-        /// Names every route, so that a match over it is complete.
+        /// Names every route, so that a match over it is exhaustive.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum RouteId {
             $(#[doc = concat!("`", stringify!($method), " ", $path, "`")] $id,)*
@@ -95,18 +92,18 @@ routes! {
     CompleteJob POST "/v0/jobs/{job}/complete" Access::Worker, REPORT_BODY;
 }
 
-/// What a method and path lead to.
+/// The result of a lookup.
 #[derive(Debug)]
 pub(crate) enum Matched {
-    /// A route, with the values of its parameters in order of the path, percent-decoded.
+    /// A route, with its percent-decoded parameters in order.
     Route(&'static Route, Vec<String>),
-    /// A path that exists with other methods.
+    /// The path exists, with other methods.
     OtherMethods(Vec<&'static Method>),
-    /// Nothing.
+    /// The path does not exist.
     Nothing,
 }
 
-/// Looks a request up in the table.
+/// Looks up a method and path.
 pub(crate) fn find(method: &Method, path: &str) -> Matched {
     let mut others = Vec::new();
     for route in ROUTES {
@@ -124,8 +121,8 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
     }
 }
 
-/// The parameters of `path`, when it fits `pattern`. A literal segment wins over nothing: no two patterns of the table
-/// fit one path with the same method unless a literal tells them apart, which a test holds.
+/// The parameters of `path`, if it fits `pattern`. No two patterns of the table with one method differ only in the
+/// names of parameters; a test checks this.
 fn parameters(pattern: &str, path: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut segments = path.split('/');

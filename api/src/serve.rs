@@ -1,4 +1,4 @@
-//! The accept loop: our own, because it bounds connections, heads and the drain.
+//! The accept loop. It is our own, because it bounds connections, heads and the drain.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use warp::{Filter, Rejection};
 use crate::limits::{ACCEPT_PAUSE, CONNECTIONS, DRAIN, HEAD, HEAD_BYTES};
 use crate::service::service;
 
-/// Serves the API on `listener` until `stop` resolves, then drains. Held reads and polls end by themselves once the
-/// handle is drained, which the caller does together with `stop`.
+/// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time,
+/// which ends held reads and polls.
 pub async fn serve(listener: TcpListener, handle: Handle, stop: Stop<'_>) {
     let bounds = Bounds {
         connections: CONNECTIONS,
@@ -27,10 +27,10 @@ pub async fn serve(listener: TcpListener, handle: Handle, stop: Stop<'_>) {
     accept(listener, service(handle), bounds, stop).await;
 }
 
-/// What ends the service. One type for all callers, so that the whole service is compiled once and here.
+/// The future that ends the service. It has one type, so that the service is compiled once, in this package.
 pub type Stop<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// What bounds the connections.
+/// The bounds of the connections.
 struct Bounds {
     connections: usize,
     head: Duration,
@@ -102,13 +102,13 @@ mod tests {
 
     use super::*;
 
-    /// Longer than the busiest machine needs; never waited for when the code works.
+    /// Longer than the busiest machine needs. No test waits this long if the code works.
     const PATIENCE: Duration = Duration::from_secs(180);
 
     const WHOLE: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-    /// A server that answers everything, with room for two connections, until the sender is used or dropped. Who waits for
-    /// its end is given a socket that keeps its port from others, and does not listen.
+    /// Starts a server with room for two connections, which answers everything. It runs until the sender is used or
+    /// dropped; then the task returns a socket that keeps the port without listening.
     async fn server() -> (
         SocketAddr,
         oneshot::Sender<()>,
@@ -141,29 +141,29 @@ mod tests {
         (address, stop, ended)
     }
 
-    /// Everything the server says to these bytes until it closes.
-    async fn said_to(address: SocketAddr, bytes: &[u8]) -> String {
+    /// Sends bytes and returns everything the server sends until it closes the connection.
+    async fn answer_to(address: SocketAddr, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
-        let mut said = Vec::new();
-        let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said));
-        // A reset closes as well.
+        let mut answer = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer));
+        // A reset closes the connection, too.
         drop(read.await.unwrap());
-        String::from_utf8(said).unwrap()
+        String::from_utf8(answer).unwrap()
     }
 
     #[tokio::test]
     async fn silent_half_and_idle_connections_are_closed() {
         let (address, _stop, _) = server().await;
         for bytes in [&b""[..], b"G", b"GET / HTTP/1.1\r\nhost: "] {
-            let said = said_to(address, bytes).await;
+            let answer = answer_to(address, bytes).await;
             assert!(
-                said.is_empty() || said.starts_with("HTTP/1.1 408"),
-                "{said}"
+                answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+                "{answer}"
             );
         }
-        let said = said_to(address, WHOLE).await;
-        assert!(said.starts_with("HTTP/1.1 204"), "{said}");
+        let answer = answer_to(address, WHOLE).await;
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
     }
 
     #[tokio::test]
@@ -171,10 +171,10 @@ mod tests {
         let (address, _stop, _) = server().await;
         let mut head = b"GET / HTTP/1.1\r\nx: ".to_vec();
         head.resize(HEAD_BYTES + 1, b'a');
-        let said = said_to(address, &head).await;
+        let answer = answer_to(address, &head).await;
         assert!(
-            said.is_empty() || said.starts_with("HTTP/1.1 431"),
-            "{said}"
+            answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
+            "{answer}"
         );
     }
 
@@ -183,10 +183,10 @@ mod tests {
         let (address, _stop, _) = server().await;
         let first = TcpStream::connect(address).await.unwrap();
         let second = TcpStream::connect(address).await.unwrap();
-        assert_eq!(said_to(address, b"").await, "");
+        assert_eq!(answer_to(address, b"").await, "");
         drop((first, second));
         loop {
-            if said_to(address, WHOLE).await.starts_with("HTTP/1.1 204") {
+            if answer_to(address, WHOLE).await.starts_with("HTTP/1.1 204") {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! From an HTTP request to its handler: match, authenticate, bound, handle, answer.
+//! From a request to its handler: match, authenticate, bound, handle, answer.
 
 use std::panic::AssertUnwindSafe;
 
@@ -23,7 +23,7 @@ use crate::routes::{Matched, find};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Every route as one filter. Nothing is rejected: what is no route is answered as such.
+/// All routes as one filter. It never rejects: an unknown route gets an answer, too.
 pub(crate) fn service(
     handle: Handle,
 ) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
@@ -51,12 +51,12 @@ async fn answer<B: Buf>(
     let mut response = settle(work, &request_id).await;
     tracing::debug!(request_id, %method, path = path.as_str(), status = response.status().as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
-    // Logs and artifacts hold whatever a job wrote; no browser may take them for a page.
+    // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
     reply::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
 }
 
-/// The answer that comes of a request, also when its handler fails or panics: other requests are none of its business.
+/// Answers a request, even if its handler fails or panics. Other requests are not affected.
 async fn settle(
     work: impl Future<Output = Result<Response, Failure>>,
     request_id: &str,

@@ -1,10 +1,9 @@
-//! The command line as a whole. A flag comes before the environment; every long flag has its name there.
+//! The command line. A flag wins over the environment. Every long flag has its name there.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches, Parser};
 use client::{Secret, settings};
 
@@ -13,22 +12,24 @@ use crate::connection::{Connection, TokenSource};
 use crate::exit;
 use crate::format::Format;
 
-/// Where the token is looked for when no file is named on the command line.
+/// The environment variable of the token.
 const TOKEN: &str = "SERVICE_TOKEN";
 
-/// A command with everything it was given.
+/// A command with all its settings.
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) output: Format,
     pub(crate) connection: Connection,
 }
 
-/// What a command line turned out to be.
+/// The result of reading a command line.
 pub(crate) enum ParsedArguments {
-    /// Something to do.
     Run(Box<Arguments>),
-    /// A help text, which was asked for or not, or what is wrong.
-    Told { text: String, asked: bool },
+    /// A help text, or an error in the command line.
+    Message {
+        text: String,
+        requested: bool,
+    },
 }
 
 /// Everscan runs workflows from Git; this command asks its daemon and checks workflow files.
@@ -73,8 +74,8 @@ impl Arguments {
         });
         match parsed {
             Ok((matches, line)) => ParsedArguments::Run(Box::new(Self::from_line(&matches, line))),
-            Err(error) => ParsedArguments::Told {
-                asked: matches!(
+            Err(error) => ParsedArguments::Message {
+                requested: matches!(
                     error.kind(),
                     ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
                 ),
@@ -85,7 +86,7 @@ impl Arguments {
 
     fn from_line(matches: &ArgMatches, line: CommandLine) -> Self {
         let given = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        let flagged = is_flagged(matches, "token_file");
+        let flagged = settings::is_typed(matches, "token_file");
         let token = match (line.token_file, given) {
             (Some(path), _) if flagged => TokenSource::File(path),
             (_, Some(token)) => TokenSource::Given(Secret::new(token.trim())),
@@ -101,11 +102,6 @@ impl Arguments {
             },
         }
     }
-}
-
-/// Whether an argument was typed, and not taken from the environment, which may mean another command.
-pub(crate) fn is_flagged(matches: &ArgMatches, id: &str) -> bool {
-    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 #[cfg(test)]

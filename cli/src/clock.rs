@@ -1,26 +1,49 @@
-//! The one place that reads the wall clock: the daemon's answers bring their own times.
+//! The wall clock, and how people write times and durations. No other file reads the clock: the daemon's answers bring
+//! their own times.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "the command's one home of the wall clock"
 )]
 
-use chrono::{DateTime, Utc};
+use std::time::Duration;
 
-/// Now, for a command that works without a daemon.
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// The current time, for commands that work without a daemon.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// Reads a moment with its zone: without one, nobody could say whose clock is meant.
+/// Reads a time with its zone.
 pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     text.parse()
         .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
 }
 
+/// Reads a duration in the form of workflow files. The error is a sentence for the person who wrote it.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let duration =
+        workflow::parse_duration(text).map_err(|error| format!("{error}; {}", error.hint()))?;
+    duration.to_std().map_err(|error| error.to_string())
+}
+
+/// Writes a duration in the same form, in whole seconds.
+pub(crate) fn format_duration(duration: Duration) -> String {
+    workflow::format_duration(TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_is_read_and_written_alike() {
+        let read = parse_duration("1h30m").unwrap();
+        assert_eq!(read, Duration::from_secs(5_400));
+        assert_eq!(format_duration(read), "1h30m");
+        assert!(parse_duration("soon").unwrap_err().contains("30m"));
+    }
 
     #[test]
     fn a_moment_has_a_zone() {

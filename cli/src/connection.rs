@@ -1,4 +1,4 @@
-//! Which daemon, and who asks.
+//! The address of the daemon, and the token.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use crate::error::Error;
 use crate::limits;
 use crate::reading::read_text;
 
-/// Where the token comes from. It is never an argument, because other users of the machine can read those.
+/// The origin of the token. It is never an argument, because other users of the machine can read those.
 #[derive(Debug)]
 pub(crate) enum TokenSource {
-    /// Requests go out without one.
+    /// Requests are sent without a token.
     None,
-    /// The environment holds it.
+    /// From the environment.
     Given(Secret),
-    /// A file holds it.
+    /// From a file.
     File(PathBuf),
 }
 
-/// The settings of a connection, not yet made.
+/// The settings of a connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) url: Option<String>,

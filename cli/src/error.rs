@@ -1,4 +1,4 @@
-//! What a command can fail by, and the one place where failures are told.
+//! Every way a command can fail, with its message, hint and exit code.
 
 use std::error::Error as _;
 use std::io;
@@ -8,12 +8,10 @@ use std::time::Duration;
 use uuid::Uuid;
 use wire::JobState;
 
-use crate::duration;
+use crate::clock::format_duration;
 use crate::exit::Exit;
-use crate::progress::bytes;
-use crate::terminal::Terminal;
+use crate::table::bytes;
 
-/// A command that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
@@ -24,7 +22,7 @@ pub(crate) enum Error {
     Runtime { source: io::Error },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// What a command is to look at cannot be read, which is told from what is wrong with it.
+    /// An input that cannot be read. The exit code tells it from one that is wrong.
     #[error(transparent)]
     Unreadable(Box<Error>),
     #[error("cannot write {}", path.display())]
@@ -34,7 +32,7 @@ pub(crate) enum Error {
     #[error("{} is not UTF-8 text", path.display())]
     NotText {
         path: PathBuf,
-        /// With a mark for each byte that belongs to no character.
+        /// The text, with a mark for each byte that belongs to no character.
         shown: String,
         source: workflow::NotUtf8,
     },
@@ -43,7 +41,7 @@ pub(crate) enum Error {
         format: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What a person wrote in the workflow language is wrong; the places are shown with the text.
+    /// A text in the workflow language is wrong. The excerpts show the places.
     #[error("{}", excerpts.trim_end())]
     Refused { excerpts: String },
     #[error("{} is no context of an expression", path.display())]
@@ -78,35 +76,30 @@ pub(crate) enum Error {
     },
     #[error("{artifact} has more than {} unpacked; nothing was kept", bytes(*limit))]
     TooMuchUnpacked { artifact: String, limit: u64 },
-    #[error("job {job} is not over after {}", duration::show(*after))]
+    #[error("job {job} is not over after {}", format_duration(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
 }
 
 impl Error {
-    /// Tells the failure, its deepest cause and what to do, and says how the command ends.
-    pub(crate) fn report(&self, terminal: &mut Terminal) -> Exit {
-        if self.is_closed_pipe() {
-            // Whoever read the output has what they wanted, as in `everscan job logs | head`.
-            return Exit::Succeeded;
-        }
+    /// The message, its deepest cause and the hint, each on its own line.
+    pub(crate) fn report(&self) -> String {
         if let Self::Refused { excerpts } = self {
-            terminal.say(excerpts.trim_end());
-            return self.exit();
+            return excerpts.trim_end().to_owned();
         }
-        terminal.say(&format!("error: {self}"));
+        let mut text = format!("error: {self}");
         if let Some(cause) = self.cause() {
-            terminal.say(&format!("  because: {cause}"));
+            text.push_str(&format!("\n  because: {cause}"));
         }
         if let Some(id) = self.request_id() {
-            terminal.say(&format!("  request: {id}"));
+            text.push_str(&format!("\n  request: {id}"));
         }
         if let Some(hint) = self.hint() {
-            terminal.say(&format!("hint: {hint}"));
+            text.push_str(&format!("\nhint: {hint}"));
         }
-        self.exit()
+        text
     }
 
-    /// The failure and its cause in one sentence.
+    /// The message and its cause in one sentence.
     pub(crate) fn with_cause(&self) -> String {
         match self.cause() {
             Some(cause) => format!("{self}: {cause}"),
@@ -114,7 +107,7 @@ impl Error {
         }
     }
 
-    fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
             | Self::Usage { .. }
@@ -181,7 +174,7 @@ impl Error {
         }
     }
 
-    /// The innermost cause: the layers in between are those of libraries.
+    /// The innermost cause. The layers in between belong to libraries.
     fn cause(&self) -> Option<String> {
         let mut cause = self.source()?;
         while let Some(deeper) = cause.source() {
@@ -197,7 +190,8 @@ impl Error {
         }
     }
 
-    fn is_closed_pipe(&self) -> bool {
+    /// Whether the reader of the output is gone. It has what it wanted, as in `everscan job logs | head`.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output { source } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 }

@@ -1,4 +1,4 @@
-//! Exit codes, which are part of the contract with scripts.
+//! Exit codes. Scripts rely on them.
 
 use std::process::ExitCode;
 
@@ -7,19 +7,19 @@ use wire::JobState;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what was asked; a job that was waited for succeeded.
+    /// It succeeded; if it waited for a job, the job succeeded.
     Succeeded,
-    /// It did not, or the job failed.
+    /// It failed, or the job failed.
     Failed,
-    /// It was asked something that cannot be asked.
+    /// The command line was wrong.
     Usage,
-    /// The job that was waited for was cancelled.
+    /// The job was cancelled.
     Cancelled,
-    /// The job that was waited for never ran.
+    /// The job never ran.
     Skipped,
     /// The job was not over in time.
     WaitTimedOut,
-    /// The person at the terminal ended it.
+    /// Ctrl-C ended it.
     Interrupted,
 }
 
@@ -36,10 +36,10 @@ Exit codes:
     };
 }
 
-/// The end of the help texts of commands that end as a job ends.
+/// For the help texts of commands that end as a job ends.
 pub(crate) const CODES: &str = codes!();
 
-/// The end of the first help text.
+/// For the help text of the program.
 pub(crate) const HELP: &str = concat!(
     codes!(),
     "
@@ -62,8 +62,8 @@ impl Exit {
         }
     }
 
-    /// How waiting for a job ends: by the job's end. A job that is not over has not failed either, but nobody waits
-    /// for less than the end.
+    /// The exit of a command that waited for a job. A job that is not over has timed out, because commands only stop
+    /// waiting early on a timeout.
     pub(crate) const fn of_job(state: JobState) -> Self {
         match state {
             JobState::Succeeded => Self::Succeeded,

@@ -1,4 +1,4 @@
-//! A job's log on standard output.
+//! Prints a job's log.
 
 use client::Client;
 use tokio::time::{Instant, sleep_until};
@@ -11,7 +11,7 @@ use crate::limits;
 use crate::session::Session;
 use crate::why_waiting::WhyWaiting;
 
-/// Writes the log as far as it goes now.
+/// Prints the log up to its current end.
 pub(crate) async fn read(
     session: &mut Session<'_>,
     client: &Client,
@@ -25,7 +25,7 @@ pub(crate) async fn read(
     Ok(())
 }
 
-/// Writes the log until the job is over, each line as it comes, and returns the job.
+/// Prints the log line by line until the job is over, and returns the job.
 pub(crate) async fn follow(
     session: &mut Session<'_>,
     client: &Client,
@@ -33,13 +33,13 @@ pub(crate) async fn follow(
     from: u64,
 ) -> Result<Job, Error> {
     let mut from = from;
-    let mut has_heard = false;
+    let mut was_reached = false;
     let mut why = WhyWaiting::of(client, job);
     loop {
         let begun = Instant::now();
         let log = client.logs(job, from, true);
-        // The daemon may answer a last time and be gone when the log is asked for again.
-        let mut log = if has_heard { log.patiently() } else { log };
+        // The daemon was there a moment ago. If it restarts now, wait for it.
+        let mut log = if was_reached { log.patiently() } else { log };
         while let Some(record) = why
             .beside(log.next_record(), |text| session.terminal.say(text))
             .await?
@@ -48,11 +48,11 @@ pub(crate) async fn follow(
             session.terminal.flush()?;
         }
         from = log.position();
-        has_heard = true;
-        // A stream may have ended because the daemon stops; its restart is waited for as `job wait` does.
+        was_reached = true;
+        // The stream may have ended because the daemon stops. Wait for its restart, as `job wait` does.
         let current = client.job_patiently(job).await?;
         if current.state.is_terminal() {
-            // The job may have gone on and ended since the stream broke off.
+            // The job may have gone on and ended after the stream broke off.
             if from < current.log.records {
                 let mut rest = client.logs(job, from, false).patiently();
                 while let Some(record) = rest.next_record().await? {
@@ -73,7 +73,7 @@ fn write(session: &mut Session<'_>, record: &LogRecord) -> Result<(), Error> {
     }
 }
 
-/// Says where a log was cut.
+/// Where a log was cut.
 pub(crate) fn cut_at(cut: &LogCut) -> String {
     format!(
         "cut at record {}: it has reached its limit of {}",

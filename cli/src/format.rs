@@ -1,11 +1,10 @@
-//! The forms in which answers are shown.
+//! The output forms.
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::error::Error;
 
-/// How data is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     // For people.
@@ -18,7 +17,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Shows a value: in the programs' forms whole, for people as `table` makes it.
+    /// Shows a value. `table` makes the form for people; the others show the whole value.
     pub(crate) fn show<T: Serialize>(
         self,
         value: &T,
@@ -42,7 +41,7 @@ impl Format {
         }
     }
 
-    /// One of many values of a stream on a line of its own; `None` in the form for people, which is the caller's.
+    /// Shows one value of a stream on its own line. Returns `None` for the form for people, which the caller makes.
     pub(crate) fn item<T: Serialize>(self, value: &T) -> Result<Option<String>, Error> {
         let json = || {
             serde_json::to_string(value).map_err(|source| Error::Render {
@@ -53,7 +52,7 @@ impl Format {
         match self {
             Self::Table => Ok(None),
             Self::Json => json().map(Some),
-            // A sequence whose items are written in YAML's JSON form stays one document, however long it grows.
+            // A sequence whose items are in YAML's JSON form is one document, however long it grows.
             Self::Yaml => Ok(Some(format!("- {}", json()?))),
         }
     }

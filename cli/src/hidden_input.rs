@@ -1,4 +1,4 @@
-//! Asking a person for a secret: what is typed does not show.
+//! Asks a person for a secret. The input does not show.
 
 use std::io::{self, IsTerminal, Stdin};
 use std::thread;
@@ -7,15 +7,15 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::sync::oneshot;
 
 use crate::error::Error;
+use crate::reading::without_line_end;
 use crate::terminal::Terminal;
-use crate::value::without_line_end;
 
-/// Whether a person can be asked.
+/// Whether a person can answer.
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Asks for one line. Whoever stops waiting for it leaves the terminal as it was.
+/// Asks for one line. If the future is dropped, the terminal is restored.
 pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<String, Error> {
     let failed = |source| Error::Read {
         path: "standard input".into(),
@@ -23,7 +23,7 @@ pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<Strin
     };
     let silence = Silence::begin().map_err(failed)?;
     terminal.say_for_now(question);
-    // A thread of its own, which nobody waits for: an interrupted command ends at once.
+    // Nobody waits for this thread, so an interrupted command ends at once.
     let (typed, line) = oneshot::channel();
     thread::spawn(move || {
         let mut line = String::new();
@@ -35,12 +35,12 @@ pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<Strin
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()));
     drop(silence);
-    // The line end that was typed ended the question's line, too.
+    // The line end of the input also ended the question's line.
     terminal.say("");
     Ok(without_line_end(line.map_err(failed)?))
 }
 
-/// While it lives, the terminal shows nothing of what is typed.
+/// Hides the input while it lives.
 struct Silence {
     stdin: Stdin,
     before: Termios,

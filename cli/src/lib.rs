@@ -1,7 +1,7 @@
-//! `everscan`, the user's command: asks the daemon over HTTP, and works on the language offline.
+//! `everscan`, the user's command. It asks the daemon over HTTP, and works on the language offline.
 //!
-//! Data goes to standard output, talk to standard error, and the exit code says how things ended. Everything it knows of
-//! a daemon came through `client`; the state folder is none of its business.
+//! Data goes to standard output, messages to standard error, and the exit code says how the command ended. All
+//! knowledge of a daemon comes through `client`; this package never reads the state folder.
 
 #![cfg_attr(
     test,
@@ -16,24 +16,19 @@ mod clause;
 mod clock;
 mod commands;
 mod connection;
-mod diagnostic;
-mod digest;
-mod duration;
 mod error;
 mod exit;
 mod follow;
 mod format;
 mod hidden_input;
-mod id;
 mod limits;
 mod progress;
-mod project;
 mod reading;
+mod selected_job;
 mod session;
 mod table;
 mod terminal;
 mod untrusted;
-mod value;
 mod wait;
 mod why_waiting;
 mod workflow_files;
@@ -50,27 +45,33 @@ use terminal::Terminal;
 pub use table::Table;
 pub use untrusted::clean;
 
-/// Runs the command that `args` spell, the first of which is the program's own name, on this process's standard output
-/// and environment.
+/// Runs the command in `args`, of which the first is the program's name, with this process's output and environment.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     let mut terminal = Terminal::of_this_process();
     let exit = match run(args, &mut terminal) {
         Ok(exit) => exit,
-        Err(error) => error.report(&mut terminal),
+        Err(error) => report(&error, &mut terminal),
     };
-    // The last words may not arrive; nobody is left to be told.
     let exit = match terminal.flush() {
         Ok(()) => exit,
-        Err(error) => error.report(&mut terminal),
+        Err(error) => report(&error, &mut terminal),
     };
     exit.into()
+}
+
+fn report(error: &Error, terminal: &mut Terminal) -> Exit {
+    if error.is_closed_pipe() {
+        return Exit::Succeeded;
+    }
+    terminal.say(&error.report());
+    error.exit()
 }
 
 fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
     let arguments = match Arguments::parse_from(args) {
         ParsedArguments::Run(arguments) => *arguments,
-        ParsedArguments::Told { text, asked } => {
-            if asked {
+        ParsedArguments::Message { text, requested } => {
+            if requested {
                 terminal.data(&text)?;
                 return Ok(Exit::Succeeded);
             }
@@ -95,7 +96,7 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
     runtime.block_on(async {
         tokio::select! {
             exit = command.run(&mut session) => exit,
-            // Ends the command by dropping it, so that what it had open is cleaned up.
+            // Dropping the command ends it and cleans up what it had open.
             signal = tokio::signal::ctrl_c() => match signal {
                 Ok(()) => Ok(Exit::Interrupted),
                 Err(source) => Err(Error::Runtime { source }),

@@ -2,44 +2,43 @@
 
 use std::time::Duration;
 
-/// Bytes of a file that holds a token: a token has well under a hundred.
+/// Bytes of a token file. A token has well under a hundred.
 pub(crate) const TOKEN_FILE: u64 = 4 * 1024;
 
-/// Bytes of a file that holds an input's value: 65,535 characters of four bytes, which is what a dispatch takes.
+/// Bytes of a file with an input's value: 65,535 characters of four bytes, the most that a dispatch takes.
 pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
 
-/// Bytes of a file that holds the value of a var or secret: 64 KiB, which is what the daemon takes, and a line end.
+/// Bytes of a file with the value of a var or secret: 64 KiB, the most that the daemon takes, and a line end.
 pub(crate) const VALUE_FILE: u64 = 64 * 1024 + 2;
 
-/// Bytes that an artifact may have unpacked whatever its zip has: no artifact of a normal job is larger, and a disk holds it.
+/// Unpacked bytes that any artifact may have. No artifact of a normal job is larger, and a disk has room for it.
 pub(crate) const UNPACKED: u64 = 1024 * 1024 * 1024;
 
-/// How many times as large as its zip an artifact may be unpacked: text shrinks by 10 to 20, a zip that is to fill a disk by 1,000.
+/// How many times its zip's size an artifact may have unpacked. Text shrinks by 10 to 20, a zip made to fill a disk by
+/// 1,000.
 pub(crate) const UNPACKED_TIMES: u64 = 100;
 
-/// Files and folders in a zip that is unpacked: a folder of dependencies has 100,000, a zip that is to use up a disk's inodes more.
+/// Entries of a zip. A folder of dependencies has 100,000; a zip made to use up a disk's inodes has more.
 pub(crate) const UNPACKED_ENTRIES: usize = 1_000_000;
 
-/// Characters from which on a secret seldom occurs in other text. Shorter ones are taken with a warning.
+/// Secrets with at least this many characters seldom occur in other text. Shorter ones are accepted with a warning.
 pub(crate) const SECRET_CHARS: usize = 8;
 
-/// The least time between two questions whether a job is over. A daemon that holds its answer never lets this matter;
-/// one that does not must not be asked in a tight circle.
+/// Least time between two questions whether a job is over. It matters only if a daemon does not hold its answer.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a person waits for a job to begin before they are told why it has not: longer than a free runner needs.
+/// How long a person waits for a job to begin before learning the reason: longer than a free runner needs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Between two updates of a progress line: faster than this, a person sees only flicker.
+/// Time between two updates of a progress line. Faster updates would only flicker.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 
-/// Bytes of a workflow file: the language's own bound, which also keeps a mistaken path, such as a disk image, out of
-/// memory.
+/// Bytes of a workflow file: the language's own bound. It also keeps a wrong path, such as a disk image, out of memory.
 pub(crate) const WORKFLOW_FILE: u64 = workflow::limits::FILE_BYTES as u64;
 
-/// Bytes of a file with the values that an expression reads. A frozen context has at most 64 KiB; one written to try
-/// things out may be a little longer.
+/// Bytes of a file with the context of an expression. A frozen context has at most 64 KiB; one written by hand may be
+/// longer.
 pub(crate) const CONTEXT_FILE: u64 = 1024 * 1024;
 
-/// Most times of a schedule that are listed: two years of days, which nobody reads and a program may want.
+/// Most times of a schedule in one list: more than two years of days.
 pub(crate) const CRON_TIMES: i64 = 1_000;

@@ -1,34 +1,35 @@
-//! How far a transfer has come, told to a person who watches.
+//! The progress of a transfer, for a person at a terminal.
 
 use std::time::Instant;
 
 use crate::limits;
+use crate::table::bytes;
 use crate::terminal::Terminal;
 
-/// A transfer under way.
+/// A transfer.
 pub(crate) struct Progress {
     total: Option<u64>,
     done: u64,
-    told: Instant,
+    shown_at: Instant,
 }
 
 impl Progress {
-    /// Begins a transfer of `total` bytes, where that is known.
+    /// Begins a transfer of `total` bytes, if that is known.
     pub(crate) fn new(total: Option<u64>) -> Self {
         Self {
             total,
             done: 0,
-            told: Instant::now(),
+            shown_at: Instant::now(),
         }
     }
 
-    /// Counts further bytes.
+    /// Adds received bytes.
     pub(crate) fn add(&mut self, bytes: usize, terminal: &mut Terminal) {
         self.done = self
             .done
             .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        if terminal.is_watched() && self.told.elapsed() >= limits::PROGRESS {
-            self.told = Instant::now();
+        if terminal.is_watched() && self.shown_at.elapsed() >= limits::PROGRESS {
+            self.shown_at = Instant::now();
             terminal.say_for_now(&self.text());
         }
     }
@@ -44,38 +45,9 @@ impl Progress {
     }
 }
 
-/// A number of bytes for a person.
-pub(crate) fn bytes(count: u64) -> String {
-    let mut tenths = u128::from(count) * 10;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if tenths < 10_240 {
-            return match unit {
-                "B" => format!("{count} B"),
-                _ => format!("{}.{} {unit}", tenths / 10, tenths % 10),
-            };
-        }
-        tenths /= 1024;
-    }
-    format!("{}.{} TiB", tenths / 10, tenths % 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_have_a_fitting_unit() {
-        for (count, expected) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            (1536, "1.5 KiB"),
-            (40 * 1024 * 1024, "40.0 MiB"),
-            (3 << 40, "3.0 TiB"),
-        ] {
-            assert_eq!(bytes(count), expected);
-        }
-    }
 
     #[test]
     fn a_known_size_gives_a_share() {

@@ -1,11 +1,12 @@
-//! Files that a command is given, read as text and never without a bound.
+//! Reads files as text, up to a limit.
 
 use std::io::{self, Read};
 use std::path::Path;
 
 use crate::error::Error;
+use crate::limits;
 
-/// Stands for standard input where a file is asked for.
+/// Means standard input in place of a file.
 const STDIN: &str = "-";
 
 /// Whether a path means standard input.
@@ -13,7 +14,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
-/// Reads a file of bounded length as text, or standard input when the file is `-`.
+/// Reads a file, or standard input if the path is `-`.
 pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
     if is_stdin(path) {
         read_all(io::stdin().lock(), Path::new("standard input"), limit)
@@ -22,7 +23,23 @@ pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
     }
 }
 
-/// Reads a file of bounded length as text.
+/// Reads the value of a var or secret from a file, or from standard input if the path is `-`. Cuts one line end at its
+/// end, because files and pipes end with one that is not part of the value.
+pub(crate) fn read_value(path: &Path) -> Result<String, Error> {
+    read_given(path, limits::VALUE_FILE).map(without_line_end)
+}
+
+/// Cuts one line end at the end.
+pub(crate) fn without_line_end(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
+}
+
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
     let file = std::fs::File::open(path).map_err(|source| Error::Read {
         path: path.to_owned(),
@@ -31,7 +48,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
     read_all(file, path, limit)
 }
 
-/// Reads what has bounded length as text; `path` says what it is.
+/// Reads text. `path` names it in errors.
 fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
     let failed = |source| Error::Read {
         path: path.to_owned(),
@@ -55,5 +72,26 @@ fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error>
             shown: String::from_utf8_lossy(&bytes).into_owned(),
             source,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_end_is_cut_and_no_more() {
+        for (given, kept) in [
+            ("a", "a"),
+            ("a\n", "a"),
+            ("a\r\n", "a"),
+            ("a\n\n", "a\n"),
+            ("a\r", "a\r"),
+            ("\n", ""),
+            ("", ""),
+            (" a \n", " a "),
+        ] {
+            assert_eq!(without_line_end(given.to_owned()), kept, "{given:?}");
+        }
     }
 }

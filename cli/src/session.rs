@@ -1,4 +1,4 @@
-//! What every command is given.
+//! The context of every command.
 
 use client::Client;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::terminal::Terminal;
 
-/// The terminal, the form of data asked for, and the way to the daemon.
+/// The terminal, the output form, and the connection to the daemon.
 pub(crate) struct Session<'a> {
     pub(crate) terminal: &'a mut Terminal,
     pub(crate) format: Format,
@@ -21,7 +21,7 @@ impl Session<'_> {
         self.connection.client()
     }
 
-    /// Writes a value as data; `table` makes the form for people.
+    /// Prints a value. `table` makes the form for people.
     pub(crate) fn show<T: Serialize>(
         &mut self,
         value: &T,
@@ -31,7 +31,17 @@ impl Session<'_> {
         self.terminal.data(&text)
     }
 
-    /// Warns of what an answer lacks.
+    /// Prints a value that is JSON for people, too.
+    pub(crate) fn show_json(&mut self, value: &serde_json::Value) -> Result<(), Error> {
+        let format = match self.format {
+            Format::Table | Format::Json => Format::Json,
+            Format::Yaml => Format::Yaml,
+        };
+        let text = format.show(value, |_| String::new())?;
+        self.terminal.data(&text)
+    }
+
+    /// Warns about lines that are missing in an answer.
     pub(crate) fn say_missing(&mut self, damaged: &[DamagedLines]) {
         for DamagedLines { file, lines } in damaged {
             let (s, are) = if *lines == 1 {

@@ -1,9 +1,8 @@
-//! Tables and fields for people. Whatever came from a repository or a runner is shown without control characters, so
-//! that it cannot steer the terminal.
+//! Tables and fields for people. Text from repositories and runners is shown without control characters, so that it
+//! cannot steer the terminal.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::presets::NOTHING;
-use wire::{Named, Page};
 
 use crate::untrusted::clean;
 
@@ -11,14 +10,13 @@ use crate::untrusted::clean;
 pub struct Table(comfy_table::Table);
 
 impl Table {
-    /// A table without rows.
     pub fn new(headings: &[&str]) -> Self {
         let mut table = plain();
         table.set_header(headings.to_vec());
         Self(table)
     }
 
-    /// Adds a row, of which control characters are left out.
+    /// Adds a row. Control characters are replaced.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.0.add_row(cells.map(|cell| clean(&cell)).to_vec());
     }
@@ -27,7 +25,7 @@ impl Table {
         self.0.is_empty()
     }
 
-    /// The table with a line end after its last line.
+    /// The text of the table. Its last line has a line end.
     pub fn text(mut self) -> String {
         finished(&mut self.0)
     }
@@ -59,33 +57,34 @@ impl Fields {
     }
 }
 
-/// Vars or secrets, which have no values here.
-pub(crate) fn names(page: &Page<Named>) -> String {
-    let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY"]);
-    for named in &page.items {
-        table.row([
-            named.name.clone(),
-            named.version.to_string(),
-            time(&named.updated_at),
-            named.updated_by.clone(),
-        ]);
-    }
-    table.text()
-}
-
-/// A point in time, to the second.
+/// A time, to the second.
 pub(crate) fn time(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A point in time that may not have come.
+/// A time, or a dash if there is none.
 pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
     point.map_or_else(|| "-".to_owned(), time)
 }
 
-/// The part of a commit id that people use.
+/// A commit id as people write it.
 pub(crate) fn short_commit(commit: &str) -> String {
     commit.chars().take(12).collect()
+}
+
+/// A number of bytes for people.
+pub(crate) fn bytes(count: u64) -> String {
+    let mut tenths = u128::from(count) * 10;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if tenths < 10_240 {
+            return match unit {
+                "B" => format!("{count} B"),
+                _ => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+            };
+        }
+        tenths /= 1024;
+    }
+    format!("{}.{} TiB", tenths / 10, tenths % 10)
 }
 
 fn plain() -> comfy_table::Table {
@@ -113,6 +112,20 @@ mod tests {
         table.row(["a".to_owned(), "running".to_owned()]);
         table.row(["longer".to_owned(), "ok".to_owned()]);
         assert_eq!(table.text(), "NAME    STATE\na       running\nlonger  ok\n");
+    }
+
+    #[test]
+    fn bytes_have_a_fitting_unit() {
+        for (count, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (40 * 1024 * 1024, "40.0 MiB"),
+            (3 << 40, "3.0 TiB"),
+        ] {
+            assert_eq!(bytes(count), expected);
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Text from repositories, runners and scripts, made safe for a terminal, which would otherwise obey what is in it.
+//! Makes text from repositories, runners and scripts safe for a terminal, which would otherwise obey it.
 
-/// The text without control characters and those that turn its direction.
+/// Replaces control characters and characters that change the direction of text.
 pub fn clean(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// The text with its tabs and colours, and without other control characters.
+/// Replaces control characters other than tabs and colours.
 pub(crate) fn coloured(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
@@ -30,7 +30,7 @@ fn visible(character: char) -> char {
     }
 }
 
-/// The length of the colour or style sequence that the text starts with: `ESC [`, numbers, `m`.
+/// The length of the colour or style sequence at the start of the text: `ESC [`, numbers, `m`.
 fn colour_at_start(text: &str) -> Option<usize> {
     let numbers = text.strip_prefix("\u{1b}[")?;
     let end = numbers.find(|character: char| !matches!(character, '0'..='9' | ';' | ':'))?;

@@ -1,4 +1,4 @@
-//! Waiting for the end of a job, by an answer that the daemon holds until then.
+//! Waits for the end of a job. The daemon holds its answer until then.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::limits;
 use crate::session::Session;
 use crate::why_waiting::WhyWaiting;
 
-/// The job once it is over.
+/// Waits until the job is over, and returns it.
 pub(crate) async fn end_of(
     session: &mut Session<'_>,
     client: &Client,
     job: Uuid,
 ) -> Result<Job, Error> {
     let mut why = WhyWaiting::of(client, job);
-    // The first look fails soon when nobody answers; from then on the daemon is known and may be restarted.
+    // The first request fails soon if nobody answers. After it the daemon is known, and a restart is waited for.
     let mut current = client.job(job).await?;
     while !current.state.is_terminal() {
         let asked = Instant::now();
@@ -33,8 +33,8 @@ pub(crate) async fn end_of(
     Ok(current)
 }
 
-/// Says how the job ended.
-pub(crate) fn told(session: &mut Session<'_>, job: &Job) -> Exit {
+/// Reports how the job ended.
+pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
     session.terminal.say(&format!(
         "job {} {}: {}",
         job.id,
@@ -44,7 +44,7 @@ pub(crate) fn told(session: &mut Session<'_>, job: &Job) -> Exit {
     Exit::of_job(job.state)
 }
 
-/// Bounds an attempt that ends with the job.
+/// Limits the time of an attempt.
 pub(crate) async fn within<T>(
     bound: Option<Duration>,
     job: Uuid,

@@ -1,4 +1,4 @@
-//! Why a job has not begun, said once to a person who waits for it.
+//! Tells a waiting person once why a job has not begun.
 
 use std::pin::{Pin, pin};
 
@@ -9,29 +9,29 @@ use wire::{Explanation, JobState};
 
 use crate::limits;
 
-/// A question that is asked after a while, if the wait is not over by then.
+/// A question that is sent if the wait lasts for a while.
 pub(crate) struct WhyWaiting<'a> {
     answer: Option<Pin<Box<dyn Future<Output = Option<Explanation>> + 'a>>>,
 }
 
 impl<'a> WhyWaiting<'a> {
-    /// Begins to count.
+    /// Starts the delay.
     pub(crate) fn of(client: &'a Client, job: Uuid) -> Self {
-        Self::told_by(async move {
+        Self::new(async move {
             sleep(limits::PATIENCE).await;
-            // An error is left to the wait itself, which meets it as well.
+            // The wait itself meets the same error.
             let job = client.job(job).await.ok()?;
             job.waiting.filter(|_| job.state == JobState::Scheduled)
         })
     }
 
-    fn told_by(answer: impl Future<Output = Option<Explanation>> + 'a) -> Self {
+    fn new(answer: impl Future<Output = Option<Explanation>> + 'a) -> Self {
         Self {
             answer: Some(Box::pin(answer)),
         }
     }
 
-    /// Goes on with `attempt`; what is found out meanwhile is said, once in all attempts of a wait.
+    /// Runs `attempt`, and passes the answer to `say` if it comes meanwhile. Only one attempt of a wait does so.
     pub(crate) async fn beside<T>(
         &mut self,
         attempt: impl Future<Output = T>,
@@ -68,30 +68,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_found_out_is_said_once() {
-        let mut why = WhyWaiting::told_by(ready(found()));
-        let mut said = Vec::new();
+    async fn the_reason_is_reported_once() {
+        let mut why = WhyWaiting::new(ready(found()));
+        let mut messages = Vec::new();
         for number in 0..2 {
             let attempt = async {
                 yield_now().await;
                 number
             };
-            let done = why.beside(attempt, |text| said.push(text.to_owned())).await;
+            let done = why
+                .beside(attempt, |text| messages.push(text.to_owned()))
+                .await;
             assert_eq!(done, number);
         }
-        assert_eq!(said, ["the job waits: no runner is registered"]);
+        assert_eq!(messages, ["the job waits: no runner is registered"]);
     }
 
     #[tokio::test]
     async fn a_wait_that_is_over_or_has_no_reason_is_silent() {
         let never = |text: &str| panic!("{text}");
-        WhyWaiting::told_by(ready(found()))
+        WhyWaiting::new(ready(found()))
             .beside(ready(()), never)
             .await;
-        WhyWaiting::told_by(pending())
-            .beside(yield_now(), never)
-            .await;
-        WhyWaiting::told_by(ready(None))
+        WhyWaiting::new(pending()).beside(yield_now(), never).await;
+        WhyWaiting::new(ready(None))
             .beside(yield_now(), never)
             .await;
     }

@@ -1,5 +1,5 @@
-//! Which files of a folder are workflows: every `*.yaml` and `*.yml` below it, as the daemon takes them from a commit.
-//! What the daemon would refuse is found too, so that it can be told.
+//! Finds workflow files: every `*.yaml` and `*.yml` below a folder, as the daemon takes them from a commit. Files that
+//! the daemon would refuse are found too, so that they can be reported.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,19 +11,19 @@ use workflow::SETTINGS_FILE;
 use crate::error::Error;
 use crate::reading::is_stdin;
 
-/// Where Git keeps what belongs to the repository and to no commit.
+/// Git's own folder.
 const GIT_FOLDER: &str = ".git";
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A file; or nothing, which reading it will tell.
+    /// A file, or nothing: reading it shows which.
     File,
-    /// A symbolic link in a folder. One that is named is followed.
+    /// A symbolic link in a folder. A link that is named directly is followed.
     Link,
     /// A file in a folder whose name is not UTF-8.
     Misnamed,
-    /// A pipe, socket or device: reading it could wait for ever.
+    /// A pipe, socket or device. Reading it could wait for ever.
     Special,
 }
 
@@ -39,15 +39,15 @@ impl Kind {
     }
 }
 
-/// The workflow files among `paths` and below those that are folders, each once and in order. A file that is named is
-/// taken whatever it is called.
+/// The workflow files among `paths` and below the folders among them, each once and in order. A file that is named
+/// directly is taken whatever its name.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> {
     let mut found = Found::new();
     let (folders, named): (Vec<_>, Vec<_>) = paths.iter().partition(|path| is_folder(path));
     for folder in folders {
         below(folder, &mut found)?;
     }
-    // Behind the folders: what is named is taken as such also where a folder holds it.
+    // After the folders: a file that is named directly counts as such even if a folder holds it.
     for path in named {
         if path.file_name() == Some(OsStr::new(SETTINGS_FILE)) {
             return Err(Error::Usage {
@@ -60,8 +60,8 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> 
     Ok(found.into_values().collect())
 }
 
-/// The files about a repository, which are no workflows: in the folders among `paths`, and at the top of the Git
-/// repositories that `paths` lie in.
+/// The settings files of repositories: in the folders among `paths`, and at the top of the Git repositories around
+/// `paths`.
 pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
     let here = Path::new(".").canonicalize().ok();
@@ -91,15 +91,15 @@ pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a path that is given means a folder.
+/// Whether a path is a folder.
 pub(crate) fn is_folder(path: &Path) -> bool {
     !is_stdin(path) && path.is_dir()
 }
 
-/// What was found, by the place where it is, with the path that led there first.
+/// The files, by their place, each with the path that led there first.
 type Found = BTreeMap<PathBuf, (PathBuf, Kind)>;
 
-/// Adds a file that is named, or what is there when a link is.
+/// Adds a file that is named directly, or the target of a link.
 fn add_named(path: &Path, found: &mut Found) {
     if is_stdin(path) {
         found.insert(path.to_owned(), (path.to_owned(), Kind::File));
@@ -108,7 +108,7 @@ fn add_named(path: &Path, found: &mut Found) {
     let link = place(path);
     let target = path.canonicalize().unwrap_or_else(|_| link.clone());
     if link != target {
-        // A folder has it as a link, which is refused.
+        // The folder has found it as a link, which would be refused.
         found.remove(&link);
     }
     let kind = match std::fs::metadata(path) {
@@ -119,7 +119,7 @@ fn add_named(path: &Path, found: &mut Found) {
     *known = kind;
 }
 
-/// Where a path is, and not where it leads. What is not there keeps the path that it has.
+/// The place of a path itself, not of a link's target. A path that does not exist stays as it is.
 fn place(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
@@ -132,7 +132,8 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// For each file whose name another one has with the other extension, that other one: they would be one workflow.
+/// Pairs of files whose names differ only in the extension, and so would be one workflow: the later one, with the
+/// earlier.
 pub(crate) fn rivals<'f>(
     files: impl IntoIterator<Item = &'f PathBuf>,
 ) -> BTreeMap<&'f Path, &'f Path> {

@@ -11,35 +11,29 @@ use crate::call::Answer;
 use crate::job::job_route;
 use crate::{Client, Error, limits};
 
-/// An artifact on its way. Its content is not checked here: compare it with [`Download::sha256`].
+/// A download. Its content is not checked here: compare it with [`Download::sha256`].
 pub struct Download {
     answer: Answer,
 }
 
 impl Client {
     /// The stored artifacts of a job: `GET /jobs/{id}/artifacts`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn artifacts(&self, job: Uuid) -> Result<Vec<Artifact>, Error> {
         self.all(&job_route(job).then("artifacts")).await
     }
 
-    /// Removes an artifact of a job that is over, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. What the job
-    /// says of it stays.
+    /// Removes an artifact of a job that is over, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. Its record
+    /// stays.
     ///
-    /// # Errors
-    /// See [`Error`]; a job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
+    /// A job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn delete_artifact(&self, job: Uuid, artifact: &str) -> Result<(), Error> {
         let route = job_route(job).then("artifacts").name(artifact)?;
         self.call(Method::DELETE, &route).done().await
     }
 
-    /// Begins to fetch an artifact's zip by id or name: `GET /jobs/{id}/artifacts/{artifact}`.
+    /// Begins the download of an artifact's zip by id or name: `GET /jobs/{id}/artifacts/{artifact}`.
     ///
-    /// # Errors
-    /// See [`Error`]; one that has expired or was removed is refused with
-    /// [`wire::ErrorCode::Gone`].
+    /// An artifact that has expired or was removed is refused with [`wire::ErrorCode::Gone`].
     pub async fn download_artifact(&self, job: Uuid, artifact: &str) -> Result<Download, Error> {
         let route = job_route(job).then("artifacts").name(artifact)?;
         let answer = self.get(&route).open().await?;
@@ -48,21 +42,18 @@ impl Client {
 }
 
 impl Download {
-    /// The zip's length in bytes, when the daemon says it.
+    /// The zip's length in bytes, if the answer has it.
     pub fn size(&self) -> Option<u64> {
         self.answer.content_length()
     }
 
-    /// The zip's SHA-256 in lower-case hexadecimal, when the daemon says it.
+    /// The zip's SHA-256 in lower-case hexadecimal, if the answer has it.
     pub fn sha256(&self) -> Option<String> {
         let tag = self.answer.headers().get(ETAG)?.to_str().ok()?;
         digest_in(tag)
     }
 
-    /// The next piece; `None` after the last.
-    ///
-    /// # Errors
-    /// See [`Error`]; a download cannot be continued after one.
+    /// The next piece; `None` after the last. A download cannot be continued after an error.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
         match timeout(limits::STALL, self.answer.piece()).await {
             Ok(piece) => piece,

@@ -1,10 +1,10 @@
-//! Pauses between attempts. They exist only after failures: nothing that succeeds waits here.
+//! Pauses between attempts. A pause follows a failure only.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
-/// Counts the failures since the last success, and makes the pauses grow with them.
+/// Counts the failures since the last success. The pauses grow with the count.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     first: Duration,
@@ -22,12 +22,12 @@ impl Backoff {
         }
     }
 
-    /// The next pause is short again.
+    /// Makes the next pause short again.
     pub const fn succeeded(&mut self) {
         self.failures = 0;
     }
 
-    /// How long to wait after one more failure.
+    /// Counts a failure and returns how long to wait.
     pub fn failed(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         // The random bits of a version 4 id are the only randomness needed here.
@@ -35,13 +35,13 @@ impl Backoff {
         self.pause(random)
     }
 
-    /// How many failures there were since the last success.
+    /// The number of failures since the last success.
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Doubled with each failure, bounded, and drawn from its upper half, so that many clients of a restarted daemon do
-    /// not come at once.
+    /// The pause doubles with each failure, up to a bound. It is drawn from its upper half, so that the clients of a
+    /// restarted daemon do not all come at once.
     fn pause(&self, random: u8) -> Duration {
         let doublings = self.failures.saturating_sub(1).min(16);
         let doubled = self.first.saturating_mul(1 << doublings);

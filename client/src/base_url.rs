@@ -5,7 +5,7 @@ use http::Uri;
 use crate::Error;
 use crate::route::Route;
 
-/// A checked `http` or `https` address without credentials, query or fragment; its path ends before `/v0`.
+/// A checked `http` or `https` address without credentials, query or fragment. Its path ends before `/v0`.
 #[derive(Debug)]
 pub(crate) struct BaseUrl(Uri);
 
@@ -18,14 +18,14 @@ impl BaseUrl {
                 reason,
             })
         };
-        // Before anything that may show the text: it may be a secret up to the last of these.
+        // Checked first, before any error that shows the text: everything up to the last `@` may be a secret.
         if text.contains('@') {
             return Err(Error::BaseUrl {
                 url: "(not shown)".to_owned(),
                 reason: "it holds credentials; the token goes into SERVICE_TOKEN".to_owned(),
             });
         }
-        // The type below forgets a fragment instead of telling.
+        // `Uri` drops a fragment silently.
         if text.contains(['?', '#']) {
             return refuse("it has a query or a fragment".to_owned());
         }
@@ -70,7 +70,7 @@ impl BaseUrl {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    /// The URL of a route. It is text, because only a request that is sent needs more.
+    /// The URL of a route, as text: only a request that is sent needs more.
     pub(crate) fn join(&self, route: &Route) -> String {
         let scheme = if self.is_https() { "https" } else { "http" };
         let authority = self
@@ -88,7 +88,7 @@ impl BaseUrl {
     }
 }
 
-/// The type leaves it to its users to read a port, and it reads one that is none as absent.
+/// Checks the port: `Uri` reads an invalid one as absent.
 fn is_host_and_port(authority: &http::uri::Authority) -> bool {
     let host = authority.host();
     let rest = authority.as_str().strip_prefix(host).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One request and its answer: sent, repeated where that is harmless, bounded in time and size, and its refusals read.
+//! One request and its answer. It is bounded in time and size, and repeated if that is harmless.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROGRAM: HeaderValue =
     HeaderValue::from_static(concat!("everscan/", env!("CARGO_PKG_VERSION")));
 
-/// The request header under which a creating call may be repeated.
+/// Creating calls with this header may be repeated.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A request that can go out any number of times.
+/// A request that can be sent any number of times.
 pub(crate) struct Call<'a> {
     client: &'a Client,
     operation: Operation,
@@ -41,12 +41,12 @@ pub(crate) struct Call<'a> {
 }
 
 impl Client {
-    /// A request that reads, so that repeating it is harmless.
+    /// A request that only reads, so repeating it is harmless.
     pub(crate) fn get(&self, route: &Route) -> Call<'_> {
         self.call(Method::GET, route).patience(Patience::Call)
     }
 
-    /// A request that goes out once unless told otherwise.
+    /// A request that is sent once, unless `patience` says otherwise.
     pub(crate) fn call(&self, method: Method, route: &Route) -> Call<'_> {
         let url = self.base.join(route);
         Call {
@@ -61,7 +61,7 @@ impl Client {
         }
     }
 
-    /// Reads a list to its end.
+    /// Reads all pages of a list.
     pub(crate) async fn all<T: DeserializeOwned>(&self, route: &Route) -> Result<Vec<T>, Error> {
         let mut items = Vec::new();
         let mut next = route.clone();
@@ -119,19 +119,19 @@ impl Call<'_> {
         Ok(self.json_bytes(body.into()))
     }
 
-    /// Sends a document that is JSON already.
+    /// Sends text that is already JSON.
     pub(crate) fn json_bytes(mut self, body: Bytes) -> Self {
         self.body = body;
         self.headers.insert(CONTENT_TYPE, JSON);
         self
     }
 
-    /// Sends, and reads the answer's JSON.
+    /// Sends, and reads the answer as JSON.
     pub(crate) async fn answer<T: DeserializeOwned>(self) -> Result<T, Error> {
         Ok(self.answer_with_headers().await?.1)
     }
 
-    /// Sends, and reads the answer's JSON beside its headers.
+    /// Sends, and reads the answer as JSON, with its headers.
     pub(crate) async fn answer_with_headers<T: DeserializeOwned>(
         self,
     ) -> Result<(HeaderMap, T), Error> {
@@ -143,7 +143,7 @@ impl Call<'_> {
         Ok((headers, answer))
     }
 
-    /// Sends, and cares only for the success of it.
+    /// Sends, and ignores the answer's body.
     pub(crate) async fn done(self) -> Result<(), Error> {
         self.send().await.map(drop)
     }
@@ -163,7 +163,7 @@ impl Call<'_> {
         }
     }
 
-    /// Sends, and leaves the body to be read piece by piece. The time limit ends with the headers.
+    /// Sends, and leaves the body to the caller. The time limit ends with the headers.
     pub(crate) async fn open(&self) -> Result<Answer, Error> {
         let mut repetition = Repetition::new(self.patience);
         loop {
@@ -175,7 +175,7 @@ impl Call<'_> {
         }
     }
 
-    /// Sends once with a body that is made while it is sent.
+    /// Sends once, with a body that is made meanwhile.
     pub(crate) async fn send_streamed(self, body: RequestBody) -> Result<(), Error> {
         let attempt = timeout(self.limit, async {
             self.open_once(Some(body)).await?.whole().await.map(drop)
@@ -183,7 +183,7 @@ impl Call<'_> {
         attempt.await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    /// Boxed, so that the pool beneath is compiled here and not again in every package that awaits an answer.
+    /// Boxed, so that the pool is compiled here only, and not in every package that awaits an answer.
     fn open_once(&self, streamed: Option<RequestBody>) -> BoxFuture<'_, Result<Answer, Error>> {
         Box::pin(self.open_directly(streamed))
     }
@@ -235,7 +235,7 @@ impl Call<'_> {
     }
 }
 
-/// An answer whose body has not been read.
+/// An answer whose body is not read yet.
 pub(crate) struct Answer {
     operation: Operation,
     head: response::Parts,
@@ -255,7 +255,7 @@ impl Answer {
         &self.operation
     }
 
-    /// The next piece of the body; `None` when it has ended as the daemon meant it to.
+    /// The next piece of the body; `None` at its regular end.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
         while let Some(frame) = self.body.frame().await {
             let frame = frame.map_err(|error| Error::broken_off(&self.operation, error))?;
@@ -281,7 +281,7 @@ impl Answer {
         Ok(body.freeze())
     }
 
-    /// Reads why not. Something between here and the daemon may have answered in its place.
+    /// Reads the reason of a refusal. A proxy may have answered instead of the daemon.
     async fn refusal(self) -> Error {
         let operation = self.operation.clone();
         let status = self.head.status;

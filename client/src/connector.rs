@@ -1,5 +1,5 @@
-//! The connection pool: how a connection to the daemon comes about, and how long it is kept. The machine's certificate
-//! store is only read for `https`, so that a client of a daemon on the same machine starts fast and stays small.
+//! The connection pool: how connections are made and how long they are kept. The machine's certificates are read for
+//! `https` only, so that a client of a daemon on the same machine starts fast and stays small.
 
 use std::io;
 use std::pin::Pin;
@@ -23,14 +23,14 @@ use crate::base_url::BaseUrl;
 use crate::error::Source;
 use crate::{Error, limits};
 
-/// What goes out with a request. It may be made while it is sent.
+/// The body of a request. It may be made while it is sent.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Connections to one daemon. Cloning shares them. It follows no redirect: the contract has none, and the token must
-/// not travel along one.
+/// Connections to one daemon. Clones share them. Redirects are not followed: the contract has none, and the token must
+/// not be sent elsewhere.
 pub(crate) type Pool = legacy::Client<Connector, RequestBody>;
 
-/// A pool that goes through the proxy which the environment names for this address, if it names one.
+/// A pool that uses the proxy which the environment names for this address, if any.
 pub(crate) fn connect(base: &BaseUrl) -> Result<Pool, Error> {
     connect_through(&proxy::matcher::Matcher::from_env(), base)
 }
@@ -62,7 +62,7 @@ fn connect_through(proxies: &proxy::matcher::Matcher, base: &BaseUrl) -> Result<
             Connector::Tunnelled(tls.wrap_connector(tunnel))
         }
         None => {
-            // `https` is for the layer above, which asks this one for the bytes below TLS.
+            // The TLS layer above this one asks it for plain bytes.
             tcp.enforce_http(false);
             Connector::Direct(tls.wrap_connector(tcp))
         }
@@ -73,7 +73,7 @@ fn connect_through(proxies: &proxy::matcher::Matcher, base: &BaseUrl) -> Result<
         .build(connector))
 }
 
-/// Whom TLS believes: the machine's certificate store, or nobody where no TLS is spoken.
+/// The certificates that TLS trusts: the machine's, or none if TLS is not used.
 fn trust(base: &BaseUrl) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -93,7 +93,7 @@ fn no_tls(source: impl Into<Source>) -> Error {
     }
 }
 
-/// Makes connections: straight to the daemon, or through a tunnel that a proxy is asked for.
+/// Makes connections, directly or through a proxy's tunnel.
 #[derive(Debug, Clone)]
 pub(crate) enum Connector {
     Direct(HttpsConnector<HttpConnector>),
@@ -126,7 +126,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The address with the port that its scheme means: a tunnel to an address without one would lead to that of `https`.
+/// The address with the default port of its scheme. Without a port, a tunnel would lead to the port of `https`.
 fn with_port(address: Uri) -> Uri {
     match (address.scheme_str(), address.host(), address.port()) {
         (Some("http"), Some(host), None) => {
@@ -149,7 +149,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes one connection, answers each of these to one head, and gives back the heads' first lines and credentials.
+    /// Takes one connection and answers each request head with the next of `replies`. Returns the first lines of the
+    /// heads and their proxy credentials.
     async fn answer(listener: TcpListener, replies: [&str; 2]) -> Vec<String> {
         let (stream, _) = listener.accept().await.unwrap();
         let mut stream = BufReader::new(stream);
@@ -164,9 +165,9 @@ mod tests {
                 }
                 head.push(line.trim_end().to_owned());
             }
-            let told = |line: &String| line.to_ascii_lowercase().starts_with("proxy-auth");
+            let is_credential = |line: &String| line.to_ascii_lowercase().starts_with("proxy-auth");
             seen.push(head[0].clone());
-            seen.extend(head.into_iter().filter(told));
+            seen.extend(head.into_iter().filter(is_credential));
             stream.write_all(reply.as_bytes()).await.unwrap();
         }
         seen

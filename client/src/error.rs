@@ -1,4 +1,4 @@
-//! What can go wrong between here and the daemon.
+//! Every way a request can fail.
 
 use std::fmt;
 use std::io;
@@ -33,81 +33,61 @@ impl fmt::Debug for Operation {
 
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request that did not get the answer of its route.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be that of a daemon.
+    /// The address is not valid.
     #[error("{url:?} is no base URL: {reason}")]
     BaseUrl {
-        /// What was given, unless it holds credentials.
+        /// The address, unless it holds credentials.
         url: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A name that no path can hold.
+    /// The name cannot be part of a path.
     #[error("{name:?} cannot be a name")]
-    Name {
-        /// What was given.
-        name: String,
-    },
-    /// TLS, or the pool around it, cannot be set up.
+    Name { name: String },
+    /// TLS or the connection pool cannot be set up.
     #[error("cannot set up HTTPS")]
-    Connector {
-        /// Why.
-        source: Source,
-    },
-    /// The request could not be written: a token no header can hold, or a file that cannot be read.
+    Connector { source: Source },
+    /// The request could not be written: the token does not fit into a header, or a file cannot be read.
     #[error("cannot make the request {operation}")]
     Unsendable {
-        /// What was attempted.
         operation: Operation,
-        /// Why.
         source: Source,
     },
-    /// No connection came about. The request was not carried out.
+    /// No connection could be made. The request was not carried out.
     #[error("cannot reach the daemon for {operation}")]
     Unreachable {
-        /// What was attempted.
         operation: Operation,
-        /// Why.
         source: Source,
     },
-    /// The connection ended before the answer did. Whether the request was carried out is not known.
+    /// The connection ended before the answer did. The request may have been carried out.
     #[error("lost the connection to the daemon during {operation}")]
     Interrupted {
-        /// What was attempted.
         operation: Operation,
-        /// Why.
         source: Source,
     },
-    /// No answer within the bounds of [`crate::limits`]. Whether the request was carried out is not known.
+    /// No answer within the bounds of [`crate::limits`]. The request may have been carried out.
     #[error("got no answer in time to {operation}")]
-    TimedOut {
-        /// What was attempted.
-        operation: Operation,
-    },
-    /// The daemon said no.
+    TimedOut { operation: Operation },
+    /// The daemon refused the request.
     #[error("{} ({operation}, status {status}){}", problem.detail, problem.fields())]
     Refused {
-        /// What was attempted.
         operation: Operation,
-        /// The HTTP status.
         status: u16,
-        /// Why, in the daemon's words; made up from the status when something else than a daemon answered.
+        /// The daemon's reason. If something else answered, this is made from the status.
         problem: Box<Problem>,
     },
-    /// An answer that is none of this contract.
+    /// The answer does not follow the contract.
     #[error("cannot make sense of the answer to {operation}: {reason}")]
     Protocol {
-        /// What was attempted.
         operation: Operation,
-        /// What is wrong with the answer.
         reason: String,
     },
 }
 
 impl Error {
-    /// Whether the same call may do better later.
+    /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { source, .. } => !source.is::<PlainHttp>(),
@@ -121,7 +101,7 @@ impl Error {
         }
     }
 
-    /// Whether a call that may go out twice should do so at once: the daemon is not there, or not there yet.
+    /// Whether to repeat a call at once, if it may be repeated: the daemon is not there, or not ready yet.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
             Self::Unreachable { source, .. } => !source.is::<PlainHttp>(),
@@ -136,7 +116,7 @@ impl Error {
         }
     }
 
-    /// The daemon's refusal, when it is one.
+    /// The daemon's refusal, if this is one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused { problem, .. } => Some(problem),
@@ -151,7 +131,7 @@ impl Error {
         }
     }
 
-    /// The refusal's code, when it is one.
+    /// The code of a refusal.
     pub fn code(&self) -> Option<ErrorCode> {
         self.problem().map(|problem| problem.code)
     }
@@ -171,7 +151,7 @@ impl Error {
         }
     }
 
-    /// What to do next, when there is something to do.
+    /// What to do next, if there is something to do.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::BaseUrl { .. } => {
@@ -195,7 +175,7 @@ impl Error {
         }
     }
 
-    /// A request that got no answer.
+    /// An error before any answer.
     pub(crate) fn unanswered(operation: &Operation, error: legacy::Error) -> Self {
         let operation = operation.clone();
         if speaks_plain_http(&error) {
@@ -211,7 +191,7 @@ impl Error {
         }
     }
 
-    /// An answer whose body broke off.
+    /// An error in the middle of an answer.
     pub(crate) fn broken_off(operation: &Operation, error: hyper::Error) -> Self {
         Self::Interrupted {
             operation: operation.clone(),
@@ -220,12 +200,12 @@ impl Error {
     }
 }
 
-/// TLS was answered with HTTP.
+/// The server answered TLS with plain HTTP.
 #[derive(Debug, thiserror::Error)]
 #[error("the server speaks plain HTTP there, and no HTTPS")]
 struct PlainHttp;
 
-/// Whether a server has answered the first words of TLS with something else; everscand itself speaks plain HTTP.
+/// Whether the server's first bytes were not TLS. Everscan itself speaks plain HTTP.
 fn speaks_plain_http(error: &(dyn std::error::Error + 'static)) -> bool {
     let is_no_tls = |error: &rustls::Error| {
         matches!(
@@ -238,7 +218,7 @@ fn speaks_plain_http(error: &(dyn std::error::Error + 'static)) -> bool {
         if error.downcast_ref().is_some_and(is_no_tls) {
             return true;
         }
-        // An I/O error does not give what it wraps as its source.
+        // An I/O error does not return the error inside it as its source.
         let wrapped = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);

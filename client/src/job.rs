@@ -8,14 +8,12 @@ use crate::repetition::Patience;
 use crate::route::Route;
 use crate::{Client, Error};
 
-/// Which jobs to list; what is absent does not restrict.
+/// Which jobs to list. A field that is `None` does not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// Id, name, or `source/name` of a workflow.
     pub workflow: Option<String>,
-    /// Name of a scan.
     pub scan: Option<String>,
-    /// Where the jobs stand.
     pub state: Option<JobState>,
 }
 
@@ -25,9 +23,6 @@ pub(crate) fn job_route(id: Uuid) -> Route {
 
 impl Client {
     /// One page of jobs, newest first: `GET /jobs`. `cursor` is the `next_cursor` of the page before.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn jobs(
         &self,
         filter: &JobFilter,
@@ -43,18 +38,12 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// One job as it is now: `GET /jobs/{id}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// One job: `GET /jobs/{id}`.
     pub async fn job(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id)).answer().await
     }
 
-    /// One job as it is now, or as it is once a daemon that restarts is back.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// One job, like [`Client::job`]. Waits for a daemon that restarts.
     pub async fn job_patiently(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id))
             .patience(Patience::Wait)
@@ -62,11 +51,8 @@ impl Client {
             .await
     }
 
-    /// The job once it is over, or as it is when the daemon holds the answer no longer (50 s): call again while it is
-    /// not over. Outlives a restart of the daemon.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Waits until the job is over or the daemon ends the wait (after 50 s), and returns the job. Call again while the
+    /// job is not over. A restart of the daemon does not end the wait.
     pub async fn await_job(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id).with("wait", true))
             .held()
@@ -77,16 +63,14 @@ impl Client {
 
     /// Removes a job that is over, with its log and artifacts: `DELETE /jobs/{id}`.
     ///
-    /// # Errors
-    /// See [`Error`]; a job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
+    /// A job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn delete_job(&self, id: Uuid) -> Result<(), Error> {
         self.call(Method::DELETE, &job_route(id)).done().await
     }
 
-    /// Ends a job: `POST /jobs/{id}/cancel`. The answer is the cancelled job.
+    /// Cancels a job: `POST /jobs/{id}/cancel`. Returns the cancelled job.
     ///
-    /// # Errors
-    /// See [`Error`]; a job that is over is refused with [`wire::ErrorCode::IllegalTransition`].
+    /// A job that is over is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn cancel_job(&self, id: Uuid) -> Result<Job, Error> {
         self.call(Method::POST, &job_route(id).then("cancel"))
             .json(&CancelJob {})?

@@ -1,18 +1,18 @@
-//! Lines out of the pieces of a stream.
+//! Splits a stream into lines.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::limits;
 
-/// Collects pieces and hands out complete lines. Holds at most one line and the newest piece.
+/// Takes pieces of a stream and returns complete lines. Holds at most one line and the newest piece.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: BytesMut,
-    /// Bytes at the front that hold no line end.
+    /// Bytes at the front that are known to hold no line end.
     searched: usize,
 }
 
-/// A line over [`limits::LOG_LINE_BYTES`].
+/// A line is longer than [`limits::LOG_LINE_BYTES`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
@@ -21,7 +21,7 @@ impl Lines {
         self.buffer.extend_from_slice(piece);
     }
 
-    /// The next complete line that is not blank, without its end.
+    /// The next complete line that is not blank, without its line end.
     pub(crate) fn next_line(&mut self) -> Result<Option<Bytes>, TooLong> {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();
@@ -45,7 +45,7 @@ impl Lines {
         }
     }
 
-    /// What came after the last line end, once the stream has ended.
+    /// The bytes after the last line end, once the stream has ended.
     pub(crate) fn rest(&mut self) -> Option<Bytes> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();

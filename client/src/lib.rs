@@ -1,14 +1,15 @@
 //! Typed HTTP client of `/v0`, for users, runners and workers.
 //!
-//! Every method is one route of the contract in `wire`; an answer is either the route's type or an [`Error`] that names
-//! the request. Reading calls, and calls that carry an idempotency key, are repeated a few times when the daemon cannot
-//! be reached; all others go out at most once, and when to repeat them is the caller's decision. Nothing here knows how
+//! Every method calls one route of the contract in `wire`. It returns the route's type or an [`Error`] that names the
+//! request. Calls that read, and calls with an idempotency key, are repeated a few times if the daemon cannot be
+//! reached. All others are sent at most once; the caller decides whether to repeat them. This package does not know how
 //! the daemon keeps its state.
 
 mod artifact;
 mod backoff;
 mod base_url;
 mod call;
+mod client;
 mod connector;
 mod error;
 mod job;
@@ -27,49 +28,12 @@ mod token;
 mod worker_session;
 mod workflow;
 
-use std::sync::Arc;
-
-use base_url::BaseUrl;
-use connector::Pool;
-
 pub use artifact::Download;
 pub use backoff::Backoff;
+pub use client::Client;
 pub use error::{Error, Operation};
 pub use job::JobFilter;
 pub use log_stream::LogStream;
 pub use runner_session::PollAnswer;
 pub use secret::Secret;
 pub use worker_session::ArtifactUpload;
-
-/// A connection pool to one daemon, with the token that goes out with every request. Cloning is cheap.
-#[derive(Debug, Clone)]
-pub struct Client {
-    pool: Pool,
-    base: Arc<BaseUrl>,
-    token: Option<Secret>,
-}
-
-impl Client {
-    /// A client of the daemon at `base_url`, which is what stands before `/v0`. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// [`Error::BaseUrl`] for a URL that cannot be one, [`Error::Connector`] when TLS is needed and cannot be set up.
-    pub fn new(base_url: &str, token: Option<Secret>) -> Result<Self, Error> {
-        let base = BaseUrl::parse(base_url)?;
-        let pool = connector::connect(&base)?;
-        Ok(Self {
-            pool,
-            base: Arc::new(base),
-            token,
-        })
-    }
-
-    /// The same connections under another token.
-    #[must_use]
-    pub fn with_token(&self, token: Secret) -> Self {
-        Self {
-            token: Some(token),
-            ..self.clone()
-        }
-    }
-}

@@ -2,55 +2,57 @@
 
 use std::time::Duration;
 
-/// To set up a connection: a host that needs longer is as good as gone.
+/// Time to make a connection. A host that needs longer is as good as gone.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
-/// From a request to its whole answer. The slowest ordinary answer is a commit on a loaded disk.
+/// Time from a request to its whole answer. The slowest ordinary answer is a commit on a loaded disk.
 pub const ANSWER: Duration = Duration::from_secs(30);
 
 /// The same for requests that the daemon holds, which it does for at most 50 s.
 pub const HELD_ANSWER: Duration = Duration::from_secs(65);
 
-/// Between two pieces of a download, after which the other side counts as hung.
+/// Time between two pieces of a download. After that the other side counts as hung.
 pub const STALL: Duration = Duration::from_secs(60);
 
-/// The slowest upload that is still worth waiting for, in bytes per second.
+/// The slowest upload worth waiting for, in bytes per second.
 pub const UPLOAD_BYTES_PER_SECOND: u64 = 64 * 1024;
 
-/// An unused connection is closed before the daemon closes it, so that no request goes out on a dying one: the daemon
-/// gives a connection 60 s to begin its next request.
+/// How long an unused connection is kept. The daemon closes it after 60 s, and no request must be sent on a connection
+/// that is being closed.
 pub const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 
-/// Silence after which the kernel asks whether the other side is still there, and between two such questions. It is
-/// what ends a followed log whose daemon has lost its power.
+/// Silence after which the kernel probes the connection, and the time between two probes. This ends a followed log if
+/// the daemon's machine loses power.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Unanswered such questions that end a connection.
+/// Unanswered probes that end a connection.
 pub const KEEP_ALIVE_QUESTIONS: u32 = 3;
 
-/// Bytes of an answer that is read into memory. The largest is a page of 200 jobs, or the assignment of a job whose
-/// inputs are as large as a dispatch may make them (16 MiB).
+/// Bytes of an answer in memory. The largest is a page of 200 jobs, or the assignment of a job with the largest inputs
+/// (16 MiB).
 pub const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes of one line of a log stream: a record's text has at most 64 KiB, which JSON escapes can make six times as long.
+/// Bytes of one line of a log stream: a record's text has at most 64 KiB, which JSON escapes can make six times as
+/// long.
 pub const LOG_LINE_BYTES: usize = 1024 * 1024;
 
-/// Bytes read from a file at once while it is uploaded.
+/// Bytes read from a file at once during an upload.
 pub const UPLOAD_PIECE: usize = 64 * 1024;
 
-/// Pages of one list that is read to its end, at 200 items each; a daemon that hands out more goes in circles.
+/// Pages of one list, at 200 items each. A daemon that sends more goes in circles.
 pub const PAGES: usize = 1_000;
 
-/// How often a call that may be repeated goes out in all: about 1.5 s, so that a person sees soon that nobody answers.
+/// Attempts of a call that may be repeated: about 1.5 s, so that a person soon sees that nobody answers.
 pub const CALL_ATTEMPTS: u32 = 5;
 
-/// The same for a call that waits for something anyway: about 40 s, so that it outlives a restart of the daemon.
+/// Attempts of a call that waits anyway: about 40 s, so that it outlives a restart of the daemon.
 pub const WAIT_ATTEMPTS: u32 = 14;
 
-/// A followed log whose connection held this long has not failed yet: a proxy may end quiet connections every minute.
+/// A followed log whose connection lasted this long counts as a success. A proxy may end quiet connections every
+/// minute.
 pub const STEADY_CONNECTION: Duration = Duration::from_secs(10);
 
-/// The pause before the first repetition; it doubles from there.
+/// The pause before the first repetition. It doubles from there.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest pause between two repetitions.

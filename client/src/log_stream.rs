@@ -1,5 +1,5 @@
-//! A job's log, live or finished, through one reader. A lost connection is taken up again after the last record that
-//! arrived, so that the caller sees each record once.
+//! A job's log, live or finished. If the connection breaks, reading continues after the last record, so the caller sees
+//! each record once.
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -31,7 +31,7 @@ struct Connection {
 
 impl Client {
     /// The log from record `from` on: `GET /jobs/{id}/logs`. With `follow` it goes on until the job is over. A daemon
-    /// that stops ends a followed log as well; whoever needs the job's end looks at the job.
+    /// that stops also ends a followed log, so look at the job to learn whether it is over.
     pub fn logs(&self, job: Uuid, from: u64, follow: bool) -> LogStream {
         LogStream {
             client: self.clone(),
@@ -46,10 +46,7 @@ impl Client {
 }
 
 impl LogStream {
-    /// The next record; `None` at the end. Must not be called again after an error.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// The next record; `None` at the end. Do not call this again after an error.
     pub async fn next_record(&mut self) -> Result<Option<LogRecord>, Error> {
         while !self.ended {
             match self.advance().await {
@@ -75,14 +72,14 @@ impl LogStream {
         Ok(None)
     }
 
-    /// The same log for somebody who has heard of the daemon already: it is waited for as long as a restart takes.
+    /// The same log for a caller that has already reached the daemon: it waits as long as a restart takes.
     #[must_use]
     pub fn patiently(mut self) -> Self {
         self.repetition.be(Patience::Wait);
         self
     }
 
-    /// The number of the record that comes next.
+    /// The number of the next record.
     pub fn position(&self) -> u64 {
         self.next
     }
@@ -96,7 +93,7 @@ impl LogStream {
             return Ok(None);
         };
         while let Some(record) = connection.record().await? {
-            // A repeated record has been handed out already.
+            // The caller already has a repeated record.
             if record.n >= self.next {
                 return Ok(Some(record));
             }

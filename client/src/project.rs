@@ -8,60 +8,39 @@ use crate::{Client, Error};
 
 impl Client {
     /// All projects: `GET /projects`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn projects(&self) -> Result<Vec<Project>, Error> {
         self.all(&Route::v0("projects")).await
     }
 
     /// The vars of a project without their values: `GET /projects/{project}/vars`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn vars(&self, project: &str) -> Result<Vec<Named>, Error> {
         self.all(&below(project, "vars")?).await
     }
 
     /// A var with its value: `GET /projects/{project}/vars/{name}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn var(&self, project: &str, name: &str) -> Result<Var, Error> {
         let route = below(project, "vars")?.name(name)?;
         self.get(&route).answer().await
     }
 
-    /// Gives a var a value: `PUT /projects/{project}/vars/{name}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Sets a var: `PUT /projects/{project}/vars/{name}`.
     pub async fn set_var(&self, project: &str, name: &str, set: &SetValue) -> Result<Var, Error> {
         let route = below(project, "vars")?.name(name)?;
         self.call(Method::PUT, &route).json(set)?.answer().await
     }
 
     /// Removes a var: `DELETE /projects/{project}/vars/{name}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn delete_var(&self, project: &str, name: &str) -> Result<(), Error> {
         let route = below(project, "vars")?.name(name)?;
         self.call(Method::DELETE, &route).done().await
     }
 
     /// The secrets of a project: `GET /projects/{project}/secrets`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn secrets(&self, project: &str) -> Result<Vec<Named>, Error> {
         self.all(&below(project, "secrets")?).await
     }
 
-    /// Gives a secret a value, which nothing answers again: `PUT /projects/{project}/secrets/{name}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Sets a secret, which nobody can read again: `PUT /projects/{project}/secrets/{name}`.
     pub async fn set_secret(
         &self,
         project: &str,
@@ -73,9 +52,6 @@ impl Client {
     }
 
     /// Removes a secret: `DELETE /projects/{project}/secrets/{name}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn delete_secret(&self, project: &str, name: &str) -> Result<(), Error> {
         let route = below(project, "secrets")?.name(name)?;
         self.call(Method::DELETE, &route).done().await

@@ -1,15 +1,15 @@
-//! Whether and when a call goes out again.
+//! Whether and when to repeat a call.
 
 use crate::{Backoff, Error, limits};
 
-/// How often a call goes out.
+/// How often a call may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Once: a repetition could do the thing twice.
+    /// Once: repeating it could do the thing twice.
     Once,
     /// A few times within moments.
     Call,
-    /// As long as a restart of the daemon takes.
+    /// For as long as a restart of the daemon takes.
     Wait,
 }
 
@@ -38,7 +38,7 @@ impl Repetition {
         }
     }
 
-    /// Changes how many attempts there are.
+    /// Changes how many attempts are allowed.
     pub(crate) const fn be(&mut self, patience: Patience) {
         self.patience = patience;
     }
@@ -47,10 +47,7 @@ impl Repetition {
         self.backoff.succeeded();
     }
 
-    /// Waits before the next attempt.
-    ///
-    /// # Errors
-    /// The given error, when another attempt cannot help or the attempts are used up.
+    /// Waits before the next attempt. Returns the given error if another attempt cannot help or none is left.
     pub(crate) async fn pause_after(&mut self, error: Error) -> Result<(), Error> {
         let pause = self.backoff.failed();
         if !error.is_repeatable() || self.backoff.failures() >= self.patience.attempts() {

@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// Everything but the characters that mean themselves anywhere in a URL.
+/// Everything but the characters that are plain anywhere in a URL.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// A path below the base URL, with its query. What a user named is always exactly one segment of it.
+/// A path below the base URL, with its query. A name from a user is always exactly one segment.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     path: String,
@@ -27,7 +27,7 @@ impl Route {
         Self::outside(&format!("{}/{fixed}", wire::VERSION_PREFIX))
     }
 
-    /// A path that is not part of the versioned contract.
+    /// A path outside the versioned contract.
     pub(crate) fn outside(path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -35,7 +35,7 @@ impl Route {
         }
     }
 
-    /// Adds a segment of the contract.
+    /// Adds a fixed segment.
     pub(crate) fn then(mut self, fixed: &str) -> Self {
         self.path.push('/');
         self.path.push_str(fixed);
@@ -46,10 +46,10 @@ impl Route {
         self.then(&id.to_string())
     }
 
-    /// Adds a segment that a user named.
+    /// Adds a name from a user as one segment.
     pub(crate) fn name(self, name: &str) -> Result<Self, Error> {
         if matches!(name, "" | "." | "..") {
-            // URL parsers resolve these even when they are escaped, which would make it another route.
+            // URL parsers resolve `.` and `..` even if they are escaped, which would change the route.
             return Err(Error::Name {
                 name: name.to_owned(),
             });
@@ -69,7 +69,7 @@ impl Route {
         }
     }
 
-    /// The route as it stands in a URL.
+    /// The route as it appears in a URL.
     pub(crate) fn path_and_query(&self) -> String {
         let mut text = self.path.clone();
         let separators = iter::once('?').chain(iter::repeat('&'));

@@ -1,4 +1,4 @@
-//! What a runner says for itself, under its session token. No call is repeated here: the runner's own loop decides.
+//! The calls of a runner, with its session token. None is repeated here: the runner's own loop decides.
 
 use http::Method;
 use wire::{Hello, Message, Poll, RegisterRunner, RegisteredRunner};
@@ -9,17 +9,15 @@ use crate::{Client, Error, Secret};
 /// The answer to a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollAnswer {
-    /// What to do; empty when nothing happened while the daemon held the poll.
+    /// What to do; empty if nothing happened while the daemon held the poll.
     pub messages: Vec<Message>,
-    /// A new session token, to be stored and used from now on; the old one ends soon.
+    /// A new session token. Store it and use it from now on; the old one ends soon.
     pub renewed_token: Option<Secret>,
 }
 
 impl Client {
-    /// Registers a runner: `POST /runners/register`. The registration token in the body is all it needs.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Registers a runner: `POST /runners/register`. The body holds the registration token, so no other token is
+    /// needed.
     pub async fn register(&self, runner: &RegisterRunner) -> Result<RegisteredRunner, Error> {
         self.call(Method::POST, &Route::v0("runners/register"))
             .json(runner)?
@@ -27,10 +25,7 @@ impl Client {
             .await
     }
 
-    /// The runner's first word: `POST /runners/hello`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Announces that the runner's program has started: `POST /runners/hello`.
     pub async fn hello(&self, hello: &Hello) -> Result<(), Error> {
         self.call(Method::POST, &Route::v0("runners/hello"))
             .json(hello)?
@@ -38,10 +33,7 @@ impl Client {
             .await
     }
 
-    /// The runner's last word, which gives up its jobs: `POST /runners/goodbye`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Announces that the runner's program stops, and gives up its jobs: `POST /runners/goodbye`.
     pub async fn goodbye(&self, hello: &Hello) -> Result<(), Error> {
         self.call(Method::POST, &Route::v0("runners/goodbye"))
             .json(hello)?
@@ -49,11 +41,8 @@ impl Client {
             .await
     }
 
-    /// Asks for work: `POST /messages`. The daemon holds the answer until there is some, for at most 50 s. Dropping
-    /// the future abandons the poll; a new poll ends an older one.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Asks for work: `POST /messages`. The daemon holds the answer until there is work, for at most 50 s. Dropping the
+    /// future abandons the poll; a new poll ends an older one.
     pub async fn poll(&self, poll: &Poll) -> Result<PollAnswer, Error> {
         let (headers, messages) = self
             .call(Method::POST, &Route::v0("messages"))

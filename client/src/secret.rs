@@ -3,17 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A token. It is shared rather than copied, and never shows in debug output.
+/// A token. Clones share it, and debug output never shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes the token as it goes into the `Authorization` header.
+    /// Takes the token as the `Authorization` header carries it.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The token itself, for whoever has to send or store it.
+    /// The token itself.
     pub fn expose(&self) -> &str {
         &self.0
     }

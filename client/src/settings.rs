@@ -1,12 +1,18 @@
-//! Settings from the environment, read alike by every program that talks to a daemon.
+//! How every program that talks to a daemon reads its environment.
 
 use clap::builder::{BoolishValueParser, Resettable};
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
-/// The command line of a program, which takes its environment as people mean it: an empty variable is none, and `1`,
-/// `yes` and `on` set a flag as `true` does. Help texts never show what the environment holds.
+/// The command line of a program. An empty variable counts as absent, and `1`, `yes` and `on` set a flag as `true`
+/// does. Help texts never show the values of the environment.
 pub fn command_line<P: CommandFactory>() -> Command {
     forgiving(P::command())
+}
+
+/// Whether the argument was on the command line. A value from the environment may be meant for another command.
+pub fn is_typed(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 fn forgiving(command: Command) -> Command {
@@ -21,7 +27,7 @@ fn argument(argument: Arg) -> Arg {
     };
     match given {
         Some(value) if value.is_empty() => argument.env(Resettable::Reset),
-        // Otherwise a message about another argument would list it among those that have to be given.
+        // Without this, an error about another argument would list this one as missing.
         Some(_) => argument.hide_env_values(true).required(false),
         None => argument.hide_env_values(true),
     }

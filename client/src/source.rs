@@ -1,4 +1,4 @@
-//! Sources, and whether the daemon is there at all.
+//! Sources, and the daemon's health.
 
 use http::Method;
 use wire::Source;
@@ -7,35 +7,23 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// Whether the daemon is up: `GET /healthz`.
-    ///
-    /// # Errors
-    /// Any [`Error`] when it is not.
+    /// Fails unless the daemon is up: `GET /healthz`.
     pub async fn health(&self) -> Result<(), Error> {
         self.get(&Route::outside("/healthz")).done().await
     }
 
     /// All sources: `GET /sources`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn sources(&self) -> Result<Vec<Source>, Error> {
         self.all(&Route::v0("sources")).await
     }
 
     /// One source: `GET /sources/{name}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn source(&self, name: &str) -> Result<Source, Error> {
         self.get(&Route::v0("sources").name(name)?).answer().await
     }
 
-    /// Makes the daemon look at the repository now: `POST /sources/{name}/sync`. With `wait` the answer is the source
-    /// after this look, without it the source as it is now.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Makes the daemon look at the repository now: `POST /sources/{name}/sync`. Returns the source as it is now; with
+    /// `wait`, as it is after this look.
     pub async fn sync_source(&self, name: &str, wait: bool) -> Result<Source, Error> {
         let route = Route::v0("sources").name(name)?.then("sync");
         let call = if wait {

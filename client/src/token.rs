@@ -8,17 +8,11 @@ use crate::{Client, Error};
 
 impl Client {
     /// All tokens of this user, without their secrets: `GET /tokens`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.all(&Route::v0("tokens")).await
     }
 
-    /// A new token, whose secret is only in this answer: `POST /tokens`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Makes a token: `POST /tokens`. Only this answer has its secret.
     pub async fn create_token(&self, token: &CreateToken) -> Result<CreatedToken, Error> {
         self.call(Method::POST, &Route::v0("tokens"))
             .json(token)?

@@ -1,4 +1,4 @@
-//! What a worker says about its one job, under the job's token. No call is repeated here: the worker knows what it has
+//! The calls of a worker about its one job, with the job's token. None is repeated here: the worker knows what it has
 //! spooled and decides.
 
 use std::fs::File;
@@ -23,22 +23,20 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_
 /// A zip to store as an artifact.
 #[derive(Debug)]
 pub struct ArtifactUpload<'a> {
-    /// Its name, as the scan declares it.
+    /// The name that the scan declares.
     pub name: &'a str,
     /// The digest over its entries, for `has_diff`.
     pub content_digest: &'a str,
-    /// The zip; read from its start.
+    /// The zip, read from its start.
     pub file: File,
     /// Its length in bytes.
     pub size: u64,
 }
 
 impl Client {
-    /// Claims the job: `POST /jobs/{id}/resolve`. A repetition by the same worker gets the same answer.
+    /// Claims the job: `POST /jobs/{id}/resolve`. If the same worker repeats this, it gets the same answer.
     ///
-    /// # Errors
-    /// See [`Error`]; an offer that is gone is refused with [`wire::ErrorCode::OfferLapsed`] or
-    /// [`wire::ErrorCode::JobOver`].
+    /// An offer that has lapsed is refused with [`wire::ErrorCode::OfferLapsed`] or [`wire::ErrorCode::JobOver`].
     pub async fn resolve(&self, job: Uuid) -> Result<Assignment, Error> {
         self.call(Method::POST, &job_route(job).then("resolve"))
             .answer()
@@ -46,9 +44,6 @@ impl Client {
     }
 
     /// Reports all steps so far: `POST /jobs/{id}/timeline`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn timeline(&self, job: Uuid, timeline: &Timeline) -> Result<(), Error> {
         self.call(Method::POST, &job_route(job).then("timeline"))
             .json(timeline)?
@@ -56,12 +51,10 @@ impl Client {
             .await
     }
 
-    /// Appends log records, a JSON array of [`wire::NewLogRecord`], the first of which has number `from`:
-    /// `PATCH /jobs/{id}/logs`.
+    /// Appends log records: `PATCH /jobs/{id}/logs`. `records` is a JSON array of [`wire::NewLogRecord`]; the first has
+    /// number `from`.
     ///
-    /// # Errors
-    /// See [`Error`]; a gap is refused with [`wire::ErrorCode::LogMismatch`] and the number expected in
-    /// [`wire::Problem::next`].
+    /// A gap is refused with [`wire::ErrorCode::LogMismatch`], and [`wire::Problem::next`] has the expected number.
     pub async fn append_logs(
         &self,
         job: Uuid,
@@ -79,8 +72,7 @@ impl Client {
 
     /// Stores an artifact, read from its file piece by piece: `PUT /jobs/{id}/artifacts/{name}`.
     ///
-    /// # Errors
-    /// See [`Error`]; a file shorter than announced shows as [`Error::Interrupted`].
+    /// A file shorter than `size` fails with [`Error::Interrupted`].
     pub async fn upload_artifact(
         &self,
         job: Uuid,
@@ -91,16 +83,13 @@ impl Client {
             .limit(limits::upload(upload.size))
             .header(CONTENT_DIGEST, upload.content_digest)?
             .header(CONTENT_TYPE, "application/zip")?
-            // The daemon decides by the length whether it takes the body at all.
+            // The daemon decides by the length whether to take the body at all.
             .header(CONTENT_LENGTH, &upload.size.to_string())?
             .send_streamed(pieces(upload.file, upload.size))
             .await
     }
 
-    /// Ends the job: `POST /jobs/{id}/complete`. A repetition gets the same answer.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Completes the job: `POST /jobs/{id}/complete`. A repeat gets the same answer.
     pub async fn complete(&self, job: Uuid, end: &CompleteJob) -> Result<Completed, Error> {
         self.call(Method::POST, &job_route(job).then("complete"))
             .json(end)?

@@ -8,28 +8,19 @@ use crate::{Client, Error};
 
 impl Client {
     /// All workflows: `GET /workflows`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
         self.all(&Route::v0("workflows")).await
     }
 
     /// One workflow: `GET /workflows/{workflow}`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub async fn workflow(&self, workflow: &str) -> Result<Workflow, Error> {
         self.get(&Route::v0("workflows").name(workflow)?)
             .answer()
             .await
     }
 
-    /// Why a scan ran or did not, now or up to `at` (RFC 3339), with the newest looks at its triggers:
-    /// `GET /workflows/{workflow}/scans/{scan}/why`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Why a scan ran or did not, now or at the time `at` (RFC 3339), with the newest records of its ledger: `GET
+    /// /workflows/{workflow}/scans/{scan}/why`.
     pub async fn why(
         &self,
         workflow: &str,
@@ -47,11 +38,8 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// Removes the finished jobs of a workflow that a policy does not keep, or tells which:
-    /// `POST /workflows/{workflow}/prune`.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Removes the finished jobs of a workflow that a policy does not keep, or lists them: `POST
+    /// /workflows/{workflow}/prune`.
     pub async fn prune(&self, workflow: &str, request: &PruneRequest) -> Result<Pruned, Error> {
         let route = Route::v0("workflows").name(workflow)?.then("prune");
         self.call(Method::POST, &route)
@@ -61,10 +49,7 @@ impl Client {
     }
 
     /// Makes a job of a scan: `POST /workflows/{workflow}/scans/{scan}/dispatch`. Calls with the same idempotency key
-    /// make one job, so that this call is repeated when the daemon cannot be reached.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// make one job, so this call is repeated if the daemon cannot be reached.
     pub async fn dispatch(
         &self,
         workflow: &str,

@@ -1,11 +1,12 @@
 //! The command line of `everscand`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::configuration::listen_address;
+/// The default address: this machine only.
+pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
 /// Everscan's daemon: follows Git repositories and runs what they say.
 #[derive(Debug, Parser)]
@@ -41,7 +42,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
 }
 
-/// Every setting is taken from the flag, then the environment, then the configuration file.
+/// A flag wins over the environment, and the environment over the configuration file.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// The configuration file (YAML).
@@ -50,7 +51,7 @@ pub(crate) struct RunOptions {
     /// The state folder; made when it is missing.
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
-    /// Keep the state even on another machine's file system, where nobody promises that a lock locks and a sync syncs.
+    /// Allow a state folder on a network file system, where locks and syncs may not be reliable.
     #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
     pub(crate) allow_network_state: bool,
     /// Where to listen; port 0 takes a free one. The URL is printed on standard output.
@@ -89,7 +90,7 @@ pub(crate) struct UpOptions {
     /// Listen also on an address that other machines reach. Tokens and secrets then cross the network in the clear.
     #[arg(long, env = "SERVICE_INSECURE_HTTP")]
     pub(crate) insecure_http: bool,
-    /// Keep the state even on another machine's file system, where nobody promises that a lock locks and a sync syncs.
+    /// Allow a state folder on a network file system, where locks and syncs may not be reliable.
     #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
     pub(crate) allow_network_state: bool,
 }
@@ -126,7 +127,7 @@ pub(crate) struct RestoreOptions {
     /// The state folder to make.
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: PathBuf,
-    /// Restore even to another machine's file system, where nobody promises that a lock locks and a sync syncs.
+    /// Allow a state folder on a network file system, where locks and syncs may not be reliable.
     #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
     pub(crate) allow_network_state: bool,
     /// How the result is shown.
@@ -134,7 +135,6 @@ pub(crate) struct RestoreOptions {
     pub(crate) output: OutputForm,
 }
 
-/// Which state folder is looked at, and how.
 #[derive(Debug, Args)]
 pub(crate) struct StateOptions {
     /// The state folder.
@@ -155,11 +155,11 @@ pub(crate) struct StateOptions {
 pub(crate) struct FsckOptions {
     #[command(flatten)]
     pub(crate) state: StateOptions,
-    /// Put right what a program can put right. The state must not be in use. Nothing is deleted: what cannot be trusted
-    /// goes to `quarantine/`, and commands that undo it all are printed.
+    /// Repair what a program can repair. The state must not be in use. Nothing is deleted: what cannot be trusted goes
+    /// to `quarantine/`, and commands that undo the whole repair are printed.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// With --repair: give up the acknowledged changes that a damaged journal no longer tells.
+    /// With --repair: give up acknowledged changes that a damaged journal has lost.
     #[arg(long, requires = "repair")]
     pub(crate) accept_loss: bool,
 }
@@ -198,7 +198,6 @@ pub(crate) enum StateCommand {
     },
 }
 
-/// The forms of what the tools for a state folder show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputForm {
     // For people.
@@ -212,4 +211,11 @@ pub(crate) struct DemoOptions {
     /// Leave the daemon and the runner running, and the folder in place, until Ctrl-C.
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+/// Reads an address to listen on. The error is a sentence for the person who wrote the address.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not an IP address with a port; write it as in {LISTEN} or [::1]:7411")
+    })
 }

@@ -11,7 +11,7 @@ use state::{Copied, CopyError, Options, State};
 use crate::arguments::{BackupOptions, OutputForm, RestoreOptions};
 use crate::error::Error;
 use crate::logging;
-use crate::run::StopSignals;
+use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 
 /// What a finished copy says of itself.

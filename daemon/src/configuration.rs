@@ -1,7 +1,7 @@
-//! From flags, environment and the configuration file to checked settings.
+//! Reads flags, environment and the configuration file, and checks the settings.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -10,18 +10,14 @@ use reconciler::{LOG_LIMIT, Location, LocationError, Reference, RetentionSetting
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::arguments::RunOptions;
+use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::limits::SHORTEST_INTERVAL;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 
-/// Where the daemon listens when nothing is said: this machine only.
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
-
-/// Time between two looks at a source when nothing is said.
+/// The default time between two looks at a source.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Checked settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) state: PathBuf,
@@ -34,7 +30,6 @@ pub(crate) struct Settings {
     pub(crate) log_limit: u64,
 }
 
-/// The configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -69,7 +64,6 @@ struct FileSource {
     interval: Option<String>,
 }
 
-/// Why the settings are no good.
 #[derive(Debug, Error)]
 pub(crate) enum ConfigurationError {
     #[error("cannot read the configuration file {}", path.display())]
@@ -100,7 +94,7 @@ pub(crate) enum ConfigurationError {
 }
 
 impl Settings {
-    /// Puts flags, environment and file together and checks them.
+    /// Combines flags, environment and file, and checks the result.
     pub(crate) fn resolve(options: RunOptions) -> Result<Self, ConfigurationError> {
         let (file, base) = match &options.config {
             None => (File::default(), PathBuf::new()),
@@ -172,16 +166,6 @@ impl Settings {
     }
 }
 
-/// Reads an address to listen on.
-///
-/// # Errors
-/// A sentence for the person who wrote it.
-pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("`{text}` is not an IP address with a port; write it as in {LISTEN} or [::1]:7411")
-    })
-}
-
 fn read(path: &Path) -> Result<File, ConfigurationError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConfigurationError::Unreadable {
         path: path.to_owned(),
@@ -194,7 +178,7 @@ fn read(path: &Path) -> Result<File, ConfigurationError> {
 }
 
 impl FileSource {
-    /// Checks a source; a relative path of a repository is relative to the configuration file.
+    /// Checks a source. A relative path of a repository is relative to the configuration file.
     fn check(self, base: &Path) -> Result<SourceConfig, ConfigurationError> {
         let Self {
             name,
@@ -245,7 +229,7 @@ impl FileSource {
     }
 }
 
-/// A folder inside a repository, as a path of names from its top; empty for the top itself.
+/// The folder inside a repository, as a path from its top. The top itself is empty.
 fn folder(text: &str) -> Result<String, String> {
     let mut names = Vec::new();
     for component in Path::new(text).components() {
@@ -263,7 +247,7 @@ fn folder(text: &str) -> Result<String, String> {
     Ok(names.join("/"))
 }
 
-/// What is wrong with a location, and what to do about it.
+/// The error and its hint.
 fn with_hint(error: &LocationError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),
@@ -333,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_may_grow_to_256_mib_unless_something_else_is_said() {
+    fn a_log_may_grow_to_256_mib_by_default() {
         for (line, bytes) in [
             ("", 256 << 20),
             ("log_limit: 1GiB\n", 1 << 30),

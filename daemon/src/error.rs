@@ -1,4 +1,4 @@
-//! Why the daemon ended, as text and as exit code.
+//! Why the daemon failed, as text and as exit code.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -11,10 +11,9 @@ use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
 use crate::logging::LogFilterError;
-use crate::run::StopSignal;
+use crate::stop_signal::StopSignal;
 use crate::up::UpError;
 
-/// Why the daemon ended other than as asked.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error(transparent)]
@@ -154,7 +153,7 @@ impl Error {
         }
     }
 
-    /// What to do next, where that is the same for everybody.
+    /// What to do next, if that is the same for everybody.
     fn hint(&self) -> Option<&'static str> {
         if self.exit_code() == exit::DISK_FULL {
             return Some("make room on that disk and start again");
@@ -199,7 +198,7 @@ impl Error {
         }
     }
 
-    /// The error and everything that led to it, for a person.
+    /// The error, its causes and the hint, for a person.
     pub(crate) fn report(&self) -> String {
         let mut text = format!("error: {self}");
         for cause in model::causes(self) {

@@ -1,4 +1,4 @@
-//! `everscand state`: looks into a state folder, without a daemon.
+//! `everscand state`: shows what is in a state folder, without a daemon.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use state::inspect::{Contents, InspectError, Shown, Size, Step, contents, histor
 use crate::arguments::{OutputForm, StateCommand};
 use crate::error::Error;
 
-/// Looks, and writes what it sees to standard output.
+/// Reads the state and prints to standard output.
 pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
     let text = text(command)?;
     let mut stdout = io::stdout().lock();
@@ -18,7 +18,7 @@ pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
     {
-        // Whoever read the output has what they wanted.
+        // The reader of the output has what it wanted.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(Error::Output),
     }
@@ -113,7 +113,7 @@ fn records(shown: &[Shown]) -> String {
     for Shown { path, record } in shown {
         text.push_str(&cli::clean(path));
         text.push('\n');
-        // JSON has no control characters but line ends.
+        // JSON escapes all control characters except line ends.
         text.push_str(&json(record));
     }
     text
@@ -132,7 +132,7 @@ fn story(steps: &[Step]) -> String {
     table.text()
 }
 
-/// Values that were read as JSON, or consist of numbers and texts, can be written as JSON.
+/// Values that were read as JSON, or consist of numbers and texts, can always be written as JSON.
 fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');

@@ -1,7 +1,7 @@
 //! `everscand`: configuration, composition and shutdown of the daemon, `up` and the demonstration.
 //!
-//! Called under the name `everscan` or `everscan-runner` it is that program, so that one file is a whole installation.
-//! Rules of the domain are none of its business.
+//! Called as `everscan` or `everscan-runner`, the same file is that program, so one file is a whole installation. This
+//! package knows no rules of the domain.
 
 #![cfg_attr(
     test,
@@ -26,6 +26,7 @@ mod programs;
 mod retention;
 mod run;
 mod secret_key;
+mod stop_signal;
 mod system;
 mod up;
 
@@ -40,7 +41,7 @@ use client::settings;
 use crate::arguments::{Arguments, Command};
 use crate::error::Error;
 
-/// Runs the program that the first of `args` names, with the rest.
+/// Runs the program that the first of `args` names, with the remaining arguments.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     if !lifeline::hold() {
         return ExitCode::from(exit::FAILED);
@@ -64,10 +65,10 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
         .and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(told) => {
-            // Nobody is left to be told when the terminal is gone.
-            drop(told.print());
-            return ExitCode::from(if told.use_stderr() {
+        Err(error) => {
+            // If the terminal is gone, nobody reads the message.
+            drop(error.print());
+            return ExitCode::from(if error.use_stderr() {
                 exit::USAGE
             } else {
                 exit::STOPPED

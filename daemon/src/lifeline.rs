@@ -1,18 +1,18 @@
-//! Programs that end with the one that started them, even when it is killed and can say nothing any more.
+//! Ends the demonstration's programs with the demonstration, even if it is killed.
 //!
-//! The demonstration names itself in a variable of its programs; they ask the system for a signal at its end. Where the
-//! system cannot do that, only an end in order takes them along.
+//! The demonstration puts its process id into a variable of its programs. Each program asks the system for a signal at
+//! the end of that process. On systems without this feature, the programs end only if the demonstration ends normally.
 
 /// The process to end with.
 pub(crate) const VARIABLE: &str = "EVERSCAN_DEMO_PROCESS";
 
-/// Asks for the signal where there is a process to end with; false when that one has gone already.
+/// Asks for the signal if there is a process to end with. Returns false if that process is already gone.
 pub(crate) fn hold() -> bool {
     let Ok(starter) = std::env::var(VARIABLE) else {
         return true;
     };
     ask_for_signal();
-    // It may have ended before we asked, and then no signal comes.
+    // The process may have ended before the request, and then no signal comes.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
     parent.is_some_and(|parent| parent == starter)
 }
@@ -21,7 +21,7 @@ pub(crate) fn hold() -> bool {
 fn ask_for_signal() {
     use rustix::process::{Signal, set_parent_process_death_signal};
 
-    // A kernel that refuses leaves us without; the demonstration runs all the same.
+    // If the kernel refuses, the demonstration runs without it.
     let _refused = set_parent_process_death_signal(Some(Signal::TERM));
 }
 

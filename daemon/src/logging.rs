@@ -1,4 +1,4 @@
-//! What the daemon says on standard error, and how much of it.
+//! Logging to standard error or to a file.
 
 use std::fs::File;
 use std::io::IsTerminal;
@@ -9,12 +9,12 @@ use tracing_subscriber::EnvFilter;
 
 const VARIABLE: &str = "SERVICE_LOG";
 
-/// What is said when nothing is asked for.
+/// The filter without `SERVICE_LOG`.
 const DEFAULT: &str = "info";
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// A `SERVICE_LOG` that means nothing.
+/// A `SERVICE_LOG` that is not valid.
 #[derive(Debug, Error)]
 #[error(
     "SERVICE_LOG is `{text}`, and `{part}` in it is neither a level nor TARGET=LEVEL\n\
@@ -26,7 +26,7 @@ pub(crate) struct LogFilterError {
     part: String,
 }
 
-/// Sets up logging as `SERVICE_LOG` asks.
+/// Logs to standard error, filtered by `SERVICE_LOG`.
 pub(crate) fn to_stderr() -> Result<(), LogFilterError> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy())?;
@@ -41,7 +41,7 @@ pub(crate) fn to_stderr() -> Result<(), LogFilterError> {
     Ok(())
 }
 
-/// The same, with a file for what is said.
+/// Logs to a file, filtered by `SERVICE_LOG`.
 pub(crate) fn to_file(file: File) -> Result<(), LogFilterError> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy())?;
@@ -56,8 +56,8 @@ pub(crate) fn to_file(file: File) -> Result<(), LogFilterError> {
     Ok(())
 }
 
-/// The filter that a text asks for; an empty one asks for nothing. A word alone must be a level: for `tracing` it could
-/// be a target as well, which would make every mistyped level one that silences everything else.
+/// Reads a filter. A single word must be a level: `tracing` would also take it for a target, and a mistyped level would
+/// then silence everything else.
 fn filter(text: &str) -> Result<EnvFilter, LogFilterError> {
     if text.trim().is_empty() {
         return Ok(EnvFilter::new(DEFAULT));

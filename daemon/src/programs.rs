@@ -1,13 +1,12 @@
-//! This one file under its three names.
+//! The three names of this one file.
 
 use std::io;
 use std::path::Path;
 
-/// The names it is called by.
 const NAMES: [&str; 3] = ["everscand", "everscan", "everscan-runner"];
 
-/// Links this program's file under all its names into `bin`, which must be there; older links are replaced, since the
-/// file may have moved.
+/// Links this file under all its names into the folder `bin`, which must exist. Replaces older links, because the file
+/// may have moved.
 pub(crate) fn link(bin: &Path) -> io::Result<()> {
     let own = std::env::current_exe()?;
     for name in NAMES {

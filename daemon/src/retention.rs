@@ -7,13 +7,13 @@ use model::{SourceName, WorkflowId};
 use reconciler::RetentionSettings;
 use serde::Deserialize;
 
-/// Limits for every workflow, and others for single ones.
+/// Limits for every workflow, and others for single workflows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileRetention {
     #[serde(flatten)]
     default: FilePolicy,
-    /// By `source/name`. Such an entry takes the place of the limits above as a whole.
+    /// By `source/name`. Such an entry replaces all the limits above.
     #[serde(default)]
     workflows: BTreeMap<String, FilePolicy>,
 }
@@ -29,7 +29,7 @@ struct FilePolicy {
     bytes: Option<Size>,
 }
 
-/// A plain number of bytes is no text in YAML.
+/// In YAML, a plain number of bytes is not a text.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -50,10 +50,7 @@ impl Size {
 }
 
 impl FileRetention {
-    /// Checks the limits.
-    ///
-    /// # Errors
-    /// A sentence for the person who wrote them.
+    /// Checks the limits. The error is a sentence for the person who wrote them.
     pub(crate) fn check(self) -> Result<RetentionSettings, String> {
         let default = self.default.check()?;
         let workflows = self

@@ -1,4 +1,4 @@
-//! Composing the daemon and taking it apart again.
+//! Starts the daemon and stops it again.
 
 use std::future::Future;
 use std::io::Write;
@@ -9,27 +9,24 @@ use std::sync::Arc;
 use model::SealingKey;
 use reconciler::{Handle, Reconciler, RetentionSettings, SourceConfig, Start};
 use state::{Closing, Options, State};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::configuration::Settings;
 use crate::error::Error;
 use crate::limits::LAST_TASKS;
 use crate::logging;
+use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 
-/// What a daemon is made of.
+/// The parts of a daemon.
 pub(crate) struct Site {
-    /// Where it listens. Bound first: it costs nothing, and a daemon that cannot be reached must not touch the state.
+    /// Bound first: it costs nothing, and a daemon that nobody can reach must not touch the state.
     pub(crate) listener: TcpListener,
     /// The state folder.
     pub(crate) state: PathBuf,
-    /// Whether the state folder may be on another machine's file system.
+    /// Whether the state folder may be on a network file system.
     pub(crate) allow_network_state: bool,
-    /// What it follows.
     pub(crate) sources: Vec<SourceConfig>,
-    /// What seals secrets.
     pub(crate) secret_key: Option<SealingKey>,
-    /// How much of the past is kept.
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
@@ -37,13 +34,13 @@ pub(crate) struct Site {
 
 /// A daemon that serves.
 pub(crate) struct Serving {
-    /// Through which every command enters.
+    /// Takes every command.
     pub(crate) handle: Handle,
-    /// Where it is reached.
+    /// The URL of the API.
     pub(crate) url: String,
 }
 
-/// Runs the daemon until it is told to stop or cannot go on.
+/// Runs the daemon until a signal stops it or it cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr()?;
     let site = Site {
@@ -66,7 +63,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     })
 }
 
-/// Takes an address to listen on: one of this machine alone, unless plain HTTP may leave it.
+/// Binds an address. Without `insecure_http` it must be an address of this machine alone.
 pub(crate) fn bind(address: SocketAddr, insecure_http: bool) -> Result<TcpListener, Error> {
     if !insecure_http && !address.ip().to_canonical().is_loopback() {
         return Err(Error::PlainHttp { address });
@@ -77,14 +74,15 @@ pub(crate) fn bind(address: SocketAddr, insecure_http: bool) -> Result<TcpListen
     Ok(listener)
 }
 
-/// That another daemon has the state: the usual reason why the address is taken, and another address would not help.
+/// The error that another daemon uses the state. This is the usual reason why an address is taken, and another address
+/// would not help.
 fn in_use(state: &Path) -> Option<Error> {
     let root = state.to_owned();
     let owner = store::user(state)?;
     Some(Error::Open(store::OpenError::Locked { root, owner }.into()))
 }
 
-/// Serves until what is done meanwhile has come to its end, or the state fails.
+/// Serves until `meanwhile` ends or the state fails.
 pub(crate) fn serve<M, F>(site: Site, meanwhile: M) -> Result<(), Error>
 where
     M: FnOnce(Serving) -> F + Send,
@@ -95,7 +93,7 @@ where
         .build()
         .map_err(Error::Runtime)?;
     let (ended, closing) = runtime.block_on(compose(site, meanwhile))?;
-    // Whatever still holds the state goes with the runtime; then the committer ends and the store closes.
+    // Everything that still holds the state ends with the runtime. Then the committer ends and the store closes.
     runtime.shutdown_timeout(LAST_TASKS);
     if matches!(ended, Err(Error::Fatal(_))) {
         return ended;
@@ -140,7 +138,7 @@ where
     })
     .await?;
     let handle = reconciler.handle();
-    // Whoever reads the URL may read the first token next.
+    // A program that reads the URL may read the first token next.
     if let Err(error) = state.settled().await {
         tracing::warn!(%error, "the state's files are behind");
     }
@@ -162,7 +160,7 @@ where
     Ok((ended, closing))
 }
 
-/// What stands in the state folder's place must be one, or nothing yet.
+/// A state folder must be a folder, or must not exist yet.
 fn check_folder(root: &Path) -> Result<(), Error> {
     if root.exists() && !root.is_dir() {
         return Err(Error::NotAFolder {
@@ -172,44 +170,12 @@ fn check_folder(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The URL is the daemon's only output: whoever starts it with port 0 reads it there.
+/// Prints the URL, the daemon's only output. With port 0 this is how the caller learns the port.
 fn announce(url: &str) {
     let mut stdout = std::io::stdout();
     let written = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
     if let Err(error) = written {
         tracing::debug!(%error, "nobody reads the URL");
-    }
-}
-
-/// The signals that ask the daemon to stop. Whoever has read the URL may send one at once, so they are received from
-/// before it is printed.
-pub(crate) struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-/// One of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StopSignal {
-    /// What a service manager sends.
-    Terminate,
-    /// Ctrl-C.
-    Interrupt,
-}
-
-impl StopSignals {
-    pub(crate) fn receive() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    pub(crate) async fn next(&mut self) -> StopSignal {
-        tokio::select! {
-            _ = self.terminate.recv() => StopSignal::Terminate,
-            _ = self.interrupt.recv() => StopSignal::Interrupt,
-        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! The file with the key that seals secrets: made when told, read at the start, never written again.
+//! The file with the key that seals secrets. It is made on request, read at the start, and never written again.
 //!
-//! It lies outside the state folder, so that a copy of the state, a backup say, holds no secret. A key that is readable
-//! by others, or that a copy of the state would hold, is refused.
+//! It lies outside the state folder, so a copy of the state, such as a backup, holds no secret in the clear. A key
+//! inside the state folder, or one that other users can read, is refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -14,10 +14,9 @@ use thiserror::Error;
 use crate::limits::KEY_FILE_BYTES;
 use crate::system::SystemEntropy;
 
-/// Bits of a file's mode that let others than its owner in.
+/// The mode bits that let other users in.
 const OTHERS: u32 = 0o077;
 
-/// What is wrong with the key file.
 #[derive(Debug, Error)]
 pub(crate) enum KeyFileError {
     #[error(
@@ -50,7 +49,7 @@ pub(crate) enum KeyFileError {
     Unwritable { path: PathBuf, source: io::Error },
 }
 
-/// Reads a key that is kept as it should be.
+/// Reads a key and checks where it lies and who can read it.
 pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyFileError::Missing {
@@ -70,7 +69,7 @@ pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError
         });
     }
     let place = fs::canonicalize(path).map_err(unreadable)?;
-    // A state folder that is not there yet holds nothing.
+    // A state folder that does not exist yet holds nothing.
     if fs::canonicalize(state).is_ok_and(|state| place.starts_with(state)) {
         return Err(KeyFileError::InState {
             path: path.to_owned(),
@@ -86,7 +85,7 @@ pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError
     })
 }
 
-/// Makes a file with a fresh key, which only its owner may read.
+/// Makes a file with a new key, which only its owner can read.
 pub(crate) fn make(path: &Path) -> Result<(), KeyFileError> {
     let unwritable = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => KeyFileError::Exists {

@@ -13,12 +13,11 @@ use store::failpoint::clock_offset;
 /// The clocks of the system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemClock {
-    /// How far the wall clock was ahead of the time since the machine was started, when this process was.
+    /// The wall clock minus the time since boot, when this process started.
     began: TimeDelta,
 }
 
 impl SystemClock {
-    /// The clocks of a process that begins now.
     pub(crate) fn new() -> Self {
         Self {
             began: wall() - since_boot(),
@@ -40,15 +39,14 @@ fn wall() -> Timestamp {
     Utc::now() + TimeDelta::seconds(clock_offset())
 }
 
-/// The time since the machine was started, as if it had been at the beginning of 1970. It goes on while the machine
-/// sleeps.
+/// The time since boot, counted from the beginning of 1970. It goes on while the machine sleeps.
 fn since_boot() -> Timestamp {
     let since = clock_gettime(ClockId::Boottime);
     let nanos = u32::try_from(since.tv_nsec).unwrap_or(0);
     Timestamp::from_timestamp(since.tv_sec, nanos).unwrap_or_default()
 }
 
-/// The system's source of unpredictable bytes.
+/// The system's source of random bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemEntropy;
 

@@ -1,9 +1,10 @@
-//! `everscand up`: everything for a laptop in one process, in one folder.
+//! `everscand up`: everything for one machine in one process and one folder.
 //!
-//! The daemon, the ordinary runner over HTTP, the state and, for a folder that is no Git repository, the repository its
-//! workflows are committed to. What happens is told as it happens. Nothing here is special to it: a second `up` goes on
-//! where the first was stopped, and the state folder is one that `everscand run` can serve.
+//! It runs the daemon and the ordinary runner, which talks to it over HTTP. If the folder is no Git repository, it also
+//! keeps a repository and commits the workflows to it. It prints events as they happen. A later `up` goes on where the
+//! last one stopped, and `everscand run` can serve the same state folder.
 
+mod error;
 mod home;
 mod narrator;
 mod runner;
@@ -11,67 +12,33 @@ mod workflows;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ::runner::{ConfigurationError, SessionError};
 use chrono::Local;
 use model::decide::CreateToken;
 use model::{Scope, Scopes, SealingKey};
 use reconciler::{LOG_LIMIT, Location, RetentionSettings, SourceConfig};
-use thiserror::Error;
 
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};
 use crate::error::Error;
 use crate::limits::FOLDER_LOOK;
 use crate::logging;
-use crate::run::{Serving, Site, StopSignals, bind, serve};
+use crate::run::{Serving, Site, bind, serve};
 use crate::secret_key;
+use crate::stop_signal::StopSignals;
 use home::Home;
 use narrator::Narrator;
-use runner::RunnerHere;
+use runner::LocalRunner;
 use workflows::Workflows;
 
-/// What the one source is called. Ids of workflows follow from it, so it is the same wherever the folder is moved.
+pub(crate) use error::UpError;
+
+/// The name of the one source. Ids of workflows derive from it, so it stays the same if the folder moves.
 const SOURCE: &str = "local";
 
-/// What the token of the steps may do: read what other jobs made, and start scans.
+/// The scopes of the token for steps: read what other jobs made, and start scans.
 const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dispatch];
-
-/// Why `up` ended other than as asked.
-#[derive(Debug, Error)]
-pub(crate) enum UpError {
-    #[error("the folder {} does not exist", path.display())]
-    Missing { path: PathBuf },
-    #[error("cannot use the folder {}", path.display())]
-    Folder {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("cannot start `git`; is Git installed?")]
-    NoGit(#[source] std::io::Error),
-    #[error(
-        "everscand up runs here already{}{}",
-        address.map_or_else(String::new, |address| format!(" at http://{address}")),
-        process.map_or_else(String::new, |process| format!(" (process {process})"))
-    )]
-    Running {
-        address: Option<SocketAddr>,
-        process: Option<u32>,
-    },
-    #[error("`{spelled}` failed: {said}")]
-    Git { spelled: String, said: String },
-    #[error("cannot prepare the runner")]
-    Prepare(#[from] state::SubmitError),
-    #[error("cannot prepare the runner")]
-    Configuration(#[from] ConfigurationError),
-    #[error("cannot register the runner")]
-    Register(#[source] client::Error),
-    #[error("the runner cannot go on")]
-    Runner(#[source] SessionError),
-    #[error("the runner broke off")]
-    RunnerBroke,
-}
 
 /// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
@@ -92,13 +59,13 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)
             .await?
-            .go_on()
+            .run()
             .await?)
     })
 }
 
-/// The address asked for; else that of the last time, or a free one of this machine where that is taken or would have
-/// to be asked for.
+/// Binds the requested address. Without one, binds the last address, or a free port of this machine if the last address
+/// is taken or not allowed.
 fn listen(home: &Home, options: &UpOptions) -> Result<std::net::TcpListener, Error> {
     let bind = |address| bind(address, options.insecure_http);
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -134,7 +101,7 @@ fn source(workflows: &Workflows) -> SourceConfig {
     }
 }
 
-/// The terminal is for what happens to workflows and jobs; the rest goes to a file, which begins anew with each start.
+/// Logs to a file, which each start empties. The terminal shows what happens to workflows and jobs.
 fn log_to(home: &Home) -> Result<(), Error> {
     let path = home.log();
     let opened = std::fs::File::options()
@@ -146,7 +113,7 @@ fn log_to(home: &Home) -> Result<(), Error> {
     Ok(logging::to_file(file)?)
 }
 
-/// The key that seals secrets; made at the first start.
+/// The key that seals secrets. The first start makes it.
 fn secret_key(home: &Home) -> Result<SealingKey, configuration::ConfigurationError> {
     let path = home.secret_key();
     if !path.exists() {
@@ -155,16 +122,15 @@ fn secret_key(home: &Home) -> Result<SealingKey, configuration::ConfigurationErr
     Ok(secret_key::read(&path, &home.state())?)
 }
 
-/// Everything that runs.
 struct Running {
     workflows: Workflows,
     serving: Serving,
-    runner: RunnerHere,
+    runner: LocalRunner,
     narrator: Narrator,
     signals: StopSignals,
 }
 
-/// What wakes it.
+/// The events of the loop.
 enum Wake {
     Changed,
     Look,
@@ -182,7 +148,7 @@ impl Running {
             Some(token) => token,
             None => make_step_token(&home, &serving).await?,
         };
-        let runner = RunnerHere::start(&home, &serving, &step_token).await?;
+        let runner = LocalRunner::start(&home, &serving, &step_token).await?;
         introduce(&home, &workflows, &serving.url);
         let narrator = Narrator::of(&serving.handle, workflows.first_step(&home));
         let running = Self {
@@ -192,17 +158,17 @@ impl Running {
             narrator,
             signals,
         };
-        running.say_what_broke_off();
+        running.report_killed_jobs();
         Ok(running)
     }
 
-    async fn go_on(mut self) -> Result<(), UpError> {
+    async fn run(mut self) -> Result<(), UpError> {
         let mut changes = self.serving.handle.state().changed();
         let mut ticks = tokio::time::interval(FOLDER_LOOK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_stopping = false;
         loop {
-            self.tell_news().await;
+            self.print_news().await;
             let wake = tokio::select! {
                 _ = changes.changed() => Wake::Changed,
                 _ = ticks.tick() => Wake::Look,
@@ -225,17 +191,17 @@ impl Running {
                     is_stopping = true;
                 }
                 Wake::RunnerEnded(Ok(())) if is_stopping => break,
-                Wake::RunnerEnded(Ok(())) => return Err(UpError::RunnerBroke),
+                Wake::RunnerEnded(Ok(())) => return Err(UpError::RunnerEnded),
                 Wake::RunnerEnded(Err(error)) => return Err(error),
             }
         }
-        self.tell_news().await;
+        self.print_news().await;
         self.say("stopped; `everscand up` goes on from here");
         Ok(())
     }
 
-    /// With jobs of a process that was killed, the daemon lets the next one work only when the first cannot come back.
-    fn say_what_broke_off(&self) {
+    /// After a kill, the daemon gives the runner no job until the old process cannot come back.
+    fn report_killed_jobs(&self) {
         let runner = self.runner.id();
         let running = |world: &model::World| world.running_on(runner).count();
         let jobs = self.serving.handle.state().read(running);
@@ -248,13 +214,13 @@ impl Running {
         }
     }
 
-    async fn tell_news(&mut self) {
+    async fn print_news(&mut self) {
         for line in self.narrator.look(&self.serving.handle).await {
             self.say(&line);
         }
     }
 
-    /// A commit that fails is tried again when the folder changes: whoever saved is told why.
+    /// A commit that fails is reported, and tried again when the folder changes.
     fn commit_saved(&mut self) {
         let Workflows::Saved(saved) = &mut self.workflows else {
             return;
@@ -264,14 +230,14 @@ impl Running {
         }
     }
 
-    /// One line with its time.
+    /// Prints a line with its time.
     fn say(&self, line: &str) {
         let now = self.serving.handle.now().with_timezone(&Local);
         print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
     }
 }
 
-/// The token for steps, made by the daemon as for anybody and kept for the next time.
+/// Makes the token for steps and keeps it for later starts.
 async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpError> {
     let create = CreateToken {
         name: "steps".to_owned(),
@@ -289,8 +255,8 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
     Ok(secret.to_owned())
 }
 
-/// The URL on a line of its own, as `everscand run` prints it; then what to type next. The token is named by its file:
-/// what is printed here ends in logs.
+/// Prints the URL on its own line, as `everscand run` does, and then what to type next. It names the token's file and
+/// not the token, because this output may end up in logs.
 fn introduce(home: &Home, workflows: &Workflows, url: &str) {
     let root = home.root().display();
     let bin = quoted(&home.bin());
@@ -309,7 +275,7 @@ fn introduce(home: &Home, workflows: &Workflows, url: &str) {
     ));
 }
 
-/// A path as a word for the shell.
+/// Quotes a path for the shell if needed.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
@@ -324,7 +290,7 @@ fn print(text: &str) {
     let mut stdout = std::io::stdout();
     let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     if let Err(error) = written {
-        tracing::debug!(%error, "nobody reads what is told");
+        tracing::debug!(%error, "nobody reads the output");
     }
 }
 

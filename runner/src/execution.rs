@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use model::error_chain;
-use wire::{Assignment, JobFailure, ScanStep, StepOutcome, StepReport, StepStatus};
+use wire::{Assignment, JobFailure, ScanStep, Step, StepOutcome, StepStatus};
 
 use crate::clock;
 use crate::environment::{Environment, HostEnvironment};
@@ -96,8 +96,8 @@ impl Execution<'_> {
         step: &ScanStep,
         ok: bool,
         environment: &Environment,
-    ) -> StepReport {
-        let mut report = StepReport {
+    ) -> Step {
+        let mut report = Step {
             index,
             status: StepStatus::Skipped,
             outcome: Some(StepOutcome::Skipped),
@@ -144,7 +144,7 @@ impl Execution<'_> {
     }
 
     /// Writes into the report what the end of a script means.
-    fn conclude(&self, report: &mut StepReport, end: &StepEnd, allow_failure: bool) {
+    fn conclude(&self, report: &mut Step, end: &StepEnd, allow_failure: bool) {
         report.exit_code = match end {
             StepEnd::Exited(Exit::Code(code)) => Some(*code),
             StepEnd::Exited(Exit::Signal(_))
@@ -178,7 +178,7 @@ impl Execution<'_> {
     /// Marks the steps that a stop keeps from running.
     fn stopped(&self, first: u32, reason: Stop) -> Conclusion {
         for (index, _) in (0..).zip(&self.assignment.steps).skip(first as usize) {
-            self.timeline.record(StepReport {
+            self.timeline.record(Step {
                 index,
                 status: StepStatus::Cancelled,
                 outcome: Some(StepOutcome::Cancelled),

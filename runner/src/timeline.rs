@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::Masker;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use wire::{StepOutcome, StepReport, StepStatus};
+use wire::{Step, StepOutcome, StepStatus};
 
 use crate::limits;
 use crate::link::{Link, Verdict};
@@ -14,7 +14,7 @@ use crate::link::{Link, Verdict};
 /// The steps that started, ended or were skipped, in order.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    steps: watch::Sender<Vec<StepReport>>,
+    steps: watch::Sender<Vec<Step>>,
     masker: Masker,
 }
 
@@ -28,7 +28,7 @@ impl Timeline {
     }
 
     /// Adds a step's state, or replaces what was known of it. Secrets in its error are hidden.
-    pub(crate) fn record(&self, mut report: StepReport) {
+    pub(crate) fn record(&self, mut report: Step) {
         report.error = report.error.map(|error| self.masker.mask(&error));
         self.steps.send_modify(|steps| {
             match steps.iter_mut().find(|step| step.index == report.index) {
@@ -43,7 +43,7 @@ impl Timeline {
         self.steps.send_modify(|steps| {
             let first = steps.len();
             let missing = (0..).take(count).skip(first);
-            steps.extend(missing.map(|index| StepReport {
+            steps.extend(missing.map(|index| Step {
                 index,
                 status: StepStatus::Skipped,
                 outcome: Some(StepOutcome::Skipped),
@@ -56,19 +56,19 @@ impl Timeline {
     }
 
     /// Everything so far.
-    pub(crate) fn steps(&self) -> Vec<StepReport> {
+    pub(crate) fn steps(&self) -> Vec<Step> {
         self.steps.borrow().clone()
     }
 
     /// Lets a reporter follow.
-    pub(crate) fn watch(&self) -> watch::Receiver<Vec<StepReport>> {
+    pub(crate) fn watch(&self) -> watch::Receiver<Vec<Step>> {
         self.steps.subscribe()
     }
 }
 
 /// Reports changes, each after a moment in which others may join it, until the timeline is dropped or the job is over.
 pub(crate) async fn report(
-    mut steps: watch::Receiver<Vec<StepReport>>,
+    mut steps: watch::Receiver<Vec<Step>>,
     link: Link,
     ship_after: Duration,
 ) {

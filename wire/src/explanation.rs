@@ -1,8 +1,8 @@
-//! Why something is as it is.
+//! A reason.
 
 use serde::{Deserialize, Serialize};
 
-/// A reason without anyone to whom it could be put down.
+/// A reason that names no actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Stable name.

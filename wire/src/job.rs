@@ -11,59 +11,48 @@ use crate::Explanation;
 /// One invocation of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Globally unique; ids of later jobs sort later.
+    /// Globally unique. Ids of later jobs sort later.
     pub id: Uuid,
-    /// The workflow the scan belongs to.
     pub workflow: WorkflowRef,
-    /// The workflow revision that runs.
+    /// The revision that runs.
     pub revision: RevisionRef,
-    /// The scan's name.
     pub scan: String,
-    /// Where the job stands.
     pub state: JobState,
-    /// What made it.
     pub trigger: Trigger,
     /// Why it is in this state.
     pub reason: JobReason,
     /// Why it has not begun, while it is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Explanation>,
-    /// The inputs, complete with defaults.
+    /// The inputs, with defaults filled in.
     pub inputs: BTreeMap<String, Input>,
-    /// When it was scheduled.
     pub created_at: DateTime<Utc>,
     /// When a runner claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<DateTime<Utc>>,
-    /// Who runs or ran it.
+    /// The runner that claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<RunnerRef>,
     /// The steps reported so far.
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
-    /// How much log there is.
     pub log: LogSummary,
 }
 
-/// Names a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRef {
-    /// Its id.
     pub id: Uuid,
-    /// The source it comes from, which is also its project's name.
+    /// The source it comes from, which is also the project's name.
     pub source: String,
     /// Path within the source without extension.
     pub name: String,
 }
 
-/// Names a workflow revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionRef {
-    /// Its id.
     pub id: Uuid,
     /// 1 for the workflow's first revision.
     pub number: u64,
@@ -71,16 +60,13 @@ pub struct RevisionRef {
     pub commit: String,
 }
 
-/// Names a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerRef {
-    /// Its id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
 }
 
-/// Where a job stands. No edge goes back.
+/// The state of a job. It never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -88,18 +74,18 @@ pub enum JobState {
     Scheduled,
     /// Claimed by a runner.
     Running,
-    /// Ended; no step failed it.
+    /// Ended, and no step failed it.
     Succeeded,
-    /// Ended; a step, an artifact or the runner failed.
+    /// Ended: a step, an artifact or the runner failed.
     Failed,
     /// Ended by a person or a deadline.
     Cancelled,
-    /// Never ran: its expression was no longer true when a runner came for it.
+    /// Never ran: its expression was no longer true when a runner claimed it.
     Skipped,
 }
 
 impl JobState {
-    /// Whether nothing can change any more.
+    /// Whether the state can no longer change.
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Scheduled | Self::Running => false,
@@ -158,32 +144,28 @@ pub struct JobReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Input {
-    /// Of an input of type `bool`.
     Bool(bool),
-    /// Of an input of type `string`.
     Text(String),
 }
 
-/// One step of a job.
+/// One step of a job, as the runner reports it and as users see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Position in the scan, from 0.
     pub index: u32,
-    /// What happened.
     pub status: StepStatus,
     /// What it means for the job; absent while the step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<StepOutcome>,
-    /// The script's exit code, when it ended by itself.
+    /// The script's exit code, if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What went wrong, when something other than the exit code did.
+    /// The error, if the step failed by anything but its exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// When it started; absent for a step that never did.
+    /// Absent for a step that never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<DateTime<Utc>>,
 }
@@ -198,7 +180,7 @@ pub enum StepStatus {
     Succeeded,
     /// Its script failed or could not be started.
     Failed,
-    /// It was stopped.
+    /// The runner stopped it.
     Cancelled,
     /// Its condition was false.
     Skipped,
@@ -217,7 +199,7 @@ impl StepStatus {
     }
 }
 
-/// What a step means for its job. Differs from the status only for `allow_failure`.
+/// What a step means for its job. It differs from the status only with `allow_failure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
@@ -244,20 +226,18 @@ pub struct Artifact {
     pub sha256: String,
     /// Digest over entry names and contents, which `has_diff` compares.
     pub content_digest: String,
-    /// When it was stored.
     pub created_at: DateTime<Utc>,
-    /// After this it cannot be downloaded any more.
+    /// After this it can no longer be downloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// That its file is gone, and why.
+    /// Present once the file is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
 }
 
-/// Why the file of an artifact is gone. What is known of it stays.
+/// Why the file of an artifact is gone. Its record stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
-    /// When.
     pub at: DateTime<Utc>,
     /// Stable name: `expired`, `deleted_by_user` or `pruned`.
     pub code: String,
@@ -267,12 +247,11 @@ pub struct Removed {
     pub actor: String,
 }
 
-/// How much log a job has.
+/// The length of a job's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LogSummary {
-    /// Number of records.
     pub records: u64,
-    /// That it was cut, when it had reached its limit.
+    /// Present if the log was cut at its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<LogCut>,
 }
@@ -280,9 +259,9 @@ pub struct LogSummary {
 /// Where a log was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogCut {
-    /// The number of the record that says so. What steps printed from there on was not kept.
+    /// The number of the record that reports the cut. Later output of steps was not kept.
     pub record: u64,
-    /// The limit, in bytes.
+    /// In bytes.
     pub limit: u64,
 }
 
@@ -295,14 +274,13 @@ pub struct DispatchRequest {
     pub inputs: BTreeMap<String, serde_json::Value>,
 }
 
-/// The answer to a dispatch: the job exists and survives a power cut.
+/// The answer to a dispatch. The job is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DispatchResponse {
-    /// The new job.
     pub job: Job,
 }
 
-/// The body of a cancellation.
+/// The empty body of a cancellation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CancelJob {}

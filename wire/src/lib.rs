@@ -1,8 +1,8 @@
-//! The JSON contract of `/v0`: what requests and responses look like on the wire, and nothing else.
+//! The JSON contract of `/v0`: requests and responses as they are on the wire.
 //!
 //! The types are plain data. `api` converts them by hand from the domain, so that renaming a field inside the daemon
-//! cannot change the contract by accident; `client` sends and reads them. Times are RFC 3339 UTC, identifiers UUIDs,
-//! names snake_case. Readers ignore members they do not know, so that an older client can talk to a newer daemon.
+//! cannot change the contract; `client` sends and reads them. Times are RFC 3339 in UTC, ids are UUIDs, names are in
+//! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
 
 mod explanation;
 mod health;
@@ -42,17 +42,17 @@ pub use why::{
     UnfinishedJob, Watching, Why,
 };
 pub use worker::{
-    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, StepReport, Timeline,
+    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline,
 };
 pub use workflow::{Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Workflow};
 
 /// The path prefix of this contract.
 pub const VERSION_PREFIX: &str = "/v0";
 
-/// Response header that carries a renewed runner session token; the old one stays valid for ten more minutes.
+/// The response header with a renewed runner session token. The old token stays valid for ten more minutes.
 pub const REFRESH_HEADER: &str = "x-authorization-refresh";
 
-/// Request header of an artifact upload: the digest over entry names and contents, made while zipping.
+/// The request header of an artifact upload with the digest over entry names and contents.
 pub const CONTENT_DIGEST_HEADER: &str = "x-content-digest";
 
 /// The media type of every error body (RFC 9457).

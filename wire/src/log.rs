@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One line of a job's log, numbered from 0 within the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecord {
-    /// The record's number.
     pub n: u64,
-    /// The line itself.
     #[serde(flatten)]
     pub record: NewLogRecord,
 }
@@ -18,16 +16,15 @@ pub struct LogRecord {
 pub struct NewLogRecord {
     /// When the runner read it.
     pub at: DateTime<Utc>,
-    /// The step it belongs to, from 0; absent for lines about the job as a whole.
+    /// The step, from 0; absent for lines about the whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// Where it came from.
     pub stream: Stream,
     /// The text without its line end.
     pub text: String,
 }
 
-/// What the JSON of a record begins with, up to its text: the same for all lines that were read at once.
+/// The beginning of a record's JSON, up to its text. It is the same for all lines that were read at once.
 #[derive(Debug, Clone)]
 pub struct RecordHead(Vec<u8>);
 
@@ -46,10 +43,10 @@ impl RecordHead {
         Self(json)
     }
 
-    /// Adds a whole record: the same JSON as that of [`NewLogRecord`].
+    /// Appends a whole record, with the same JSON as [`NewLogRecord`].
     pub fn write(&self, text: &str, json: &mut Vec<u8>) {
         json.extend_from_slice(&self.0);
-        // Nearly every line is plain, and this look at it is several times as fast as the search for what is not.
+        // Nearly every line is plain, and this check is several times as fast as a search for characters to escape.
         let is_plain = |plain, byte: &u8| plain & (*byte >= b' ') & !matches!(byte, b'"' | b'\\');
         if text.as_bytes().iter().fold(true, is_plain) {
             json.push(b'"');
@@ -63,7 +60,7 @@ impl RecordHead {
     }
 }
 
-/// Where a log line came from.
+/// The origin of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -71,18 +68,18 @@ pub enum Stream {
     Stdout,
     /// Standard error of a step.
     Stderr,
-    /// The runner's own word.
+    /// The runner itself.
     Runner,
 }
 
-/// The answer to appended log records: how far the daemon has come.
+/// The answer to appended log records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogReceipt {
-    /// Records below this number are stored; the next one expected has it.
+    /// Records below this number are stored. It is the number of the next record.
     pub received: u64,
-    /// Records below this number survive a power cut; the runner may forget them.
+    /// Records below this number are durable. The runner may forget them.
     pub durable: u64,
-    /// The log has reached its limit: what steps print is not stored any more, so it need not be sent.
+    /// The log has reached its limit: output of steps is no longer stored, so it need not be sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
 }

@@ -5,21 +5,31 @@ use serde::{Deserialize, Serialize};
 /// One page of a list, newest first unless the route says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
-    /// The items of this page.
     pub items: Vec<T>,
-    /// Give this as `cursor` to read on; absent on the last page. Opaque.
+    /// The `cursor` of the next page; absent on the last page. Opaque.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// What is missing because it cannot be read.
+    /// Lines that are missing because they cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<DamagedLines>,
 }
 
-/// Lines of a file of the state that an answer lacks, because they cannot be read.
+impl<T> Page<T> {
+    /// A whole list on one page, with nothing missing.
+    pub const fn all(items: Vec<T>) -> Self {
+        Self {
+            items,
+            next_cursor: None,
+            damaged: Vec::new(),
+        }
+    }
+}
+
+/// Unreadable lines of a state file, which are missing in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedLines {
-    /// The file, below the state folder.
+    /// Path below the state folder.
     pub file: String,
-    /// How many.
+    /// The number of lines.
     pub lines: u64,
 }

@@ -9,33 +9,33 @@ use crate::Diagnostic;
 /// The body of every error answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The short, constant name of the class of error.
+    /// Short, constant name of the class of error.
     pub title: String,
-    /// The HTTP status, repeated from the status line.
+    /// The HTTP status, as in the status line.
     pub status: u16,
-    /// What programs decide by.
+    /// For programs.
     pub code: ErrorCode,
     /// What went wrong, for a person.
     pub detail: String,
-    /// What to do next, when there is something to do.
+    /// What to do next, if there is something to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Names this request in the daemon's log.
+    /// Identifies this request in the daemon's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// One entry for each member of the request that was refused.
+    /// One entry for each refused member of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// What is wrong in a workflow text.
+    /// The problems of a workflow text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
-    /// For [`ErrorCode::LogMismatch`]: the record number the daemon expects next.
+    /// For [`ErrorCode::LogMismatch`]: the number of the record that the daemon expects next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
 impl Problem {
-    /// What is wrong with each member of the request, on lines of their own.
+    /// The problems of the request's members, each on its own line.
     pub fn fields(&self) -> String {
         let line = |error: &FieldError| format!("\n  {}: {}", error.field, error.message);
         self.errors.iter().map(line).collect()
@@ -48,7 +48,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// One refused member of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldError {
     /// Path of the member, for example `inputs.domain`.
@@ -57,7 +56,7 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// The stable error codes of `/v0`. A code is never given a new meaning; a reader treats one it does not know as
+/// The stable error codes of `/v0`. A code never changes its meaning. A reader treats an unknown code as
 /// [`ErrorCode::Unknown`] and goes by the HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,59 +67,59 @@ pub enum ErrorCode {
     Forbidden,
     /// 404: no such route.
     NoSuchRoute,
-    /// 404: no such thing, or not one this token may see.
+    /// 404: it does not exist, or this token may not see it.
     NotFound,
     /// 405: the path exists, the method does not.
     MethodNotAllowed,
-    /// 400: a request that cannot be read as what the route takes.
+    /// 400: the request is not what the route takes.
     InvalidRequest,
     /// 408: the body did not arrive in time.
     RequestTimeout,
-    /// 411 or 413: a body over the route's limit.
+    /// 411 or 413: the body exceeds the route's limit.
     BodyTooLarge,
-    /// 415: a body of another media type than the route takes.
+    /// 415: the body has a media type that the route does not take.
     UnsupportedMediaType,
-    /// 422: inputs that do not fit the scan's declaration.
+    /// 422: the inputs do not fit the scan's declaration.
     InvalidInputs,
-    /// 422: an idempotency key that was used for another request.
+    /// 422: the idempotency key was used for another request.
     IdempotencyMismatch,
-    /// 409: a name that fits several workflows.
+    /// 409: several workflows have this name.
     AmbiguousName,
-    /// 409: a scan that is not part of the active revision any more.
+    /// 409: the active revision no longer has the scan.
     Retired,
-    /// 409: a workflow whose newest revision cannot be read; the hint says what ends it.
+    /// 409: the workflow's newest revision cannot be read; the hint says what to do.
     WorkflowUnreadable,
-    /// 409: the event is not legal in the job's state.
+    /// 409: the job's state does not allow the event.
     IllegalTransition,
     /// 409: the job is over; the worker stops it.
     JobOver,
-    /// 409: the offer lapsed or was claimed by another runner.
+    /// 409: the offer lapsed, or another runner claimed the job.
     OfferLapsed,
-    /// 409: log records that leave a gap or differ from what is stored.
+    /// 409: the log records leave a gap or differ from the stored ones.
     LogMismatch,
-    /// 409: an artifact of that name was stored with another content.
+    /// 409: an artifact of that name is stored with other content.
     ArtifactMismatch,
-    /// 409: a runner of that name is registered already.
+    /// 409: a runner of that name is already registered.
     NameTaken,
-    /// 409: another process works as this runner; a second one needs a runner of its own.
+    /// 409: another process works as this runner; a second one needs its own registration.
     RunnerInUse,
-    /// 409: a poll that another process's has replaced, for the same reason.
+    /// 409: a poll of another process replaced this one, for the same reason.
     PollReplaced,
-    /// 409: as many tokens as may be exist already.
+    /// 409: the number of tokens has reached its limit.
     TooManyTokens,
-    /// 429: as many jobs as may be wait or run already.
+    /// 429: the number of unfinished jobs has reached its limit.
     TooManyJobs,
-    /// 409: the daemon has no key to seal secrets with.
+    /// 409: the daemon has no key for secrets.
     NoSecretKey,
-    /// 410: the artifact was there; it has expired or was removed.
+    /// 410: the artifact has expired or was removed.
     Gone,
     /// 416: a byte range outside the object.
     RangeNotSatisfiable,
     /// 507: the disk of the state folder is full.
     DiskFull,
-    /// 503: the daemon is stopping or cannot commit; the outcome is unknown.
+    /// 503: the daemon is stopping or cannot commit. The outcome is unknown.
     Unavailable,
-    /// 500: a defect; the daemon's log has the details under the request id.
+    /// 500: a defect. The daemon's log has the details under the request id.
     Internal,
     /// A code from a newer daemon.
     #[serde(other)]

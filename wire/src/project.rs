@@ -6,55 +6,52 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A project: what one source's workflows share.
+/// A project: the vars and secrets that one source's workflows share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {
-    /// Its id; expressions see it as `project.id`.
+    /// Expressions see it as `project.id`.
     pub id: Uuid,
-    /// Its name, which is its source's.
+    /// The source's name.
     pub name: String,
     /// Whether the daemon's configuration still names the source.
     pub configured: bool,
-    /// How many vars it has.
+    /// The number of vars.
     pub vars: u64,
-    /// How many secrets it has.
+    /// The number of secrets.
     pub secrets: u64,
 }
 
-/// The body that gives a var or secret its value.
+/// The body that sets a var or secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetValue {
-    /// The value, at most 64 KiB.
+    /// At most 64 KiB.
     pub value: String,
 }
 
-/// It may be a secret's.
+/// Hides the value, which may be a secret.
 impl fmt::Debug for SetValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SetValue").finish_non_exhaustive()
     }
 }
 
-/// A var or secret in a list, or a secret that was set: everything but the value.
+/// A var or secret without its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
-    /// What expressions call it.
+    /// The name in expressions.
     pub name: String,
-    /// Increases whenever it is set.
+    /// Increases each time it is set.
     pub version: u64,
-    /// When it was set.
     pub updated_at: DateTime<Utc>,
-    /// Who set it.
+    /// The actor who set it.
     pub updated_by: String,
 }
 
 /// A var with its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Var {
-    /// Everything but the value.
     #[serde(flatten)]
     pub named: Named,
-    /// What expressions read.
     pub value: String,
 }

@@ -1,27 +1,27 @@
-//! Removing finished jobs of a workflow, and what that removes.
+//! Removing finished jobs of a workflow.
 
 use serde::{Deserialize, Serialize};
 
-/// The body of a request to remove finished jobs. Without any limit the policy of the daemon's configuration applies;
-/// with one, those that are given and no others.
+/// The body of a request to remove finished jobs. Without a limit, the policy of the daemon's configuration applies.
+/// With any limit, only the given limits apply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
-    /// Only tell what would be removed.
+    /// Only report what would be removed.
     #[serde(default)]
     pub dry_run: bool,
-    /// Instead of the configuration's policy: keep so many finished jobs of the workflow.
+    /// The number of finished jobs of the workflow to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<u64>,
-    /// Keep jobs for so many seconds after their end.
+    /// Seconds to keep a job after its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_seconds: Option<u64>,
-    /// Keep so many bytes of logs and artifacts of the workflow.
+    /// Bytes of the workflow's logs and artifacts to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// How much of a workflow's past is kept. Each limit that is given counts.
+/// How much of a workflow's past is kept. Each given limit counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RetentionPolicy {
     /// Finished jobs of the workflow.
@@ -35,48 +35,44 @@ pub struct RetentionPolicy {
     pub bytes: Option<u64>,
 }
 
-/// What was removed, or would be.
+/// What was removed or would be removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pruned {
-    /// Whether nothing was removed, because that was asked for.
+    /// Whether the request asked for a report only.
     pub dry_run: bool,
     /// The policy that was applied.
     pub policy: RetentionPolicy,
-    /// Scan by scan.
     pub scans: Vec<PrunedScan>,
-    /// Whether there is more to remove than one request does: the same request again goes on.
+    /// Whether more remains than one request removes. Repeat the request to go on.
     pub has_more: bool,
-    /// Whether nothing goes by its age, since the daemon's clock jumped less than an hour ago.
+    /// Whether the age limit was skipped, because the daemon's clock jumped less than an hour ago.
     #[serde(default)]
     pub age_waits: bool,
 }
 
-/// What was removed of a scan, or would be.
+/// What was removed of a scan or would be removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedScan {
-    /// Its name.
     pub scan: String,
-    /// What goes.
     pub removed: Amount,
-    /// What is left of its finished jobs.
+    /// The finished jobs that remain.
     pub kept: Amount,
-    /// How many of those are left only because they are among the scan's newest two successes.
+    /// How many remain only because they are among the scan's newest two successes.
     pub newest_successes: u64,
-    /// How many are left for two minutes after their end, since their runners may add to their logs until then.
+    /// How many remain because they ended less than two minutes ago, and their runners may still add to their logs.
     #[serde(default)]
     pub just_ended: u64,
-    /// How many are left because their records cannot be read.
+    /// How many remain because their records cannot be read.
     #[serde(default)]
     pub unreadable: u64,
-    /// How many jobs are left beside them because they are not over.
+    /// Jobs of the scan that are not over.
     pub unfinished: u64,
 }
 
-/// Jobs and what they take.
+/// Jobs and the bytes they use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Amount {
-    /// How many.
     pub jobs: u64,
-    /// Bytes of their logs and artifacts.
+    /// Bytes of logs and artifacts.
     pub bytes: u64,
 }

@@ -1,19 +1,18 @@
-//! What a runner and the daemon say to each other about being a runner.
+//! Messages between a runner and the daemon, and runners as users see them.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A registration token: whoever holds it may register one runner.
+/// A registration token. Its holder may register one runner.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
-    /// Shown once; good for one registration.
+    /// Shown once, and good for one registration.
     pub token: String,
-    /// After this it is worthless.
     pub expires_at: DateTime<Utc>,
 }
 
-/// The body of a registration. The registration token is in it, so it needs no other.
+/// The body of a registration. It holds the registration token, so the request needs no other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRunner {
@@ -21,14 +20,14 @@ pub struct RegisterRunner {
     pub token: String,
     /// Unique among runners.
     pub name: String,
-    /// What `runs_on` is matched with.
+    /// The labels that `runs_on` matches.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// How many jobs it runs at once.
+    /// The number of jobs it runs at once.
     pub capacity: u32,
-    /// The runner's own version.
+    /// The version of the runner's program.
     pub version: String,
-    /// Take the place of a runner of the same name.
+    /// Replace a runner of the same name.
     #[serde(default)]
     pub replace: bool,
 }
@@ -36,22 +35,21 @@ pub struct RegisterRunner {
 /// The answer to a registration.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisteredRunner {
-    /// The runner's id.
     pub id: Uuid,
     /// The runner session token. Shown once; renewed through [`crate::REFRESH_HEADER`].
     pub token: String,
-    /// When the session ends unless renewed.
+    /// When the session ends, unless it is renewed.
     pub expires_at: DateTime<Utc>,
 }
 
-/// The body of a runner's first and last word (`/runners/hello`, `/runners/goodbye`).
+/// The body of `/runners/hello` and `/runners/goodbye`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// The runner's own version.
+    /// The version of the runner's program.
     pub version: String,
-    /// The process that speaks, by a name it keeps while it lives and may hand on to its successor. The daemon takes one
-    /// at a time for the runner; those that give no name count as one.
+    /// Identifies the process. A process keeps this id while it lives and may hand it on to its successor. The daemon
+    /// accepts one process at a time for a runner; all processes without an id count as one.
     #[serde(default)]
     pub instance: Uuid,
 }
@@ -60,57 +58,50 @@ pub struct Hello {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
-    /// The process that asks, as in [`Hello`].
+    /// Identifies the process, as in [`Hello`].
     #[serde(default)]
     pub instance: Uuid,
-    /// How many jobs the runner runs at once, in all.
+    /// The number of jobs the runner runs at once.
     pub capacity: u32,
-    /// Every job the runner has in hand.
+    /// Every job that the runner has.
     pub holding: Vec<Uuid>,
 }
 
-/// One message to a runner.
+/// A message to a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// Come and claim this job.
+    /// Claim this job.
     JobAssigned(JobAssigned),
-    /// Stop this job. Repeated until it has left `holding`.
+    /// Stop this job. Repeated until `holding` no longer has it.
     JobCancelled(JobCancelled),
 }
 
-/// An offer.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobAssigned {
-    /// The job.
     pub id: Uuid,
-    /// The worker session token to claim and execute it with.
+    /// The worker session token to claim and execute the job with.
     pub token: String,
 }
 
-/// A cancellation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCancelled {
-    /// The job.
     pub id: Uuid,
 }
 
 /// A registered runner as users see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// Its id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
-    /// What it offers to `runs_on`.
+    /// The labels that `runs_on` matches.
     pub labels: Vec<String>,
-    /// How many jobs it runs at once.
+    /// The number of jobs it runs at once.
     pub capacity: u32,
-    /// Its version when last heard.
+    /// The version at its last request.
     pub version: String,
-    /// When it was registered.
     pub registered_at: DateTime<Utc>,
-    /// When it was last heard since the daemon started.
+    /// The last request since the daemon started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_at: Option<DateTime<Utc>>,
     /// The jobs it runs.

@@ -10,11 +10,11 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
-    /// What a person calls it; appears as the actor of what it does.
+    /// Names the actor of everything done with the token.
     pub name: String,
-    /// Names such as `job:read`; a wrong one is answered with the list.
+    /// Names such as `job:read`. The answer to an unknown name lists all of them.
     pub scopes: Vec<String>,
-    /// Seconds until it ends; absent for one that does not end.
+    /// Seconds until it expires; absent if it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
 }
@@ -22,26 +22,20 @@ pub struct CreateToken {
 /// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
-    /// What it may do.
     pub scopes: Vec<String>,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// A new token with its secret, shown this once.
+/// A new token with its secret. Only this answer has it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreatedToken {
-    /// The token's record.
     #[serde(flatten)]
     pub token: Token,
-    /// What goes into `SERVICE_TOKEN`.
+    /// The value for `SERVICE_TOKEN`.
     pub secret: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a runner's worker and the daemon say to each other about one job.
+//! Messages between a runner's worker and the daemon about one job.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,44 +7,39 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, StepOutcome, StepStatus};
+use crate::{JobState, Step};
 
 /// The answer to a claim: everything needed to execute the job.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The job.
     pub job_id: Uuid,
-    /// Its project.
     pub project_id: Uuid,
-    /// Its workflow.
     pub workflow_id: Uuid,
-    /// The workflow revision.
     pub revision_id: Uuid,
-    /// The scan's name.
     pub scan: String,
-    /// Environment of all steps, in order; values may hold templates.
+    /// The environment of all steps, in order. Values may hold templates.
     pub env: Vec<(String, String)>,
-    /// Names taken from the runner's own environment.
+    /// Names to take from the runner's own environment.
     pub pass_env: Vec<String>,
-    /// What to execute, in order.
+    /// The steps, in order.
     pub steps: Vec<ScanStep>,
-    /// What to upload after a success.
+    /// The artifacts to upload after a success.
     pub artifacts: Vec<ScanArtifact>,
-    /// What expressions read, frozen at the claim; the shape of `context` in `job.json`.
+    /// The values that expressions read, frozen at the claim, in the form of `context` in `job.json`.
     pub context: serde_json::Value,
-    /// Values of the secrets the scan names.
+    /// The values of the secrets that the scan names.
     pub secrets: BTreeMap<String, String>,
-    /// What the scan names and has no value, as `vars.X` or `secrets.X`, with a sentence that says why.
+    /// Vars and secrets that the scan names but that have no value, as `vars.X` or `secrets.X`, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, String>,
-    /// Whether the job may be retried: if so the worker stops it after 100 s without contact.
+    /// Whether the job may be retried. If so, the worker stops it after 100 s without contact.
     pub retries: bool,
-    /// When the worker session token ends, and the job with it.
+    /// When the worker session token expires, and the job with it.
     pub expires_at: DateTime<Utc>,
-    /// When the scan's time is up.
+    /// The deadline of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DateTime<Utc>>,
-    /// The number the next log record must have: not 0 when the claim is repeated.
+    /// The number of the next log record. It is not 0 if the claim is repeated.
     pub next_log_record: u64,
 }
 
@@ -60,18 +55,18 @@ impl fmt::Debug for Assignment {
 /// One step to execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanStep {
-    /// Script text with templates.
+    /// The script with its templates.
     pub run: String,
-    /// The shell's words; absent for the default shell.
+    /// The words of the shell's command line; absent for the default shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<Vec<String>>,
-    /// The condition's source.
+    /// The source of its condition.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Whether a failure leaves the job alone.
+    /// Whether the job goes on after a failure.
     #[serde(default)]
     pub allow_failure: bool,
-    /// Seconds until the step is stopped.
+    /// Seconds until the runner stops the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
 }
@@ -79,78 +74,52 @@ pub struct ScanStep {
 /// One artifact to upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanArtifact {
-    /// Its name.
     pub name: String,
     /// Files and folders relative to the job's folder.
     pub paths: Vec<String>,
-    /// The condition's source.
+    /// The source of its condition.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
 }
 
-/// The state of a job's steps. It carries all of them, so a repeat is harmless.
+/// The state of a job's steps. It has all of them, so a repeat is harmless.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Every step that started, ended or was skipped so far, in order.
-    pub steps: Vec<StepReport>,
+    pub steps: Vec<Step>,
 }
 
-/// One step's state as the runner reports it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StepReport {
-    /// Position in the scan, from 0.
-    pub index: u32,
-    /// What happened.
-    pub status: StepStatus,
-    /// What it means for the job; absent while the step runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<StepOutcome>,
-    /// The script's exit code, when it ended by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// What went wrong, when something other than the exit code did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// When it started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished_at: Option<DateTime<Utc>>,
-}
-
-/// The end of a job as the runner reports it. The daemon decides success from the steps.
+/// The end of a job as the runner reports it. The daemon derives success from the steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteJob {
     /// All steps, in order.
-    pub steps: Vec<StepReport>,
-    /// How many log records the job has; the daemon refuses to complete with fewer.
+    pub steps: Vec<Step>,
+    /// The number of the job's log records. The daemon refuses a completion while records are missing.
     pub log_records: u64,
-    /// What failed the job outside its steps.
+    /// A failure outside the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<JobFailure>,
 }
 
-/// A failure that is no step's.
+/// A failure outside the steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "code", content = "message")]
 pub enum JobFailure {
     /// An artifact's path, condition or upload failed.
     ArtifactFailed(String),
-    /// An environment value of the scan could not be evaluated.
+    /// A value in the scan's `env` could not be evaluated.
     EnvFailed(String),
     /// The runner could not prepare the job.
     SetupFailed(String),
-    /// The runner was told to stop at once.
+    /// The runner was ordered to stop at once.
     RunnerStopped(String),
 }
 
 /// The answer to a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
-    /// How the job ended; repeats give the same answer.
+    /// How the job ended. A repeat gets the same answer.
     pub state: JobState,
 }

@@ -31,14 +31,10 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         .run()
         .map(|run| run.artifacts.iter().map(convert::artifact).collect())
         .unwrap_or_default();
-    Ok(reply::ok(&Page::<wire::Artifact> {
-        items,
-        next_cursor: None,
-        damaged: Vec::new(),
-    }))
+    Ok(reply::ok(&Page::<wire::Artifact>::all(items)))
 }
 
-/// The zip of an artifact, by id or name, whole or one range of it.
+/// The zip of an artifact, by id or name: the whole, or one range.
 pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let job = jobs::find(handle, request.job()?).await?;
     let artifact = find(&job, request.parameter(1))?;
@@ -52,13 +48,13 @@ pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Respo
             format!("the file of the artifact `{}` is missing", artifact.name),
         ));
     };
-    // A file that was cut is shorter than what is promised here, so that its download breaks off.
+    // If the file is shorter than the promised length, the download breaks off.
     let size = artifact.size;
     let etag = format!("\"{}\"", artifact.sha256);
     if request.has_already(&etag) {
         return Ok(reply::not_modified(&etag));
     }
-    // A part of something else must not be sewn to what the reader has.
+    // With another tag, a range belongs to other content, and the reader must not join the two.
     let is_same = request.header(IF_RANGE).is_none_or(|tag| tag == etag);
     let range = match request
         .header(RANGE)
@@ -76,7 +72,7 @@ pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Respo
     Ok(answer(artifact, &etag, stored, range))
 }
 
-/// The artifact of a job meant by an id or a name.
+/// Finds an artifact of the job by id or name.
 fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
     let artifacts = job
         .state
@@ -101,7 +97,7 @@ fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
     })
 }
 
-/// Why nobody gets an artifact any more. One whose time is over is gone, whether or not its file is there.
+/// Why an artifact cannot be downloaded any more. An expired artifact is gone even if its file is still there.
 fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
     let name = &artifact.name;
     let text = match (&artifact.removed, artifact.expires_at) {
@@ -118,7 +114,7 @@ fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
     Some(Failure::new(ErrorCode::Gone, text))
 }
 
-/// Removes the file of an artifact of a job that is over. A repeat is answered alike.
+/// Removes the file of an artifact of a job that is over. Repeating this is harmless.
 pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let job = jobs::find(handle, request.job()?).await?;
     let name = find(&job, request.parameter(1))?.name.clone();
@@ -167,8 +163,8 @@ fn answer(
     response
 }
 
-/// Sends a part of the artifact piece by piece. Ends early when nobody reads any more; a reader that is merely slow costs
-/// a piece of memory and no thread.
+/// Sends a part of the artifact piece by piece, until the reader goes away. A slow reader costs one piece of memory and
+/// no thread.
 async fn send(
     mut stored: Download,
     part: Range<u64>,
@@ -195,7 +191,7 @@ enum Wanted {
     Outside,
 }
 
-/// What a `Range` header asks for. Several ranges, and units that are not bytes, are answered with the whole.
+/// Reads a `Range` header. Several ranges, and units other than bytes, are answered with the whole.
 fn wanted_range(header: &str, size: u64) -> Wanted {
     let Some(range) = header
         .strip_prefix("bytes=")
@@ -225,7 +221,8 @@ fn wanted_range(header: &str, size: u64) -> Wanted {
     }
 }
 
-/// Takes an artifact from the job's worker: streamed to disk, hashed on the way, durable, then recorded.
+/// Stores an artifact that the job's worker uploads. It is streamed to disk, hashed on the way and made durable; then
+/// it is recorded.
 pub(super) async fn upload(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let worker = request.caller.worker()?.clone();
     handle.may_store_artifact(&worker, request.parameter(1))?;

@@ -14,7 +14,8 @@ use crate::limits::IDEMPOTENCY_KEY_BYTES;
 use crate::reply;
 use crate::request::Request;
 
-/// Starts a job. The answer means that it is durable; a repeat with the same `Idempotency-Key` gets the same job.
+/// Starts a job. The answer means that the job is durable. A repeat with the same `Idempotency-Key` returns the same
+/// job.
 pub(super) async fn dispatch(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let workflow = handle
         .state()

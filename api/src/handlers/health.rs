@@ -1,4 +1,4 @@
-//! Whether the daemon lives and serves.
+//! Health of the daemon.
 
 use chrono::SecondsFormat;
 use reconciler::{ClockTrouble, Handle, jump};
@@ -10,10 +10,11 @@ use wire::{ErrorCode, Health, HealthStatus};
 use crate::failure::Failure;
 use crate::reply;
 
-/// The process answers, and says how full its disk is and what is wrong with its clock. Nobody gets well by a restart, so the status is 200 all the same.
+/// The process answers, with the state of its disk and its clock. The status is always 200, because a restart would
+/// cure neither.
 pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
     let state = handle.state().clone();
-    // A disk that hangs must not take the threads that serve with it.
+    // A disk that hangs must not block the threads that serve.
     let room = tokio::task::spawn_blocking(move || state.room()).await;
     let room = room.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))?;
     Ok(reply::ok(&health(room, handle.clock_trouble())))
@@ -87,7 +88,7 @@ fn of_clock(trouble: ClockTrouble) -> Health {
     }
 }
 
-/// The state is open and commands are taken: the listener exists only then, and a failed commit ends the process.
+/// The state is open and takes commands. The listener exists only then, and a failed commit ends the process.
 pub(super) fn ready() -> Response {
     reply::ok(&json!({"status": "ready"}))
 }
@@ -98,13 +99,13 @@ mod tests {
 
     #[test]
     fn what_is_not_well_has_a_reason() {
-        let told = [Room::Enough, Room::Low, Room::Full].map(|room| json!(health(room, None)));
-        assert_eq!(told[0], json!({"status": "ok"}));
-        assert_eq!(told[1]["status"], "disk_low");
-        assert_eq!(told[2]["status"], "disk_full");
-        for told in &told[1..] {
+        let answer = [Room::Enough, Room::Low, Room::Full].map(|room| json!(health(room, None)));
+        assert_eq!(answer[0], json!({"status": "ok"}));
+        assert_eq!(answer[1]["status"], "disk_low");
+        assert_eq!(answer[2]["status"], "disk_full");
+        for answer in &answer[1..] {
             assert!(
-                told["reason"]
+                answer["reason"]
                     .as_str()
                     .is_some_and(|reason| reason.contains("full"))
             );
@@ -149,11 +150,14 @@ mod tests {
                 "2 schedules were followed ahead of the wall clock, one of them up to 1970-01-01T00:00:00Z, and wait until the clock",
             ),
         ] {
-            let told = json!(health(Room::Enough, Some(trouble)));
-            assert_eq!(told["status"], status);
-            assert!(told["reason"].as_str().unwrap().contains(reason), "{told}");
-            let told = json!(health(Room::Low, Some(trouble)));
-            assert_eq!(told["status"], "disk_low", "what stops jobs comes first");
+            let answer = json!(health(Room::Enough, Some(trouble)));
+            assert_eq!(answer["status"], status);
+            assert!(
+                answer["reason"].as_str().unwrap().contains(reason),
+                "{answer}"
+            );
+            let answer = json!(health(Room::Low, Some(trouble)));
+            assert_eq!(answer["status"], "disk_low", "what stops jobs comes first");
         }
     }
 }

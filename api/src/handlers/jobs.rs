@@ -67,7 +67,7 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
     for job in &page.jobs {
         match wire_job(handle, job).await {
             Ok(job) => items.push(job),
-            // It was removed while the page was read.
+            // The job was removed while the page was read.
             Err(failure) if failure.code == wire::ErrorCode::NotFound => {}
             Err(failure) => return Err(failure),
         }
@@ -79,14 +79,14 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
     }))
 }
 
-/// Whether a workflow has a scan of that name, or had one that has left something.
+/// Fails unless the workflow has a scan of that name, or had one that left jobs.
 fn known(world: &World, workflow: Option<WorkflowId>, name: &ScanName) -> Result<(), Failure> {
-    let is_meant = |id| workflow.is_none_or(|workflow| workflow == id);
+    let is_it = |id| workflow.is_none_or(|workflow| workflow == id);
     let mut defined = world
         .workflows()
-        .filter(|workflow| is_meant(workflow.record.id));
-    let mut heads = world.heads().filter(|head| is_meant(head.workflow));
-    let mut jobs = world.jobs().filter(|job| is_meant(job.workflow.id));
+        .filter(|workflow| is_it(workflow.record.id));
+    let mut heads = world.heads().filter(|head| is_it(head.workflow));
+    let mut jobs = world.jobs().filter(|job| is_it(job.workflow.id));
     if defined.any(|workflow| workflow.scan(name).is_some())
         || heads.any(|head| head.scan == *name)
         || jobs.any(|job| job.scan == *name)
@@ -100,7 +100,7 @@ fn known(world: &World, workflow: Option<WorkflowId>, name: &ScanName) -> Result
     })
 }
 
-/// One job; with `wait=true` the answer is held until the job is over, up to 50 s.
+/// One job. With `wait=true` the answer is held until the job is over, up to 50 s.
 pub(super) async fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let id = request.job()?;
     let held_until = Instant::now()
@@ -124,7 +124,7 @@ pub(super) async fn show(handle: &Handle, request: &Request) -> Result<Response,
     }
 }
 
-/// Ends a job. One that is over is answered as it is, so that a repeat is harmless.
+/// Cancels a job. A job that is already over is returned as it is, so a repeat is harmless.
 pub(super) async fn cancel(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let id = request.job()?;
     let before = find(handle, id).await?;
@@ -150,14 +150,14 @@ pub(super) async fn cancel(handle: &Handle, request: &Request) -> Result<Respons
     }
 }
 
-/// Removes a job that is over, with its log and artifacts. Afterwards there is no such job: a repeat is told so.
+/// Removes a job that is over, with its log and artifacts. A repeat answers that there is no such job.
 pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let actor = actor(request.caller.user()?);
     handle.delete_job(request.job()?, actor).await?;
     Ok(reply::empty())
 }
 
-/// The job of that id, unfinished or finished.
+/// Finds a job by id, unfinished or finished.
 pub(super) async fn find(handle: &Handle, id: JobId) -> Result<Arc<Job>, Failure> {
     handle
         .state()
@@ -166,7 +166,7 @@ pub(super) async fn find(handle: &Handle, id: JobId) -> Result<Arc<Job>, Failure
         .ok_or_else(|| Failure::not_found("job", &id.to_string()))
 }
 
-/// The job as the wire has it.
+/// Converts a job, with what is not in its record.
 pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Failure> {
     let stored: BTreeMap<_, _>;
     let inputs = match convert::inline_inputs(job) {
@@ -176,7 +176,7 @@ pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Fa
             &stored
         }
     };
-    // The count of a completed job stands in its record; one that was ended otherwise may have had last words since.
+    // The record of a completed job holds the count. After any other end, the runner may have added lines.
     let records = match &job.state {
         JobState::Scheduled | JobState::Skipped { .. } => 0,
         JobState::Succeeded { run, .. } => run.log_records,
@@ -188,7 +188,7 @@ pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Fa
     Ok(convert::job(job, inputs, records, waiting.as_ref()))
 }
 
-/// Why the job has not begun, if it has not.
+/// Why a scheduled job has not begun.
 fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
     match &job.state {
         JobState::Scheduled => {}
@@ -198,7 +198,7 @@ fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
         | JobState::Cancelled { .. }
         | JobState::Skipped { .. } => return None,
     }
-    // Before the world is looked at: whoever hands out jobs looks at both in the other order.
+    // Read before the world: the code that hands out jobs reads both in the other order.
     let in_hand = handle.jobs_in_hand();
     let holding = |runner| in_hand.get(&runner);
     handle

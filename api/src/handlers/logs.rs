@@ -16,12 +16,12 @@ use crate::limits::KEEP_ALIVE;
 use crate::reply::{self, Pieces};
 use crate::request::Request;
 
-/// How records are written.
+/// The format of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The lines as the steps printed them.
     Plain,
-    /// One JSON record a line.
+    /// One JSON record on each line.
     JsonLines,
     /// Server-sent events whose ids are record numbers.
     Events,
@@ -51,7 +51,7 @@ impl Form {
         }
     }
 
-    /// Stored JSON lines in this form.
+    /// Converts stored JSON lines to this format.
     fn write(self, lines: Bytes) -> Bytes {
         if self == Self::JsonLines {
             return lines;
@@ -78,7 +78,7 @@ impl Form {
     }
 }
 
-/// A job's log from record `from` on; with `follow=true` until the job is over. An event stream begins after
+/// A job's log from record `from` on; with `follow=true` until the job is over. An event stream continues after
 /// `Last-Event-ID`.
 pub(super) async fn read(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let job = jobs::find(handle, request.job()?).await?;
@@ -136,14 +136,14 @@ async fn produce(
                     drop(pieces.send(form.write(mark)).await);
                     return;
                 }
-                // While the disk is full the end waits for room, and is not missing.
+                // While the disk is full, the end of the log waits for room and is not missing.
                 is_settled = handle.state().settled().await.is_ok();
                 if !is_settled {
                     return;
                 }
             }
             Ok(None) => {
-                // What was appended before the end is read once more after the end was seen.
+                // Read once more after the end was seen, for records appended just before the end.
                 last_look = is_over(&handle, id);
                 if last_look {
                     handle.state().logs().mark_damage(&mut stream);
@@ -163,18 +163,18 @@ async fn produce(
     }
 }
 
-/// Tells of the last records of a job that is over when they are missing.
+/// Reports that the last records of a finished job are missing.
 fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
     let (run, end) = (job.state.run()?, job.state.end()?);
     stream.missing_end(run.log_records, end.at)
 }
 
-/// A job that is over has left the live world.
+/// Whether the job has left the live world.
 fn is_over(handle: &Handle, id: JobId) -> bool {
     handle.state().read(|world| world.job(id).is_none())
 }
 
-/// Waits until there may be more to read; false when nobody reads any more or the daemon is stopping.
+/// Waits until there may be more to read. Returns false if the reader is gone or the daemon is stopping.
 async fn wait(
     handle: &Handle,
     id: JobId,
@@ -187,7 +187,7 @@ async fn wait(
         tokio::select! {
             grown = growth.changed() => {
                 if grown.is_err() {
-                    // The log was closed; the next look finds the job over.
+                    // The log was closed. The next look finds the job over.
                     *growth = handle.state().logs().subscribe(id);
                 }
                 return true;

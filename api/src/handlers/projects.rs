@@ -1,4 +1,4 @@
-//! `/v0/projects`: what there is, and the vars and secrets of each.
+//! `/v0/projects`, with their vars and secrets.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub(super) fn show_var(handle: &Handle, request: &Request) -> Result<Response, F
     Ok(reply::ok(&shown))
 }
 
-/// The value in the body. What is wrong with a body is told without a word of it: it may be a secret.
+/// Reads the value from the body. Errors never quote the body, which may hold a secret.
 async fn value_of(request: &mut Request) -> Result<String, Failure> {
     body::is_json(&request.headers)?;
     let bytes = request.body.bytes().await?;
@@ -91,7 +91,7 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
     Ok(value)
 }
 
-/// Gives a var a value.
+/// Sets a var.
 pub(super) async fn set_var(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let project = project(handle, &request)?;
     let value = value_of(&mut request).await?;
@@ -116,7 +116,7 @@ pub(super) async fn delete_var(handle: &Handle, request: &Request) -> Result<Res
     Ok(reply::empty())
 }
 
-/// Gives a secret a value. Nothing answers it again.
+/// Sets a secret. No answer ever contains it.
 pub(super) async fn set_secret(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let project = project(handle, &request)?;
     let value = value_of(&mut request).await?;
@@ -145,7 +145,7 @@ fn project(handle: &Handle, request: &Request) -> Result<ProjectId, Failure> {
         .read(|world| find(world, request).map(|source| source.project))
 }
 
-/// The project in the path, by its name or its id.
+/// Finds the project by name or id.
 fn find<'a>(world: &'a World, request: &Request) -> Result<&'a Arc<Source>, Failure> {
     let text = request.parameter(0);
     let named = text.parse().ok().and_then(|name| world.source(&name));

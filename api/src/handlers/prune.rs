@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
 
-/// Removes the finished jobs that a policy does not keep, or tells which.
+/// Removes the finished jobs that a policy does not keep, or lists them.
 pub(super) async fn prune(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let asked: PruneRequest = request.body.json(&request.headers).await?;
     let found = handle
@@ -24,7 +24,7 @@ pub(super) async fn prune(handle: &Handle, mut request: Request) -> Result<Respo
     Ok(reply::ok(&answer(retained, asked.dry_run)))
 }
 
-/// The policy that is asked for, which keeps everything when none is.
+/// The requested policy. Without any limit it keeps everything.
 fn policy(asked: &PruneRequest) -> Result<RetentionPolicy, Failure> {
     let age = asked.age_seconds.map(|seconds| {
         let age = i64::try_from(seconds).ok().and_then(TimeDelta::try_seconds);

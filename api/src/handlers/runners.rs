@@ -29,7 +29,7 @@ pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failu
     })))
 }
 
-/// Forgets a runner, by id or name; what it runs is lost.
+/// Removes a runner, by id or name. Its jobs fail.
 pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let text = request.parameter(0);
     let found = handle.state().read(|world| find(world, text));
@@ -40,7 +40,7 @@ pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Respons
     Ok(reply::empty())
 }
 
-/// The runner meant by an id or a name.
+/// Finds a runner by id or name.
 fn find(world: &World, text: &str) -> Option<RunnerId> {
     let by_id = text.parse().ok().and_then(|id| world.runner(id));
     by_id
@@ -81,13 +81,13 @@ pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Re
     Ok(reply::json(StatusCode::CREATED, &body))
 }
 
-/// A runner's program has started: whatever it ran is over.
+/// A runner's program has started. Any job it had is lost.
 pub(super) async fn hello(handle: &Handle, request: Request) -> Result<Response, Failure> {
     handle.runner_starts(speaker(request).await?).await?;
     Ok(reply::empty())
 }
 
-/// A runner's program stops: the same.
+/// A runner's program stops. Any job it has is lost.
 pub(super) async fn goodbye(handle: &Handle, request: Request) -> Result<Response, Failure> {
     handle.runner_stops(speaker(request).await?).await?;
     Ok(reply::empty())
@@ -99,7 +99,7 @@ async fn speaker(mut request: Request) -> Result<RunnerSession, Failure> {
     Ok(runner.spoken_by(Instance::from_uuid(instance)))
 }
 
-/// A runner asks for work. Held until there is something to say, up to 50 s.
+/// A runner asks for work. The answer is held until there is something to do, up to 50 s.
 pub(super) async fn messages(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let runner = request.caller.runner()?;
     let poll: Poll = request.body.json(&request.headers).await?;

@@ -1,4 +1,4 @@
-//! `/v0/schema/workflow.json`: what editors need to know of workflow files.
+//! `/v0/schema/workflow.json`: the JSON Schema of workflow files, for editors.
 
 use std::sync::LazyLock;
 
@@ -9,10 +9,10 @@ use warp::reply::Response;
 use crate::reply;
 use crate::request::Request;
 
-/// An editor asks at every start, and the schema changes with a release of the daemon only.
+/// Editors ask at every start, but the schema changes only with a release of the daemon.
 const LIFE: &str = "public, max-age=3600";
 
-/// The schema as it is sent, with its tag.
+/// The schema as text, with its tag.
 struct Document {
     text: String,
     etag: String,

@@ -27,7 +27,7 @@ pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failu
     Ok(reply::ok(&find(handle, &name(request)?)?))
 }
 
-/// Look now; with `wait=true` answer once that look is over.
+/// Looks at the repository now. With `wait=true` the answer comes after that look.
 pub(super) async fn sync(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let name = name(request)?;
     handle

@@ -26,7 +26,7 @@ pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failu
     })))
 }
 
-/// Makes a token that may do no more than the one it is made with.
+/// Makes a token. It cannot have more scopes than the token of this request.
 pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let asked: CreateToken = request.body.json(&request.headers).await?;
     let scopes: Result<Scopes, _> = asked

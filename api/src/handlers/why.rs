@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
 
-/// Why a scan ran or did not, now or up to a moment in the past.
+/// Why a scan ran or did not, now or at a moment in the past.
 pub(super) async fn why(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let (workflow, key) = scan(handle, request)?;
     let at: Option<Timestamp> = request
@@ -32,7 +32,7 @@ pub(super) async fn why(handle: &Handle, request: &Request) -> Result<Response, 
     Ok(reply::ok(&answer))
 }
 
-/// The scan that is meant: one that the workflow has, or had when there was a job of it.
+/// Finds the scan: one that the workflow has, or had while there was a job of it.
 fn scan(handle: &Handle, request: &Request) -> Result<(ActiveWorkflow, ScanKey), Failure> {
     handle.state().read(|world| {
         let workflow = workflows::find_readable(world, request.parameter(0))?;

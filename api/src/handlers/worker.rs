@@ -1,4 +1,4 @@
-//! What a worker calls about its job: resolve, timeline, logs, complete.
+//! The routes of a worker: resolve, timeline, logs, complete.
 
 use model::decide::Failure as JobFailure;
 use reconciler::{Handle, Resolved, WorkerError};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
 
-/// Claims the job and answers everything needed to execute it. A repeat gets the same answer.
+/// Claims the job and returns everything needed to execute it. A repeat gets the same answer.
 pub(super) async fn resolve(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let resolved = handle.resolve(request.caller.worker()?).await?;
     assignment(handle, &resolved).map(|assignment| reply::ok(&assignment))
@@ -64,7 +64,7 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
             .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
             .collect(),
         missing: values.missing.clone(),
-        // A job that expects a retry stops itself when the daemon is silent, and nothing retries jobs yet.
+        // With `retries`, a job stops itself when the daemon is silent. Nothing retries jobs yet.
         retries: false,
         expires_at: handle.by_the_clock(run.expires_at),
         deadline: run.deadline.map(|deadline| handle.by_the_clock(deadline)),
@@ -105,7 +105,7 @@ fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
         .collect()
 }
 
-/// Takes over the state of all steps.
+/// Records the state of all steps.
 pub(super) async fn timeline(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let report: Timeline = request.body.json(&request.headers).await?;
     let steps = report
@@ -117,7 +117,7 @@ pub(super) async fn timeline(handle: &Handle, mut request: Request) -> Result<Re
     Ok(reply::empty())
 }
 
-/// Appends records; what overlaps must be equal.
+/// Appends records. Records that were sent before must be equal.
 pub(super) async fn append_log(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let from = request
         .query
@@ -156,7 +156,7 @@ fn record(record: wire::NewLogRecord) -> NewLogRecord {
     }
 }
 
-/// The worker is done. A repeat, and a completion of a job that was ended otherwise, answers how it ended.
+/// Ends the job. A repeat, or a completion of a job that has already ended, returns how the job ended.
 pub(super) async fn complete(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let report: CompleteJob = request.body.json(&request.headers).await?;
     let steps = report

@@ -14,7 +14,7 @@ use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 
-/// The active workflows by source and name; with `state=all` the retired ones too.
+/// The active workflows by source and name; with `state=all` also the retired ones.
 pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
     let all = match request.query.get("state") {
         None | Some("active") => false,
@@ -41,19 +41,19 @@ pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failu
     Ok(reply::ok(&shown))
 }
 
-/// The workflow meant by an id, by `source/name`, or by a name that only one source has; to do something with it.
+/// Finds a workflow whose revision can be read: by id, by `source/name`, or by a name that only one source has.
 pub(super) fn find_readable(world: &World, text: &str) -> Result<ActiveWorkflow, Failure> {
     Ok(readable_workflow(world, find(world, text)?.id)?)
 }
 
-/// What a workflow has, for whoever asked for another scan.
+/// Lists the scans of a workflow, for a caller that asked for another one.
 pub(super) fn scans_of(workflow: &ActiveWorkflow) -> String {
     let scans = workflow.revision.definition.scans();
     let known: Vec<&str> = scans.map(|scan| scan.name.as_str()).collect();
     format!("the workflow has: {}", known.join(", "))
 }
 
-/// The record of the workflow meant, also of one whose revision could not be read.
+/// Finds the record of a workflow, even if its revision could not be read.
 pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecord, Failure> {
     let not_found = || {
         let hint = match invalid_file(world, text) {
@@ -95,10 +95,10 @@ pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecor
     }
 }
 
-/// The source that has an invalid file of the workflow meant by an id, `source/name` or a name.
+/// The source with an invalid file of the workflow, which is given by id, `source/name` or name.
 fn invalid_file<'a>(world: &'a World, text: &str) -> Option<&'a SourceName> {
     let id: Option<WorkflowId> = text.parse().ok();
-    let is_meant = |source: &Source, stale: WorkflowId| {
+    let is_it = |source: &Source, stale: WorkflowId| {
         let named = |name: &str| stale == WorkflowId::derive(&source.name, name);
         let rest = text.strip_prefix(source.name.as_str());
         id == Some(stale)
@@ -112,7 +112,7 @@ fn invalid_file<'a>(world: &'a World, text: &str) -> Option<&'a SourceName> {
         .filter(|source| source.configured)
         .find(|source| {
             let mut files = source.stale_files.iter();
-            files.any(|stale| is_meant(source, stale.workflow))
+            files.any(|stale| is_it(source, stale.workflow))
         });
     found.map(|source| &source.name)
 }
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// What a start makes of a workflow whose revision cannot be read.
+    /// The world after a start with an unreadable revision of the workflow.
     fn world() -> World {
         let source: SourceName = "main".parse().unwrap();
         let id = WorkflowId::derive(&source, "pipeline");
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!((shown.revision.sha256, shown.scans), (None, Vec::new()));
     }
 
-    /// What is answered when something is to be done with the workflow.
+    /// The answer to a request that needs the workflow's revision.
     fn refusal(world: &World) -> Problem {
         let (problem, _) = find_readable(world, "pipeline")
             .unwrap_err()
@@ -185,7 +185,7 @@ mod tests {
         WorkflowRecord::clone(find(world, "pipeline").unwrap())
     }
 
-    /// Its source, with an invalid file of the workflow or without.
+    /// The workflow's source, with or without an invalid file of the workflow.
     fn source(world: &World, is_valid: bool) -> Source {
         let record = record(world);
         let stale = StaleFile {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_brings_a_retired_workflow_that_cannot_be_read_back_is_told() {
+    fn an_unreadable_retired_workflow_says_how_to_bring_it_back() {
         let mut world = world();
         let retired = WorkflowRecord {
             status: WorkflowStatus::Retired {

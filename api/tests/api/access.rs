@@ -1,4 +1,4 @@
-//! Who gets in where: every route of the table with every kind of token.
+//! Access: every route of the table with every kind of token.
 
 use api::{Access, ROUTES, Route, RouteId};
 use chrono::TimeDelta;
@@ -7,10 +7,10 @@ use model::{Scope, Secret, SecretKind};
 use crate::client::{Answer, Call};
 use crate::service::{Claimed, Seeded, Service};
 
-/// A token as somebody may present it.
+/// A token that a request presents.
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
-    /// None, or one that is no good wherever it is shown.
+    /// No token, or one that no route accepts.
     Bad(&'static str),
     Personal(Scope),
     Runner,
@@ -18,7 +18,7 @@ enum Kind {
     Worker,
 }
 
-/// What a route makes of a token.
+/// How a route answers to a token.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Welcome,
@@ -56,7 +56,7 @@ fn verdict(answer: &Answer) -> Verdict {
     }
 }
 
-/// A path of the route that leads to something, where being let in must not undo what the walk needs.
+/// A path of the route with parameters that exist. A call that is let in must not undo what the test needs.
 fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
     let job = match route.access {
         Access::Worker => &executed.id,
@@ -205,7 +205,7 @@ async fn a_token_cannot_make_one_that_may_do_more() {
 }
 
 #[tokio::test]
-async fn what_is_no_route_is_told_apart_from_what_is_no_method_of_it() {
+async fn an_unknown_route_differs_from_an_unknown_method() {
     let service = Service::start().await;
     for path in [
         "/",

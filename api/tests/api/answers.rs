@@ -1,5 +1,4 @@
-//! Every answer as it is on the wire, compared with a file: what a client may rely on, and what the user interface is
-//! drawn with.
+//! Every answer on the wire, compared with a file. Clients rely on these, and the user interface is drawn with them.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +37,7 @@ pub(crate) fn compare(name: &str, shown: &str) {
     );
 }
 
-/// A service in which there is one of everything to be seen. Answers the finished and the running job.
+/// A service with one of everything. Returns the finished and the running job.
 async fn lived_in() -> (Service, String, String) {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
@@ -110,7 +109,7 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         check(&service, name, &answer);
         shown.push(path);
     }
-    // The log and the artifact itself are no JSON.
+    // The log and the artifact itself are not JSON.
     let log = service.get(&format!("/v0/jobs/{finished}/logs")).await;
     assert_eq!(
         log.header("content-type"),
@@ -127,7 +126,7 @@ async fn every_route_that_shows_something_shows_it_like_this() {
     }
 }
 
-/// Whoever has the schema is told so.
+/// A client that already has the schema gets 304.
 #[tokio::test]
 async fn the_schema_is_for_anyone_and_may_be_kept() {
     let service = Service::start().await;

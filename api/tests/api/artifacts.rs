@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::{Answer, Call, Raw};
 use crate::service::{Claimed, Service, text};
 
-/// What is left of uploads that did not end well, once what did has its place.
+/// The number of temporary files, after finished uploads have moved to their place.
 async fn unfinished(service: &Service) -> usize {
     service.handle.state().settled().await.unwrap();
     fs::read_dir(service.root().join("tmp")).map_or(0, Iterator::count)
@@ -79,7 +79,7 @@ async fn a_part_is_answered_as_a_part() {
         let answer = part(&service, &worker, &[("range", range)]).await;
         assert_eq!((answer.status, answer.body.len()), (200, 10), "{range}");
     }
-    // A part is only of use to whom has the rest of the same.
+    // A range is useful only to a reader that has the rest of the same content.
     let etag = format!("\"{sha256}\"");
     for (tag, status) in [(etag.as_str(), 206), ("\"other\"", 200)] {
         let headers = [("range", "bytes=0-3"), ("if-range", tag)];
@@ -119,7 +119,7 @@ async fn a_large_artifact_comes_whole_piece_by_piece() {
     assert!(answer.body == bytes, "it came back changed");
 }
 
-/// The file of the one artifact there is.
+/// The file of the only artifact.
 fn file_of_artifact(service: &Service) -> PathBuf {
     let mut waiting = vec![service.root().join("jobs")];
     while let Some(folder) = waiting.pop() {
@@ -172,13 +172,13 @@ async fn a_damaged_artifact_never_comes_whole() {
             assert!(download().await <= left, "{left} of {size}");
         }
         fs::write(&file, &bytes).unwrap();
-        // A part cannot be checked, and may be what somebody still needs of it.
+        // A damaged file may still hold something that somebody needs.
         let call = Call::get(worker.path("artifacts/out")).header("range", "bytes=0-0");
         assert_eq!(service.admin(call).await.status, 206);
     }
 }
 
-/// With few threads for work on files, many readers who do not read would soon have them all.
+/// File work has few threads. Many readers that do not read must not block all of them.
 #[test]
 fn readers_that_stand_still_hold_nobody_up() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -217,7 +217,7 @@ async fn a_repeat_gets_the_same_answer_and_another_content_is_refused() {
 }
 
 #[tokio::test]
-async fn of_two_uploads_at_once_one_is_stored_and_it_is_the_one_that_was_told_so() {
+async fn of_two_uploads_at_once_the_one_that_gets_success_is_stored() {
     let service = Service::start().await;
     for n in 0..10 {
         let (_, worker) = service.claimed(&format!("runner {n}")).await;

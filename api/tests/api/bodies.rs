@@ -1,4 +1,4 @@
-//! Bodies and heads that are too large, too slow, cut off or no sense at all.
+//! Bodies and heads that are too large, too slow, cut off, or nonsense.
 
 use http::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::service::Service;
 
 const DISPATCH: &str = "/v0/workflows/pipeline/scans/build/dispatch";
 
-/// The head of a request that announces a body and sends none.
+/// The head of a request that announces a body. No body follows.
 fn head(method: &str, path: &str, token: &str, more: &str) -> String {
     format!(
         "{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n{more}\r\n\r\n"
@@ -30,7 +30,7 @@ async fn a_body_that_says_it_is_too_large_is_refused_before_it_is_sent() {
         assert!(answer.starts_with("HTTP/1.1 413"), "{path}: {answer}");
         assert!(raw.until_closed().await.contains("body_too_large"));
     }
-    // A route that takes no body at all.
+    // A route without a body.
     let head = head("GET", "/v0/jobs", &service.admin, "content-length: 1");
     let answer = Raw::send(service.address, head).await.head().await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
@@ -108,7 +108,7 @@ async fn what_is_no_request_is_refused_and_its_sender_left() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_in_a_problem() {
+async fn an_unreadable_request_is_answered_with_a_problem() {
     let service = Service::start().await;
     let deep = format!("{{\"inputs\":{}", "[".repeat(100_000));
     for (body, status) in [
@@ -217,7 +217,7 @@ async fn what_a_token_or_a_runner_may_be_is_bounded() {
         let problem = problem.problem(400, "invalid_request");
         assert_eq!(problem["errors"][0]["field"], field, "{body}");
     }
-    // A refused registration has not used its token up; an accepted one has.
+    // A refused registration does not use up its token; an accepted one does.
     let body = json!({"token": token, "name": "one", "capacity": 1, "version": "0.1.0"});
     let register = |body| Call::post("/v0/runners/register").json(body);
     register(&body).send(service.address).await.expect(201);

@@ -1,4 +1,4 @@
-//! Calls over HTTP/1.1: one connection each, the answer whole or piece by piece.
+//! Calls over HTTP/1.1, each on its own connection. The answer is read whole or piece by piece.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Longer than anything takes on the busiest machine; never waited for when all is well.
+/// Longer than the busiest machine needs. No test waits this long if the code works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A call before it is sent.
@@ -61,7 +61,7 @@ impl Call {
             .bytes(body.to_string())
     }
 
-    /// Sends it and takes the head of the answer.
+    /// Sends it and reads the head of the answer.
     pub(crate) async fn open(self, address: SocketAddr) -> Opened {
         let stream = TcpStream::connect(address).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
@@ -86,7 +86,7 @@ impl Call {
         }
     }
 
-    /// Sends it and takes the whole answer.
+    /// Sends it and reads the whole answer.
     pub(crate) async fn send(self, address: SocketAddr) -> Answer {
         let Opened {
             status,
@@ -116,7 +116,7 @@ impl Opened {
         Some(String::from_utf8(frame.into_data().unwrap().into()).unwrap())
     }
 
-    /// Reads on until `text` has been seen, and answers all that was read.
+    /// Reads until `text` has been seen, and returns everything read so far.
     pub(crate) async fn until(&mut self, text: &str) -> String {
         let mut read = String::new();
         while !read.contains(text) {
@@ -128,7 +128,7 @@ impl Opened {
         read
     }
 
-    /// The rest, up to the end.
+    /// The rest of the body.
     pub(crate) async fn rest(&mut self) -> String {
         let mut read = String::new();
         while let Some(piece) = self.piece().await {
@@ -156,7 +156,7 @@ impl Answer {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// The JSON of an answer that has this status.
+    /// The JSON of the answer, which must have this status.
     pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{:?}", self.body);
         if self.body.is_empty() {
@@ -166,7 +166,7 @@ impl Answer {
         }
     }
 
-    /// Expects a problem with this status and code, and answers its body.
+    /// Expects a problem with this status and code, and returns its body.
     pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
         let body = self.expect(status);
         assert_eq!(body["code"], code, "{body}");
@@ -184,7 +184,7 @@ impl Answer {
     }
 }
 
-/// Bytes sent as they are over a connection of their own.
+/// Raw bytes on a connection of their own.
 pub(crate) struct Raw(TcpStream);
 
 impl Raw {
@@ -192,7 +192,7 @@ impl Raw {
         Self(TcpStream::connect(address).await.unwrap())
     }
 
-    /// A connection over which these bytes were sent.
+    /// Opens a connection and sends the bytes.
     pub(crate) async fn send(address: SocketAddr, bytes: impl AsRef<[u8]>) -> Self {
         let mut raw = Self::connect(address).await;
         raw.write(bytes).await;
@@ -215,22 +215,22 @@ impl Raw {
         String::from_utf8(head).unwrap()
     }
 
-    /// Sends no more, and answers what still comes until the other side has noticed and closes.
+    /// Closes the sending side, and returns everything the server sends until it closes.
     pub(crate) async fn leave(mut self) -> String {
         self.0.shutdown().await.unwrap();
         self.until_closed().await
     }
 
-    /// Whatever is still sent until the other side closes.
+    /// Everything the server sends until it closes.
     pub(crate) async fn until_closed(mut self) -> String {
         let mut rest = Vec::new();
-        // A reset closes as well.
+        // A reset closes the connection, too.
         drop(in_time(self.0.read_to_end(&mut rest)).await);
         String::from_utf8_lossy(&rest).into_owned()
     }
 }
 
-/// Waits for what must come soon.
+/// Waits for something that must happen soon.
 pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(value) => value,

@@ -1,4 +1,4 @@
-//! Starting jobs, once and not twice.
+//! Starting jobs, exactly once.
 
 use chrono::TimeDelta;
 use model::Scope;
@@ -29,7 +29,7 @@ async fn a_repeat_with_the_same_key_gets_the_same_job() {
     let first = job("k").await;
     assert_eq!(job("k").await, first);
     assert_ne!(job("other").await, first);
-    // Also when the two are on their way at once, and when the job is over.
+    // The same holds for two requests at once, and after the end of the job.
     let (a, b) = tokio::join!(job("twice"), job("twice"));
     assert_eq!(a, b);
     let cancel = Call::post(format!("/v0/jobs/{first}/cancel"));
@@ -64,7 +64,7 @@ async fn a_key_belongs_to_its_token_and_its_route() {
     let large = "/v0/workflows/pipeline/scans/large/dispatch";
     let third = keyed(&service, &service.admin, large, "k", &json!({})).await;
     assert_ne!(third.expect(202)["job"]["id"], first);
-    // However the workflow is named, the route is the same.
+    // The route is the same, however the workflow is named.
     let named = "/v0/workflows/main%2Fpipeline/scans/build/dispatch";
     let fourth = keyed(&service, &service.admin, named, "k", &body).await;
     assert_eq!(fourth.expect(202)["job"]["id"], first);
@@ -111,7 +111,7 @@ async fn inputs_are_checked_and_completed() {
         found.sort();
         assert_eq!(found, fields);
     }
-    // A scan without inputs needs no body at all.
+    // A scan without inputs needs no body.
     let only = "/v0/workflows/deep%2Fplain/scans/only/dispatch";
     service.admin(Call::post(only)).await.expect(202);
 }
@@ -151,7 +151,7 @@ async fn what_is_not_there_is_not_started() {
 }
 
 #[tokio::test]
-async fn a_retired_workflow_is_told_and_its_jobs_stay_to_be_seen() {
+async fn a_retired_workflow_is_refused_and_its_jobs_stay_visible() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;

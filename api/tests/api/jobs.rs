@@ -1,4 +1,4 @@
-//! Lists of jobs, one job, waiting for one, cancelling one.
+//! Lists of jobs, one job, waiting for a job, cancelling a job.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn pages_follow_one_another_newest_first_without_gap_or_repeat() {
         }
         assert_eq!(found, all, "{limit} at once");
     }
-    // What comes later does not disturb a reader that is on its way.
+    // New jobs do not disturb a reader between two pages.
     let page = service.get("/v0/jobs?limit=2").await.expect(200);
     service.dispatch("large").await;
     let next = format!("/v0/jobs?limit=2&cursor={}", text(&page["next_cursor"]));
@@ -84,7 +84,7 @@ async fn filters_take_what_they_name() {
 }
 
 #[tokio::test]
-async fn a_scan_that_never_was_is_told_from_one_without_jobs_and_from_one_that_was_removed() {
+async fn a_scan_that_never_existed_differs_from_one_without_jobs_and_from_a_removed_one() {
     let service = Service::start().await;
     let none = service.get("/v0/jobs?scan=nightly").await.expect(200);
     assert!(ids(&none).is_empty());
@@ -133,13 +133,13 @@ async fn a_scan_that_never_was_is_told_from_one_without_jobs_and_from_one_that_w
         .await
         .expect(200);
     assert_eq!(cancelled["state"], "cancelled");
-    // It never had a job, so that nothing is left of it.
+    // The scan never had a job, so nothing is left of it.
     why("nightly").await.problem(404, "not_found");
 }
 
-/// A runner stops a job that is retried when it does not hear of the daemon, and nobody retries one yet.
+/// With `retries`, a runner stops a job when the daemon is silent. Nothing retries jobs yet.
 #[tokio::test]
-async fn a_scan_with_retry_is_not_said_to_be_retried() {
+async fn a_scan_with_retry_is_not_reported_as_retried() {
     let service = Service::start().await;
     let text = crate::service::PLAIN.replace("on:", "retry: { attempts: 2 }, on:");
     service.push(&[("workflows/pipeline.yaml", &text)]).await;
@@ -190,7 +190,7 @@ async fn waiting_ends_with_the_job() {
     let path = format!("/v0/jobs/{}?wait=true", worker.id);
     let call = Call::get(&path).bearer(&service.admin);
     let waiting = tokio::spawn(call.send(service.address));
-    // Steps and log lines are no end: an answer to them would show a running job. They are sent after the question.
+    // A step or a log line must not end the wait. They are sent after the request.
     let steps = json!({"steps": [{
         "index": 0, "status": "running", "started_at": "2026-11-20T12:00:00Z",
     }]});
@@ -217,7 +217,7 @@ async fn waiting_ends_when_the_daemon_stops() {
     let job = service.dispatch("large").await;
     let call = Call::get(format!("/v0/jobs/{job}?wait=true")).bearer(&service.admin);
     let waiting = tokio::spawn(call.send(service.address));
-    // A question that is asked later and answered at once.
+    // A later request, answered at once.
     service.get("/v0/jobs").await.expect(200);
     assert!(!waiting.is_finished());
     service.handle.drain();

@@ -18,7 +18,7 @@ async fn read(service: &Service, worker: &Claimed, query: &str) -> String {
     answer.text().to_owned()
 }
 
-/// Follows the log from its first record on, in the form of that media type.
+/// Follows the log from its first record, in this media type.
 async fn follow(service: &Service, worker: &Claimed, kind: &str) -> Opened {
     let opened = Call::get(worker.path("logs?follow=true"))
         .header("accept", kind)
@@ -53,7 +53,7 @@ async fn equal_repeats_are_taken_and_gaps_and_differences_are_not() {
         let problem = answer.problem(409, "log_mismatch");
         assert_eq!(problem["next"], 3, "from {from}");
     }
-    // The part that differs takes the part that is new down with it.
+    // One record differs, so the new records of the same request are refused, too.
     let answer = worker.append(2, &["x", "d"]).send(service.address).await;
     answer.problem(409, "log_mismatch");
     assert_eq!(read(&service, &worker, "").await, "a\nb\nc\n");
@@ -115,7 +115,7 @@ async fn any_text_comes_back_as_it_was() {
     for (n, (record, line)) in found.iter().zip(lines).enumerate() {
         assert_eq!((&record["n"], &record["text"]), (&json!(n), &json!(line)));
     }
-    // One event is one record, whatever is in it.
+    // Each event is one record, whatever the record contains.
     let call = Call::get(worker.path("logs")).header("accept", "text/event-stream");
     let answer = service.admin(call).await;
     assert_eq!(answer.text().matches("\n\n").count(), lines.len());
@@ -148,7 +148,7 @@ async fn a_follower_reads_what_comes_until_the_job_is_over_in_every_form() {
         rest.contains("id: 1\ndata: {") && rest.ends_with("\"text\":\"last\"}\n\n"),
         "{rest}"
     );
-    // Following what is over ends at once.
+    // Following a finished log ends at once.
     let mut after = follow(&service, &worker, "text/plain").await;
     assert_eq!(after.rest().await, "first\nsecond\nlast\n");
 }
@@ -187,7 +187,7 @@ async fn an_event_stream_goes_on_after_the_last_event() {
     assert_eq!(events("2", "").await, "");
     assert_eq!(events("nonsense", "").await, "0 1 2");
     assert_eq!(events(&u64::MAX.to_string(), "").await, "");
-    // The query is more precise than the header that a browser adds by itself.
+    // The query wins over the header that a browser adds by itself.
     assert_eq!(events("0", "?from=0").await, "0 1 2");
 }
 
@@ -205,7 +205,7 @@ async fn a_follower_that_goes_away_disturbs_nobody() {
 }
 
 #[tokio::test]
-async fn a_follower_is_let_go_when_the_daemon_stops() {
+async fn a_follower_ends_when_the_daemon_stops() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     append(&service, &worker, 0, &["a line"]).await;
@@ -227,7 +227,7 @@ async fn a_cancelled_worker_has_two_minutes_for_its_last_words() {
         2
     );
     assert_eq!(read(&service, &worker, "").await, "at work\nkilled\n");
-    // Everything but logs and the completion is over at once.
+    // A finished job refuses everything but logs and the completion.
     let timeline = worker.call(Method::POST, &worker.path("timeline"));
     let answer = timeline.json(&json!({"steps": []})).send(service.address);
     answer.await.problem(409, "job_over");
@@ -235,7 +235,7 @@ async fn a_cancelled_worker_has_two_minutes_for_its_last_words() {
     answer.problem(409, "job_over");
     let answer = worker.call(Method::POST, &worker.path("resolve"));
     answer.send(service.address).await.problem(409, "job_over");
-    // The completion is not acknowledged before the log has all that the worker has sent.
+    // The completion waits until the log has every record that the worker has sent.
     let answer = service.complete(&worker, 3).await;
     assert_eq!(answer.problem(409, "log_mismatch")["next"], 2);
     let completed = service.complete(&worker, 2).await.expect(200);

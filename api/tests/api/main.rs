@@ -1,7 +1,7 @@
 //! The API in process: a state in a temporary folder, a real Git repository, a real socket.
 //!
-//! The clock stands still and randomness is seeded, so that answers can be compared with the files in `answers/`.
-//! `UPDATE_ANSWERS=1` writes those anew; read the difference before you commit it.
+//! The clock stands still and randomness is seeded, so answers can be compared with the files in `answers/`.
+//! `UPDATE_ANSWERS=1` rewrites those files; read the difference before you commit it.
 
 #![expect(
     clippy::disallowed_methods,

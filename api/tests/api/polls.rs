@@ -1,4 +1,4 @@
-//! Runners: waiting for work, being told, losing what they do not hold.
+//! Runners: polls, offers, cancellations, and lost jobs.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -8,19 +8,19 @@ use tokio::task::JoinHandle;
 use crate::client::{Answer, Call, Raw, in_time};
 use crate::service::{Runner, Service, text};
 
-/// A poll that has reached the board.
+/// A poll that waits at the board.
 async fn waiting(service: &Service, runner: &Runner, holding: &[&str]) -> JoinHandle<Answer> {
     let call = runner.poll(1, holding);
     sent(service, runner, call.send(service.address)).await
 }
 
-/// Sends a poll and waits until it was heard.
+/// Sends a poll and waits until the board has it.
 async fn sent<T: Send + 'static>(
     service: &Service,
     runner: &Runner,
     poll: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
-    // The time tells it from earlier ones.
+    // The time distinguishes it from earlier polls.
     service.clock.advance(TimeDelta::milliseconds(1));
     let (id, now) = (runner.id.parse().unwrap(), service.handle.now());
     let poll = tokio::spawn(poll);
@@ -37,7 +37,7 @@ async fn answered(poll: JoinHandle<Answer>) -> Value {
     in_time(poll).await.unwrap().expect(200)
 }
 
-/// The jobs that are offered.
+/// The offered jobs.
 fn jobs(messages: &Value) -> Vec<String> {
     let messages = messages.as_array().unwrap().iter();
     messages
@@ -80,13 +80,13 @@ async fn one_job_is_offered_to_one_of_those_who_wait() {
     let second = waiting(&service, &two, &[]).await;
     let job = service.dispatch("build").await;
     assert_eq!(jobs(&answered(first).await), [job]);
-    // The next one is for the other, as the first is full.
+    // The first runner is full, so the next job goes to the other one.
     let job = service.dispatch("build").await;
     assert_eq!(jobs(&answered(second).await), [job]);
 }
 
 #[tokio::test]
-async fn an_offer_that_was_lost_on_the_way_is_told_again() {
+async fn an_offer_that_was_lost_on_the_way_is_sent_again() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     service.dispatch("build").await;
@@ -101,7 +101,7 @@ async fn a_runner_that_left_while_it_waited_is_offered_nothing() {
     let stays = service.register("stays", &[], 1).await;
     let poll = Raw::send(service.address, gone.raw_poll());
     let poll = sent(&service, &gone, poll).await.await.unwrap();
-    // The daemon hangs up once it has noticed.
+    // The daemon notices and closes the connection.
     assert_eq!(poll.leave().await, "");
     let poll = waiting(&service, &stays, &[]).await;
     service.dispatch("build").await;
@@ -114,11 +114,11 @@ async fn no_more_is_offered_than_there_is_room_for() {
     for _ in 0..4 {
         service.dispatch("build").await;
     }
-    // What the poll says counts, up to what was registered; what was offered keeps its place.
+    // The capacity in the poll counts, up to the registered one. An offered job keeps its place.
     let runner = service.register("one", &[], 3).await;
     let mut offered = jobs(&service.poll(&runner, 2, &[]).await.into());
     assert_eq!(offered.len(), 2);
-    // What it does not name might have been lost on the way, and be offered again.
+    // A job that the poll does not name may have been lost on the way, and is offered again.
     let holding: Vec<&str> = offered.iter().map(String::as_str).collect();
     let more = jobs(&service.poll(&runner, 99, &holding).await.into());
     assert_eq!(more.len(), 1);
@@ -130,7 +130,7 @@ async fn no_more_is_offered_than_there_is_room_for() {
 }
 
 #[tokio::test]
-async fn a_runner_without_room_is_only_told_to_stop() {
+async fn a_runner_without_room_gets_only_cancellations() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     service.dispatch("build").await;
@@ -156,7 +156,7 @@ async fn a_job_goes_only_to_a_runner_that_has_its_labels() {
 }
 
 #[tokio::test]
-async fn a_cancellation_is_repeated_until_the_job_is_let_go_and_keeps_its_place_so_long() {
+async fn a_cancellation_is_repeated_and_the_job_keeps_its_place_until_the_runner_drops_it() {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
     let poll = waiting(&service, &runner, &[&worker.id]).await;
@@ -173,7 +173,7 @@ async fn a_cancellation_is_repeated_until_the_job_is_let_go_and_keeps_its_place_
 }
 
 #[tokio::test]
-async fn what_a_runner_holds_and_should_not_it_is_told_to_stop() {
+async fn a_runner_must_stop_jobs_that_it_should_not_hold() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     let unknown = "01990000-0000-7000-8000-000000000000";
@@ -225,7 +225,7 @@ async fn a_second_process_is_turned_away_and_ends_nothing() {
     let goodbye = copy.says("goodbye").send(service.address).await;
     assert_eq!(goodbye.status, 204);
 
-    // The first one still waits, and its job is its own.
+    // The first runner still waits, and its job is its own.
     service.complete(&worker, 0).await.expect(200);
     assert_eq!(answered(poll).await, cancelled(&worker.id));
     let poll = waiting(&service, &runner, &[]).await;
@@ -243,7 +243,7 @@ async fn a_removed_runner_is_nobody_at_once() {
     let poll = waiting(&service, &runner, &[&worker.id]).await;
     let remove = Call::new(Method::DELETE, format!("/v0/runners/{}", runner.id));
     assert_eq!(service.admin(remove).await.status, 204);
-    // It is told to stop its job or nothing, but soon.
+    // It is told to stop its job, or nothing, but soon.
     let messages = answered(poll).await;
     assert!(messages == json!([]) || messages == cancelled(&worker.id));
     let again = runner.poll(1, &[]).send(service.address).await;
@@ -280,7 +280,7 @@ async fn a_renewal_that_was_lost_on_the_way_is_made_again() {
     assert_eq!(renewed(&service, &runner).await, None);
 }
 
-/// The token that comes with the answer to a poll, which is told to stop something so that it is answered at once.
+/// Returns the token of a poll's answer. The poll has something to stop, so it is answered at once.
 async fn renewed(service: &Service, runner: &Runner) -> Option<String> {
     let poll = runner.poll(1, &["01990000-0000-7000-8000-000000000000"]);
     let answer = poll.send(service.address).await;
@@ -289,7 +289,7 @@ async fn renewed(service: &Service, runner: &Runner) -> Option<String> {
 }
 
 #[tokio::test]
-async fn polls_are_let_go_when_the_daemon_stops() {
+async fn polls_end_when_the_daemon_stops() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     let poll = waiting(&service, &runner, &[]).await;

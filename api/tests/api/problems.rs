@@ -13,7 +13,7 @@ use crate::answers::check;
 use crate::client::{Answer, Call};
 use crate::service::{PLAIN, Service};
 
-/// What no request can bring about, and why.
+/// Codes that no request can produce, and why.
 const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (
         ErrorCode::RequestTimeout,
@@ -49,7 +49,7 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     ),
 ];
 
-/// Every code by its name on the wire. A match, so that a new code asks for its place here.
+/// Every code by its name on the wire. A new code must be added to this match.
 fn all() -> BTreeMap<String, ErrorCode> {
     let successor = |code| match code {
         ErrorCode::Unauthorized => Some(ErrorCode::Forbidden),
@@ -97,14 +97,14 @@ fn name(code: ErrorCode) -> String {
         .to_owned()
 }
 
-/// Problems that have been seen.
+/// The problems seen so far.
 struct Seen<'a> {
     service: &'a Service,
     missing: BTreeMap<String, ErrorCode>,
 }
 
 impl Seen<'_> {
-    /// Takes a problem of this status and code for the file named after the code.
+    /// Compares the problem with the file of its code.
     fn take(&mut self, status: u16, code: ErrorCode, answer: &Answer) {
         let name = name(code);
         answer.problem(status, &name);
@@ -225,7 +225,7 @@ async fn every_code_is_answered_like_this() {
     );
 }
 
-/// Removes the files of that name, wherever below the folder they are.
+/// Removes every file of that name below the folder.
 fn remove_file_named(name: &str, folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

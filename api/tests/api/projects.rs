@@ -1,4 +1,4 @@
-//! Vars and secrets: what is taken, what is refused, and who gets to see a secret.
+//! Vars and secrets: what is accepted, what is refused, and who can see a secret.
 
 use http::Method;
 use serde_json::json;

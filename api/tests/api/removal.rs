@@ -1,4 +1,4 @@
-//! Deleting jobs and artifacts, and making room by a policy.
+//! Deleting jobs and artifacts, and pruning by a policy.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -36,7 +36,7 @@ async fn a_job_that_is_over_can_be_deleted_once() {
     delete(&service, &path).await.problem(404, "not_found");
     let listed = service.get("/v0/jobs").await.expect(200);
     assert_eq!(listed["items"], json!([]));
-    // Its worker is told as one whose job never was.
+    // Its worker gets the same answer as for a job that never existed.
     let answer = service.complete(&job, 0).await;
     answer.problem(401, "unauthorized");
 }
@@ -54,7 +54,7 @@ async fn what_is_not_over_cannot_be_deleted() {
     let answer = delete(&service, &worker.path("artifacts/out")).await;
     answer.problem(409, "illegal_transition");
 
-    // Whoever was stopped by somebody else may say a last word.
+    // After somebody else has stopped the job, its worker may still add to its log.
     let cancel = service.admin(Call::post(worker.path("cancel"))).await;
     cancel.expect(200);
     let answer = delete(&service, &path).await;

@@ -1,4 +1,4 @@
-//! A service in this process, and what its users, runners and workers do.
+//! A service in this process, with its users, runners and workers.
 
 use std::cell::RefCell;
 use std::fs;
@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 
 use crate::client::{Answer, Call};
 
-/// What the one source holds, apart from the file that is invalid.
+/// The valid files of the one source.
 const PIPELINE: &str = r#"
 name: Pipeline
 description: Builds things.
@@ -57,7 +57,7 @@ scans:
 pub(crate) const PLAIN: &str =
     "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
 
-/// The clock of a test: it stands unless it is moved.
+/// The clock of a test. It stands still unless the test moves it.
 pub(crate) struct TestClock(Mutex<Timestamp>);
 
 impl TestClock {
@@ -96,14 +96,14 @@ pub(crate) struct Service {
     pub(crate) address: SocketAddr,
     pub(crate) handle: Handle,
     pub(crate) clock: Arc<TestClock>,
-    /// A token that may do everything.
+    /// A token with all scopes.
     pub(crate) admin: String,
     folder: PathBuf,
-    /// Dropped, it ends the tasks.
+    /// Dropping it ends the tasks.
     _reconciler: Reconciler,
 }
 
-/// What is left of a service until its state is closed and can no more write to its folder.
+/// The folder of a service. It goes once the state is closed and nothing writes to it any more.
 struct Remains {
     closing: Option<Closing>,
     _folder: TempDir,
@@ -118,8 +118,8 @@ impl Drop for Remains {
 }
 
 thread_local! {
-    /// Tasks that hold a state end with the runtime of their test, which is dropped after the variables of the test and
-    /// before those of its thread.
+    /// Tasks that hold a state end with the runtime of their test. The runtime is dropped after the variables of the
+    /// test and before those of its thread.
     static REMAINS: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -130,13 +130,13 @@ pub(crate) struct Runner {
     instance: &'static str,
 }
 
-/// A job somebody executes.
+/// A job that a worker executes.
 pub(crate) struct Claimed {
     pub(crate) id: String,
     pub(crate) token: String,
 }
 
-/// What a start finds of a workflow when the text of its newest revision is damaged.
+/// Makes the newest revision of a workflow unreadable, as a start does when its text is damaged.
 struct LoseRevision(WorkflowId);
 
 impl Command for LoseRevision {
@@ -161,12 +161,12 @@ impl Service {
         Self::follow(&["main"]).await
     }
 
-    /// A service that follows these sources, all with the same files.
+    /// A service that follows these sources, each with the same files.
     pub(crate) async fn follow(names: &[&str]) -> Self {
         Self::open(names, true).await
     }
 
-    /// A service that has no key to seal secrets with.
+    /// A service without a key for secrets.
     pub(crate) async fn without_key() -> Self {
         Self::open(&["main"], false).await
     }
@@ -236,7 +236,7 @@ impl Service {
         service
     }
 
-    /// Makes the newest revision of a workflow, named `source/name`, one that is not there.
+    /// Makes the newest revision of a workflow, named `source/name`, unreadable.
     pub(crate) async fn lose_revision(&self, workflow: &str) {
         let (source, name) = workflow.split_once('/').unwrap();
         let lose = LoseRevision(WorkflowId::derive(&source.parse().unwrap(), name));
@@ -247,19 +247,19 @@ impl Service {
         self.folder.join("state")
     }
 
-    /// Everything below which files of this test lie; it differs from run to run.
+    /// The folder of this test, which differs from run to run.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Makes the tip of `main` hold these files and has it looked at.
+    /// Commits these files to `main`, and makes the daemon look.
     pub(crate) async fn push(&self, files: &[(&str, &str)]) {
         push(&self.folder.join("main"), files);
         let name = "main".parse().unwrap();
         self.handle.sync_source(&name, true).await.unwrap();
     }
 
-    /// A new personal access token.
+    /// Makes a personal access token.
     pub(crate) async fn personal(
         &self,
         scopes: impl IntoIterator<Item = Scope>,
@@ -284,7 +284,7 @@ impl Service {
         self.admin(Call::get(path)).await
     }
 
-    /// Gives a var or secret of `main` a value.
+    /// Sets a var or secret of `main`.
     pub(crate) async fn set(&self, path: &str, value: &str) -> Answer {
         let call = Call::new(Method::PUT, format!("/v0/projects/main/{path}"));
         self.admin(call.json(&json!({"value": value}))).await
@@ -294,7 +294,7 @@ impl Service {
         self.admin(Call::post(path).json(body)).await
     }
 
-    /// Dispatches a scan of `pipeline` and answers the job's id.
+    /// Dispatches a scan of `pipeline` and returns the job's id.
     pub(crate) async fn dispatch(&self, scan: &str) -> String {
         let inputs = match scan {
             "build" => json!({"target": "all"}),
@@ -323,7 +323,7 @@ impl Service {
         Runner::registered(&answer)
     }
 
-    /// Dispatches `build` and has a new runner claim it.
+    /// Dispatches `build`, and lets a new runner claim it.
     pub(crate) async fn claimed(&self, runner: &str) -> (Runner, Claimed) {
         let job = self.dispatch("build").await;
         let runner = self.register(runner, &[], 1).await;
@@ -332,7 +332,7 @@ impl Service {
         (runner, claimed)
     }
 
-    /// Polls once and claims the one job that is offered.
+    /// Polls once and claims the one offered job.
     pub(crate) async fn claim(&self, runner: &Runner, holding: &[&str]) -> Claimed {
         let capacity = holding.len() + 1;
         let messages = self.poll(runner, capacity, holding).await;
@@ -369,7 +369,7 @@ impl Service {
 }
 
 impl Runner {
-    /// The runner of an answered registration.
+    /// The runner of a registration's answer.
     pub(crate) fn registered(answer: &Value) -> Self {
         Self {
             id: text(&answer["id"]),
@@ -387,14 +387,14 @@ impl Runner {
         }
     }
 
-    /// Its first or last word, `hello` or `goodbye`.
+    /// Sends `hello` or `goodbye`.
     pub(crate) fn says(&self, word: &str) -> Call {
         Call::post(format!("/v0/runners/{word}"))
             .bearer(&self.token)
             .json(&json!({"version": "0.1.0", "instance": self.instance}))
     }
 
-    /// A poll as bytes.
+    /// A poll as raw bytes.
     pub(crate) fn raw_poll(&self) -> String {
         let body = json!({"instance": self.instance, "capacity": 1, "holding": []}).to_string();
         format!(
@@ -451,7 +451,7 @@ pub(crate) fn offered(message: &Value) -> Claimed {
     }
 }
 
-/// The report of a worker that has done all of `build`.
+/// The report of a worker after all steps of `build`.
 pub(crate) fn both_steps() -> Value {
     json!([
         {
@@ -477,7 +477,7 @@ fn files() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// Makes a commit of exactly these files the tip of `main`, in a repository that is made when it is missing.
+/// Commits exactly these files to `main`. Makes the repository if needed.
 fn push(path: &Path, files: &[(&str, &str)]) {
     let repository = if path.exists() {
         Repository::open(path).unwrap()

@@ -1,23 +1,58 @@
-//! What `everscan var` and `everscan secret` have in common: both are named values of a project, and neither of these
-//! commands sees a value.
+//! What `everscan var` and `everscan secret` share. Both are named values of a project.
 
 use clap::Args;
-use wire::Page;
+use client::Client;
+use wire::{Named, Page};
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::project::ProjectOption;
 use crate::session::Session;
-use crate::table::names;
+use crate::table::{Table, time};
 
-/// Which of the two.
+/// The environment variable with the project of a step.
+const PROJECT_ID: &str = "SERVICE_PROJECT_ID";
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Var,
     Secret,
 }
 
-/// `everscan var list` and `everscan secret list`.
+/// Which project a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct ProjectOption {
+    /// Project, by name or id; may be left out in a step, and while the daemon has only one
+    #[arg(long, env = "SERVICE_PROJECT")]
+    project: Option<String>,
+}
+
+impl ProjectOption {
+    /// The named project, else the project of the step, else the only one.
+    pub(crate) async fn choose(self, client: &Client) -> Result<String, Error> {
+        let of_step = || std::env::var(PROJECT_ID).ok();
+        let named = self.project.or_else(of_step);
+        if let Some(named) = named.filter(|named| !named.is_empty()) {
+            return Ok(named);
+        }
+        let projects = client.projects().await?.into_iter();
+        let names: Vec<String> = projects
+            .filter(|project| project.configured)
+            .map(|project| project.name)
+            .collect();
+        match <[String; 1]>::try_from(names) {
+            Ok([only]) => Ok(only),
+            Err(names) if names.is_empty() => Err(Error::Usage {
+                what: "the daemon has no project".to_owned(),
+                hint: "a project comes with a source in the daemon's configuration",
+            }),
+            Err(names) => Err(Error::Usage {
+                what: format!("the daemon has several projects: {}", names.join(", ")),
+                hint: "name one with --project",
+            }),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct List {
     #[command(flatten)]
@@ -32,17 +67,25 @@ impl List {
             Kind::Var => client.vars(&project).await?,
             Kind::Secret => client.secrets(&project).await?,
         };
-        let page = Page {
-            items,
-            next_cursor: None,
-            damaged: Vec::new(),
-        };
-        session.show(&page, names)?;
+        session.show(&Page::all(items), table)?;
         Ok(Exit::Succeeded)
     }
 }
 
-/// `everscan var delete` and `everscan secret delete`.
+/// Names without values.
+fn table(page: &Page<Named>) -> String {
+    let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY"]);
+    for named in &page.items {
+        table.row([
+            named.name.clone(),
+            named.version.to_string(),
+            time(&named.updated_at),
+            named.updated_by.clone(),
+        ]);
+    }
+    table.text()
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     /// The name it was set under

@@ -13,10 +13,10 @@ use crate::reading::read_given;
 use crate::session::Session;
 use crate::workflow_files::{self, Kind};
 
-/// Where a repository keeps its workflows unless its source says otherwise.
+/// The default folder of a source's workflows.
 const DEFAULT_FOLDER: &str = "workflows";
 
-/// The end of the help text: here a file that cannot be read is told from one that is wrong.
+/// The end of the help text. This command tells unreadable files from invalid ones.
 const CODES: &str = "\
 Exit codes:
   0  no errors
@@ -60,14 +60,14 @@ impl From<ScriptTemplates> for TemplatePolicy {
     }
 }
 
-/// What was found in one file.
+/// The problems of one file.
 struct Checked {
     diagnostics: Vec<Diagnostic>,
-    /// For excerpts; empty when the file was not read.
+    /// For excerpts; empty if the file was not read.
     text: String,
 }
 
-/// How far a file is in order.
+/// The state of a file, from good to bad.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Valid,
@@ -115,7 +115,7 @@ impl Validate {
             });
         let found: Vec<Checked> = settings.chain(checked).collect();
         let all: Vec<&Diagnostic> = found.iter().flat_map(|file| &file.diagnostics).collect();
-        // A program gets its list also where there was nothing to check.
+        // A program gets its list even if there was nothing to check.
         session.show(&all, |_| excerpts(&found, colour))?;
         if files.is_empty() {
             return Err(nothing_in(paths));
@@ -123,7 +123,7 @@ impl Validate {
         Ok(self.conclude(session, &found, files.len()))
     }
 
-    /// Says how many of the workflow files are in order, and whether that is all there is to say.
+    /// Reports how many workflow files are valid, and chooses the exit code.
     fn conclude(&self, session: &mut Session<'_>, checked: &[Checked], files: usize) -> Exit {
         let verdicts = || checked.iter().map(Checked::verdict);
         let invalid = verdicts()
@@ -159,7 +159,7 @@ impl Validate {
     }
 }
 
-/// To have nothing to check is a mistake.
+/// The error of having nothing to check.
 fn nothing_in(paths: &[PathBuf]) -> Error {
     let searched: Vec<_> = paths
         .iter()
@@ -192,7 +192,8 @@ fn check(path: &Path, kind: Kind, policy: TemplatePolicy, rival: Option<&Path>) 
     Checked { diagnostics, text }
 }
 
-/// The text at `path`, which messages call `file`, or why there is none, with what can be shown all the same.
+/// Reads the text at `path`, which messages call `file`. If that fails, returns the problem and the text that can still
+/// be shown.
 fn read(path: &Path, file: &str, kind: Kind) -> Result<String, (Diagnostic, String)> {
     let unseen = |diagnostic| (diagnostic, String::new());
     let unreadable = |message| Diagnostic::of_file(file, Code::UnreadableFile, message, None);
@@ -222,7 +223,7 @@ fn same_name(file: &str, rival: &Path) -> Diagnostic {
     Diagnostic::of_file(file, Code::DuplicateName, message, Some(hint))
 }
 
-/// All problems with their places, each apart from the next.
+/// The problems of all files, with blank lines between them.
 fn excerpts(checked: &[Checked], colour: bool) -> String {
     let shown: Vec<String> = checked
         .iter()

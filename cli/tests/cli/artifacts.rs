@@ -39,9 +39,9 @@ fn the_file_takes_the_place_of_an_older_one() {
     let path = folder.path().join("new.zip");
     std::fs::write(&path, "older and longer").unwrap();
     let server = Server::start([hello()]);
-    let told = download(folder.path(), &server.url, "-o new.zip");
-    assert_eq!((told.code, told.data.as_str()), (0, ""));
-    assert_eq!(told.talk, "new.zip (5 B)\n");
+    let output = download(folder.path(), &server.url, "-o new.zip");
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+    assert_eq!(output.stderr, "new.zip (5 B)\n");
     assert_eq!(files(folder.path()), ["new.zip"]);
     assert_eq!(std::fs::read(&path).unwrap(), b"hello");
     let route = format!("GET /v0/jobs/{}/artifacts/report.zip", id(1));
@@ -52,8 +52,8 @@ fn the_file_takes_the_place_of_an_older_one() {
 fn without_a_name_the_file_is_called_as_the_artifact() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::bytes("hello")]);
-    let told = download(folder.path(), &server.url, "");
-    assert_eq!(told.code, 0, "{}", told.talk);
+    let output = download(folder.path(), &server.url, "");
+    assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(files(folder.path()), ["report.zip"]);
 }
 
@@ -67,7 +67,7 @@ fn a_file_that_is_named_by_its_artifact_is_called_a_zip() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    assert_eq!(finished(output).talk, "hosts.zip (5 B)\n");
+    assert_eq!(finished(output).stderr, "hosts.zip (5 B)\n");
     assert_eq!(files(folder.path()), ["hosts.zip"]);
 }
 
@@ -75,27 +75,27 @@ fn a_file_that_is_named_by_its_artifact_is_called_a_zip() {
 fn a_dash_is_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([hello()]);
-    let told = download(folder.path(), &server.url, "-o -");
+    let output = download(folder.path(), &server.url, "-o -");
     assert_eq!(
-        (told.code, told.data.as_str(), told.talk.as_str()),
+        (output.code, output.stdout.as_str(), output.stderr.as_str()),
         (0, "hello", "")
     );
     assert!(files(folder.path()).is_empty());
 
     let damaged = Reply::bytes("hallo").header("etag", &format!("\"{HELLO}\""));
     let server = Server::start([damaged]);
-    let told = download(folder.path(), &server.url, "-o -");
-    assert_eq!(told.code, 1);
-    assert!(told.talk.contains(HELLO), "{}", told.talk);
+    let output = download(folder.path(), &server.url, "-o -");
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains(HELLO), "{}", output.stderr);
 }
 
 #[test]
 fn damage_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::bytes("hallo").header("etag", &format!("\"{HELLO}\""))]);
-    let told = download(folder.path(), &server.url, "");
-    assert_eq!(told.code, 1);
-    assert!(told.talk.contains(HELLO), "{}", told.talk);
+    let output = download(folder.path(), &server.url, "");
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains(HELLO), "{}", output.stderr);
     assert!(files(folder.path()).is_empty());
 }
 
@@ -103,9 +103,13 @@ fn damage_leaves_nothing() {
 fn a_refusal_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::problem(410, "gone", "it has expired", None)]);
-    let told = download(folder.path(), &server.url, "");
-    assert_eq!(told.code, 1);
-    assert!(told.talk.contains("it has expired"), "{}", told.talk);
+    let output = download(folder.path(), &server.url, "");
+    assert_eq!(output.code, 1);
+    assert!(
+        output.stderr.contains("it has expired"),
+        "{}",
+        output.stderr
+    );
     assert!(files(folder.path()).is_empty());
 }
 
@@ -113,12 +117,14 @@ fn a_refusal_leaves_nothing() {
 fn a_folder_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([hello()]);
-    let told = download(folder.path(), &server.url, "-o no/such.zip");
-    assert_eq!(told.code, 1);
+    let output = download(folder.path(), &server.url, "-o no/such.zip");
+    assert_eq!(output.code, 1);
     assert!(
-        told.talk.starts_with("error: cannot write no/such.zip\n"),
+        output
+            .stderr
+            .starts_with("error: cannot write no/such.zip\n"),
         "{}",
-        told.talk
+        output.stderr
     );
 }
 
@@ -143,8 +149,11 @@ fn unpacked_the_files_lie_in_the_folder_and_the_zip_is_gone() {
         (".", folder.path().to_owned()),
         ("x/y", folder.path().join("x/y")),
     ] {
-        let told = download(folder.path(), &server.url, &format!("--unpack {to}"));
-        assert_eq!((told.code, told.talk), (0, format!("{to} (2 files)\n")));
+        let output = download(folder.path(), &server.url, &format!("--unpack {to}"));
+        assert_eq!(
+            (output.code, output.stderr),
+            (0, format!("{to} (2 files)\n"))
+        );
         for (name, content) in entries {
             assert_eq!(std::fs::read_to_string(place.join(name)).unwrap(), content);
         }
@@ -156,8 +165,8 @@ fn unpacked_the_files_lie_in_the_folder_and_the_zip_is_gone() {
 fn an_entry_that_leads_out_of_the_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::bytes(zip(&[("../out.txt", "out")]))]);
-    let told = download(folder.path(), &server.url, "--unpack in");
-    assert_eq!(told.code, 1, "{}", told.talk);
+    let output = download(folder.path(), &server.url, "--unpack in");
+    assert_eq!(output.code, 1, "{}", output.stderr);
     assert_eq!(files(folder.path()), ["in"]);
     assert!(files(&folder.path().join("in")).is_empty());
 }
@@ -170,8 +179,8 @@ fn what_has_more_bytes_than_allowed_leaves_nothing() {
     for (limit, code) in [(9, 1), (10, 0)] {
         let server = Server::start([Reply::bytes(zip.clone())]);
         let more = format!("--unpack . --max-size {limit}");
-        let told = download(folder.path(), &server.url, &more);
-        assert_eq!(told.code, code, "{}", told.talk);
+        let output = download(folder.path(), &server.url, &more);
+        assert_eq!(output.code, code, "{}", output.stderr);
         let list = std::fs::read_to_string(folder.path().join("list.txt")).unwrap();
         if code == 0 {
             assert_eq!(files(folder.path()), ["list.txt", "sub"]);
@@ -179,8 +188,8 @@ fn what_has_more_bytes_than_allowed_leaves_nothing() {
         } else {
             assert_eq!(files(folder.path()), ["list.txt"]);
             assert_eq!(list, "older");
-            assert!(told.talk.contains("more than 9 B"), "{}", told.talk);
-            assert!(told.talk.contains("--max-size"), "{}", told.talk);
+            assert!(output.stderr.contains("more than 9 B"), "{}", output.stderr);
+            assert!(output.stderr.contains("--max-size"), "{}", output.stderr);
         }
     }
 }
@@ -196,8 +205,8 @@ fn what_is_in_the_way_leaves_everything_as_it_was() {
         std::fs::write(&path, "mine").unwrap();
         let before = files(folder.path());
         let server = Server::start([Reply::bytes(zip)]);
-        let told = download(folder.path(), &server.url, "--unpack .");
-        assert_eq!(told.code, 1, "{}", told.talk);
+        let output = download(folder.path(), &server.url, "--unpack .");
+        assert_eq!(output.code, 1, "{}", output.stderr);
         assert_eq!(files(folder.path()), before);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     }
@@ -212,8 +221,8 @@ fn a_zip_that_is_broken_at_its_end_leaves_nothing() {
     let content = at + "second.txt".len();
     zip[content] ^= 1;
     let server = Server::start([Reply::bytes(zip)]);
-    let told = download(folder.path(), &server.url, "--unpack .");
-    assert_eq!(told.code, 1, "{}", told.talk);
+    let output = download(folder.path(), &server.url, "--unpack .");
+    assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(
         files(folder.path()).is_empty(),
         "{:?}",

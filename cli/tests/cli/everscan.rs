@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
-    pub(crate) data: String,
-    pub(crate) talk: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 pub(crate) fn command(line: &str) -> Command {
@@ -32,7 +32,7 @@ pub(crate) fn run_at(url: &str, line: &str) -> Run {
 pub(crate) fn finished(output: Output) -> Run {
     Run {
         code: output.status.code().unwrap(),
-        data: String::from_utf8(output.stdout).unwrap(),
-        talk: String::from_utf8(output.stderr).unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }

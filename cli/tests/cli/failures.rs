@@ -1,4 +1,4 @@
-//! What a person reads when something is wrong, and the exit codes of it.
+//! What a person reads when something is wrong, and the exit codes.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use crate::server::{Reply, Server};
 
 #[test]
 fn without_an_address_the_hint_says_how() {
-    let told = run("job list");
-    assert_eq!(told.code, 2);
+    let output = run("job list");
+    assert_eq!(output.code, 2);
     assert_eq!(
-        told.talk,
+        output.stderr,
         "error: no daemon is named\n\
          hint: set SERVICE_URL or give --url, as in https://everscan.example.org\n"
     );
@@ -19,26 +19,30 @@ fn without_an_address_the_hint_says_how() {
 
 #[test]
 fn an_address_that_is_none_is_wrong_usage() {
-    let told = run("job list --url http://127.0.0.1:1/v0");
-    assert_eq!(told.code, 2);
-    assert!(told.talk.contains("must end before /v0"), "{}", told.talk);
+    let output = run("job list --url http://127.0.0.1:1/v0");
+    assert_eq!(output.code, 2);
+    assert!(
+        output.stderr.contains("must end before /v0"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn without_a_job_the_hint_says_how() {
-    let told = run("job show --url http://127.0.0.1:1");
-    assert_eq!(told.code, 2);
-    assert!(told.talk.contains("--job-id"), "{}", told.talk);
+    let output = run("job show --url http://127.0.0.1:1");
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("--job-id"), "{}", output.stderr);
 }
 
 #[test]
 fn a_daemon_that_is_not_there_is_named_with_the_cause() {
-    // A port that is given to nobody who asks for any.
+    // Nothing listens on port 1.
     let url = "http://127.0.0.1:1";
-    let told = run_at(url, "runner register-token");
-    assert_eq!((told.code, told.data.as_str()), (1, ""));
+    let output = run_at(url, "runner register-token");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert_eq!(
-        told.talk,
+        output.stderr,
         format!(
             "error: cannot reach the daemon for POST {url}/v0/runner-registrations\n  \
              because: Connection refused (os error 111)\n\
@@ -48,17 +52,17 @@ fn a_daemon_that_is_not_there_is_named_with_the_cause() {
 }
 
 #[test]
-fn a_refusal_is_told_in_the_words_of_the_daemon() {
+fn a_refusal_shows_the_words_of_the_daemon() {
     let server = Server::start([Reply::problem(
         409,
         "illegal_transition",
         "the job is over",
         Some("look at it"),
     )]);
-    let told = run_at(&server.url, &format!("job cancel {}", id(1)));
-    assert_eq!(told.code, 1);
+    let output = run_at(&server.url, &format!("job cancel {}", id(1)));
+    assert_eq!(output.code, 1);
     assert_eq!(
-        told.talk,
+        output.stderr,
         format!(
             "error: the job is over (POST {}/v0/jobs/{}/cancel, status 409)\n  \
              request: r-1\nhint: look at it\n",
@@ -78,10 +82,10 @@ fn each_refused_input_is_named() {
         ],
     }))
     .status(422)]);
-    let told = run_at(&server.url, "scan dispatch w s -i dep=true");
-    assert_eq!((told.code, told.data.as_str()), (1, ""));
+    let output = run_at(&server.url, "scan dispatch w s -i dep=true");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert_eq!(
-        told.talk,
+        output.stderr,
         format!(
             "error: 2 inputs do not fit (POST {}/v0/workflows/w/scans/s/dispatch, status 422)\n  \
              inputs.domain: is required\n  inputs.dep: is not declared; did you mean deep?\n",
@@ -94,13 +98,13 @@ fn each_refused_input_is_named() {
 fn a_missing_token_is_hinted_at() {
     for hint in [None, Some("send a header")] {
         let server = Server::start([Reply::problem(401, "unauthorized", "no token", hint)]);
-        let told = run_at(&server.url, "token list");
+        let output = run_at(&server.url, "token list");
         for part in [
             "SERVICE_TOKEN,",
             "SERVICE_TOKEN_FILE",
             "initial-admin-token",
         ] {
-            assert!(told.talk.contains(part), "{}", told.talk);
+            assert!(output.stderr.contains(part), "{}", output.stderr);
         }
     }
 }
@@ -108,10 +112,10 @@ fn a_missing_token_is_hinted_at() {
 #[test]
 fn an_id_that_is_none_says_what_one_looks_like() {
     for line in ["job show hello", "job wait -j hello"] {
-        let told = run_at("http://127.0.0.1:1", line);
-        assert_eq!(told.code, 2);
+        let output = run_at("http://127.0.0.1:1", line);
+        assert_eq!(output.code, 2);
         for part in ["0192f0c1-2d3e", "everscan job list"] {
-            assert!(told.talk.contains(part), "{}", told.talk);
+            assert!(output.stderr.contains(part), "{}", output.stderr);
         }
     }
 }
@@ -128,9 +132,13 @@ fn a_command_is_about_one_job() {
         "artifact download -a x",
     ] {
         let line = format!("job {command} {} -j {}", id(1), id(2));
-        let told = run_at("http://127.0.0.1:1", &line);
-        assert_eq!((told.code, told.data.as_str()), (2, ""), "{line}");
-        assert!(told.talk.contains("named twice"), "{line}: {}", told.talk);
+        let output = run_at("http://127.0.0.1:1", &line);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{line}");
+        assert!(
+            output.stderr.contains("named twice"),
+            "{line}: {}",
+            output.stderr
+        );
     }
 }
 
@@ -161,8 +169,8 @@ fn a_token_comes_from_the_nearest_place() {
                 command.env(name, value);
             }
         }
-        let told = finished(command.output().unwrap());
-        assert_eq!(told.code, 0, "{}", told.talk);
+        let output = finished(command.output().unwrap());
+        assert_eq!(output.code, 0, "{}", output.stderr);
         assert_eq!(server.seen()[0].token.as_deref(), expected, "{line}");
     }
 }
@@ -176,11 +184,11 @@ fn token_files_that_cannot_be_used_are_named() {
         ("/dev/zero".to_owned(), 1, "longer than"),
         (empty.to_string(), 2, "is empty"),
     ] {
-        let told = run(&format!(
+        let output = run(&format!(
             "job list --url http://127.0.0.1:1 --token-file {path}"
         ));
-        assert_eq!(told.code, code, "{}", told.talk);
-        assert!(told.talk.contains(text), "{}", told.talk);
+        assert_eq!(output.code, code, "{}", output.stderr);
+        assert!(output.stderr.contains(text), "{}", output.stderr);
     }
 }
 
@@ -197,8 +205,12 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         "token create --name x",
         "nonsense",
     ] {
-        let told = run_at("http://127.0.0.1:1", line);
-        assert_eq!((told.code, told.data.as_str()), (2, ""), "{line}");
-        assert!(told.talk.starts_with("error: "), "{line}: {}", told.talk);
+        let output = run_at("http://127.0.0.1:1", line);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{line}");
+        assert!(
+            output.stderr.starts_with("error: "),
+            "{line}: {}",
+            output.stderr
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Things a daemon would answer with.
+//! Answers of a daemon.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
     Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
-    JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Page,
+    JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord,
     Revision, RevisionRef, Runner, RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity,
     Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, UnfinishedJob,
     Watching, Why, Workflow, WorkflowRef,
@@ -85,14 +85,6 @@ pub(crate) fn artifact() -> Artifact {
         created_at: at(8),
         expires_at: None,
         removed: None,
-    }
-}
-
-pub(crate) fn page<T>(items: Vec<T>) -> Page<T> {
-    Page {
-        items,
-        next_cursor: None,
-        damaged: Vec::new(),
     }
 }
 
@@ -246,24 +238,24 @@ pub(crate) fn token() -> Token {
     }
 }
 
-/// A scan with a schedule and an expression, and every kind of look at them.
+/// A scan with a schedule and an expression, and every kind of ledger record.
 pub(crate) fn why() -> Why {
     let left_out = |text: &str| Clause {
         text: text.to_owned(),
-        value: None,
-        error: None,
-        jobs: BTreeMap::new(),
-        more_jobs: 0,
-        parts: Vec::new(),
+        ..Clause::default()
     };
     let clause = |text: &str, value: bool, parts: Vec<Clause>| Clause {
         value: Some(value.into()),
         parts,
         ..left_out(text)
     };
-    let jobs = |ids: &[u128]| {
-        BTreeMap::from([("hosts".to_owned(), ids.iter().copied().map(id).collect())])
+    let ids = |numbers: &[u128]| {
+        numbers
+            .iter()
+            .map(|number| id(*number).to_string())
+            .collect()
     };
+    let jobs = |numbers: &[u128]| BTreeMap::from([("hosts".to_owned(), ids(numbers))]);
     let diff = Clause {
         jobs: jobs(&[5, 4]),
         ..clause("scans.hosts.has_diff('list')", true, Vec::new())
@@ -278,7 +270,7 @@ pub(crate) fn why() -> Why {
         size: 3,
         available: true,
         diff: true,
-        successes: vec![id(5), id(4)],
+        successes: ids(&[5, 4]),
     };
     let evaluation = Evaluation {
         clause: clause("||", true, vec![failed, diff, left_out("vars.X == 'y'")]),

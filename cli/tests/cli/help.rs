@@ -24,12 +24,12 @@ fn every_help_text_is_as_written() {
     let mut open = vec![String::new()];
     while let Some(path) = open.pop() {
         let help = run(&format!("{path} --help"));
-        assert_eq!((help.code, help.talk.as_str()), (0, ""), "{path}");
+        assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{path}");
         let name = format!("everscan{path}.txt").replace(' ', "-");
-        snapshot::check(&folder.join(&name), &help.data);
+        snapshot::check(&folder.join(&name), &help.stdout);
         expected.insert(name);
         open.extend(
-            commands_in(&help.data)
+            commands_in(&help.stdout)
                 .into_iter()
                 .map(|command| format!("{path} {command}")),
         );
@@ -42,17 +42,21 @@ fn every_help_text_is_as_written() {
 }
 
 #[test]
-fn a_half_command_tells_how_to_go_on() {
+fn an_incomplete_command_lists_the_next_words() {
     for line in ["", "job", "job artifact"] {
-        let told = run(line);
-        assert_eq!((told.code, told.data.as_str()), (2, ""), "{line}");
-        assert!(told.talk.contains("Commands:"), "{}", told.talk);
+        let output = run(line);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{line}");
+        assert!(output.stderr.contains("Commands:"), "{}", output.stderr);
     }
 }
 
 #[test]
 fn the_version_is_data() {
-    let told = run("--version");
-    assert_eq!(told.code, 0);
-    assert!(told.data.starts_with("everscan 0."), "{}", told.data);
+    let output = run("--version");
+    assert_eq!(output.code, 0);
+    assert!(
+        output.stdout.starts_with("everscan 0."),
+        "{}",
+        output.stdout
+    );
 }

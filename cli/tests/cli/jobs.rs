@@ -1,4 +1,4 @@
-//! Starting jobs, staying with them, and the exit codes of their ends.
+//! Starting jobs, waiting for them, and the exit codes of their ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -22,13 +22,13 @@ fn now(state: JobState) -> Reply {
 #[test]
 fn a_dispatch_prints_the_id_alone() {
     let server = Server::start([dispatched()]);
-    let told = run_at(
+    let output = run_at(
         &server.url,
         "scan dispatch main/nightly/recon subdomains --input domain=example.org -i deep=true",
     );
-    assert_eq!(told.code, 0, "{}", told.talk);
+    assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(
-        (told.data, told.talk),
+        (output.stdout, output.stderr),
         (format!("{}\n", id(1)), String::new())
     );
     assert_eq!(
@@ -47,11 +47,11 @@ fn an_input_may_come_from_a_file() {
     file.write_all(b"a\nb\n").unwrap();
     let server = Server::start([dispatched()]);
     let path = file.path().display();
-    let told = run_at(
+    let output = run_at(
         &server.url,
         &format!("scan dispatch w s --input-file list={path}"),
     );
-    assert_eq!(told.code, 0, "{}", told.talk);
+    assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(server.seen()[0].body, r#"{"inputs":{"list":"a\nb\n"}}"#);
 }
 
@@ -64,9 +64,9 @@ fn waiting_ends_as_the_job_ended() {
         (JobState::Skipped, 5),
     ] {
         let server = Server::start([now(JobState::Running), now(state)]);
-        let told = run_at(&server.url, &format!("job wait {}", id(1)));
+        let output = run_at(&server.url, &format!("job wait {}", id(1)));
         assert_eq!(
-            (told.code, told.data),
+            (output.code, output.stdout),
             (code, format!("{}\n", state.as_str()))
         );
         let route = format!("GET /v0/jobs/{}", id(1));
@@ -80,8 +80,8 @@ fn waiting_ends_as_the_job_ended() {
 #[test]
 fn a_job_that_is_over_is_not_waited_for() {
     let server = Server::start([now(JobState::Skipped)]);
-    let told = run_at(&server.url, &format!("job wait -j {}", id(1)));
-    assert_eq!(told.code, 5);
+    let output = run_at(&server.url, &format!("job wait -j {}", id(1)));
+    assert_eq!(output.code, 5);
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn waiting_asks_again_when_the_daemon_lets_go() {
             JobState::Scheduled
         })
     });
-    let told = run_at(&server.url, &format!("job wait {}", id(1)));
-    assert_eq!(told.code, 0, "{}", told.talk);
+    let output = run_at(&server.url, &format!("job wait {}", id(1)));
+    assert_eq!(output.code, 0, "{}", output.stderr);
     let mut waits = server.lines();
     waits.retain(|line| line.ends_with("?wait=true"));
     assert_eq!(waits.len(), 2);
@@ -105,10 +105,10 @@ fn waiting_asks_again_when_the_daemon_lets_go() {
 fn waiting_has_an_end() {
     let held = now(JobState::Running).held(Duration::from_secs(3));
     let server = Server::start([now(JobState::Running), held]);
-    let told = run_at(&server.url, &format!("job wait {} --timeout 1s", id(1)));
-    assert_eq!((told.code, told.data.as_str()), (6, ""));
+    let output = run_at(&server.url, &format!("job wait {} --timeout 1s", id(1)));
+    assert_eq!((output.code, output.stdout.as_str()), (6, ""));
     assert_eq!(
-        told.talk,
+        output.stderr,
         format!(
             "error: job {0} is not over after 1s\nhint: it goes on; `everscan job wait {0}` waits again\n",
             id(1)
@@ -119,25 +119,25 @@ fn waiting_has_an_end() {
 #[test]
 fn a_dispatch_can_be_waited_for() {
     let server = Server::start([dispatched(), now(JobState::Failed)]);
-    let told = run_at(&server.url, "scan dispatch w s --wait");
-    assert_eq!((told.code, told.data), (1, format!("{}\n", id(1))));
-    assert_eq!(told.talk, format!("job {} failed: asked for\n", id(1)));
+    let output = run_at(&server.url, "scan dispatch w s --wait");
+    assert_eq!((output.code, output.stdout), (1, format!("{}\n", id(1))));
+    assert_eq!(output.stderr, format!("job {} failed: asked for\n", id(1)));
 }
 
 #[test]
 fn programs_get_the_job_as_it_ended() {
     let server = Server::start([dispatched(), now(JobState::Failed)]);
-    let told = run_at(&server.url, "scan dispatch w s --wait --output json");
-    let job: wire::Job = serde_json::from_str(&told.data).unwrap();
-    assert_eq!((told.code, job.state), (1, JobState::Failed));
+    let output = run_at(&server.url, "scan dispatch w s --wait --output json");
+    let job: wire::Job = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, job.state), (1, JobState::Failed));
     assert_eq!(
-        told.talk,
+        output.stderr,
         format!("{0}\njob {0} failed: asked for\n", id(1))
     );
     let server = Server::start([dispatched()]);
-    let told = run_at(&server.url, "scan dispatch w s --output json");
-    let job: wire::Job = serde_json::from_str(&told.data).unwrap();
-    assert_eq!((told.code, job.state), (0, JobState::Scheduled));
+    let output = run_at(&server.url, "scan dispatch w s --output json");
+    let job: wire::Job = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, job.state), (0, JobState::Scheduled));
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn a_followed_dispatch_prints_the_log() {
             now(JobState::Succeeded)
         }
     });
-    let told = run_at(&server.url, "scan dispatch w s --follow");
-    assert_eq!((told.code, told.data.as_str()), (0, "one\ntwo\n"));
+    let output = run_at(&server.url, "scan dispatch w s --follow");
+    assert_eq!((output.code, output.stdout.as_str()), (0, "one\ntwo\n"));
     assert_eq!(
-        told.talk,
+        output.stderr,
         format!("{0}\njob {0} succeeded: asked for\n", id(1))
     );
 }
@@ -206,8 +206,8 @@ fn following_outlives_a_daemon_that_stopped() {
             (false, _) => now(JobState::Failed),
         }
     });
-    let told = run_at(&server.url, &format!("job logs -f {}", id(1)));
-    assert_eq!((told.code, told.data.as_str()), (1, "one\ntwo\n"));
+    let output = run_at(&server.url, &format!("job logs -f {}", id(1)));
+    assert_eq!((output.code, output.stdout.as_str()), (1, "one\ntwo\n"));
     let mut lines = server.lines();
     lines.retain(|line| line.contains("/logs?"));
     let logs = format!("GET /v0/jobs/{}/logs", id(1));
@@ -231,11 +231,11 @@ fn following_a_log_ends_as_the_job_ended_and_reading_it_does_not() {
             }
         });
         let followed = run_at(&server.url, &format!("job logs -f {}", id(1)));
-        assert_eq!((followed.code, followed.data.as_str()), (code, "one\n"));
+        assert_eq!((followed.code, followed.stdout.as_str()), (code, "one\n"));
         let end = format!("job {} {}: asked for\n", id(1), state.as_str());
-        assert_eq!(followed.talk, end);
+        assert_eq!(followed.stderr, end);
         let read = run_at(&server.url, &format!("job logs {}", id(1)));
-        assert_eq!((read.code, read.data.as_str()), (0, "one\n"));
+        assert_eq!((read.code, read.stdout.as_str()), (0, "one\n"));
     }
 }
 
@@ -291,9 +291,9 @@ fn an_interrupt_ends_the_wait_and_not_the_job() {
 }
 
 #[test]
-fn a_cancelled_job_is_told() {
+fn a_cancelled_job_is_reported() {
     let server = Server::start([now(JobState::Cancelled)]);
-    let told = run_at(&server.url, &format!("job cancel {}", id(1)));
-    assert_eq!((told.code, told.data.as_str()), (0, "cancelled\n"));
+    let output = run_at(&server.url, &format!("job cancel {}", id(1)));
+    assert_eq!((output.code, output.stdout.as_str()), (0, "cancelled\n"));
     assert_eq!(server.lines(), [format!("POST /v0/jobs/{}/cancel", id(1))]);
 }

@@ -1,5 +1,5 @@
-//! The commands that work on the language without a daemon. Each transcript beside this file shows what was typed, what
-//! came as data, what was said, and the exit code.
+//! The commands that work on the language without a daemon. Each transcript beside this file has the command line,
+//! standard output, standard error, and the exit code.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,11 @@ fn check(name: &str, lines: &[&[&str]]) {
     let mut transcript = String::new();
     for arguments in lines {
         let shown: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
-        let Run { code, data, talk } = finished(
+        let Run {
+            code,
+            stdout: data,
+            stderr: talk,
+        } = finished(
             command("")
                 .args(*arguments)
                 .current_dir(&folder)
@@ -84,17 +88,17 @@ fn times_of_schedules_are_listed() {
 
 #[test]
 fn without_a_moment_the_times_are_after_now() {
-    let told = finished(
+    let output = finished(
         command("cron next --count 1")
             .arg("* * * * *")
             .output()
             .unwrap(),
     );
-    assert_eq!((told.code, told.talk.as_str()), (0, ""));
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert!(
-        told.data.starts_with("20") && told.data.ends_with(":00Z\n"),
+        output.stdout.starts_with("20") && output.stdout.ends_with(":00Z\n"),
         "{}",
-        told.data
+        output.stdout
     );
 }
 
@@ -165,8 +169,8 @@ fn two_workflows_are_compared_by_meaning() {
 
 #[test]
 fn the_schema_is_the_languages_own() {
-    let told = finished(command("schema").output().unwrap());
-    assert_eq!((told.code, told.talk.as_str()), (0, ""));
-    let schema: serde_json::Value = serde_json::from_str(&told.data).unwrap();
+    let output = finished(command("schema").output().unwrap());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let schema: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(schema, workflow::json_schema());
 }

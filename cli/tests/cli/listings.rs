@@ -1,11 +1,11 @@
-//! What people and programs see of lists and single things.
+//! The output of lists and single things, for people and programs.
 
 use std::process::Command;
 
 use wire::{CutJob, DamagedLines, JobState, LogCut, Page, Why};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, id, job, page, runner, source, stale_file, token, why, workflow};
+use crate::fixtures::{artifact, id, job, runner, source, stale_file, token, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -13,19 +13,18 @@ use crate::snapshot;
 #[track_caller]
 fn check(name: &str, line: &str, request: &str, reply: Reply) {
     let server = Server::start([reply]);
-    let told = run_at(&server.url, line);
-    assert_eq!(told.code, 0, "{}", told.talk);
+    let output = run_at(&server.url, line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(server.lines(), [request]);
     let path = snapshot::folder("listings").join(format!("{name}.txt"));
-    snapshot::check(&path, &told.data);
+    snapshot::check(&path, &output.stdout);
 }
 
 #[test]
 fn jobs() {
     let jobs = Page {
-        items: vec![job(JobState::Running), job(JobState::Failed)],
         next_cursor: Some("next".to_owned()),
-        damaged: Vec::new(),
+        ..Page::all(vec![job(JobState::Running), job(JobState::Failed)])
     };
     let request = "GET /v0/jobs?workflow=main%2Frecon&state=failed&limit=2";
     let line = "job list --workflow main/recon --state failed --limit 2";
@@ -35,14 +34,14 @@ fn jobs() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_told_beside_the_rest() {
+fn unreadable_lines_are_reported_beside_the_rest() {
     let damaged = vec![DamagedLines {
         file: "scans/a/history/0.jsonl".to_owned(),
         lines: 2,
     }];
     let jobs = Page {
         damaged: damaged.clone(),
-        ..page(vec![job(JobState::Running)])
+        ..Page::all(vec![job(JobState::Running)])
     };
     let why = Why { damaged, ..why() };
     for (line, reply) in [
@@ -50,10 +49,10 @@ fn lines_that_cannot_be_read_are_told_beside_the_rest() {
         ("scan why main/recon changes", Reply::json(&why)),
     ] {
         let server = Server::start([reply]);
-        let told = run_at(&server.url, line);
-        assert_eq!(told.code, 0);
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, 0);
         let wanted = "warning: 2 lines of scans/a/history/0.jsonl cannot be read";
-        assert!(told.talk.contains(wanted), "{}", told.talk);
+        assert!(output.stderr.contains(wanted), "{}", output.stderr);
     }
 }
 
@@ -91,13 +90,13 @@ fn artifacts() {
         "artifact-list",
         &line,
         &request,
-        Reply::json(&page(vec![artifact()])),
+        Reply::json(&Page::all(vec![artifact()])),
     );
 }
 
 #[test]
 fn sources() {
-    let list = page(vec![source(true), source(false)]);
+    let list = Page::all(vec![source(true), source(false)]);
     check(
         "source-list",
         "source list",
@@ -114,14 +113,14 @@ fn sources() {
 }
 
 #[test]
-fn a_log_that_was_cut_is_told_with_its_job_and_its_scan() {
+fn a_cut_log_shows_with_its_job_and_its_scan() {
     let cut = Some(LogCut {
         record: 41,
         limit: 256 << 20,
     });
     let said = |line: &str, reply: Reply| {
         let server = Server::start([reply]);
-        run_at(&server.url, line).data
+        run_at(&server.url, line).stdout
     };
     let mut job = job(JobState::Running);
     job.log.cut = cut;
@@ -169,17 +168,17 @@ fn a_file_that_was_never_good_has_nothing_that_goes_on() {
         ..source(false)
     };
     let server = Server::start([Reply::json(&source)]);
-    let told = run_at(&server.url, "source show main");
+    let output = run_at(&server.url, "source show main");
     assert!(
-        told.data.contains("it has no good version yet"),
+        output.stdout.contains("it has no good version yet"),
         "{}",
-        told.data
+        output.stdout
     );
-    assert!(!told.data.contains("goes on"), "{}", told.data);
+    assert!(!output.stdout.contains("goes on"), "{}", output.stdout);
 }
 
 #[test]
-fn warnings_are_told_of_a_source_and_of_a_workflow() {
+fn a_source_and_a_workflow_show_their_warnings() {
     let warning = wire::Diagnostic {
         severity: wire::Severity::Warning,
         code: "no-effect".to_owned(),
@@ -195,12 +194,12 @@ fn warnings_are_told_of_a_source_and_of_a_workflow() {
         ..workflow()
     };
     let server = Server::start([Reply::json(&source), Reply::json(&workflow)]);
-    let told = run_at(&server.url, "source show main");
-    assert!(told.data.contains("ok, 1 warning"), "{}", told.data);
+    let output = run_at(&server.url, "source show main");
+    assert!(output.stdout.contains("ok, 1 warning"), "{}", output.stdout);
     let line = "warning[no-effect]: nobody reads it";
-    assert!(told.data.contains(line), "{}", told.data);
-    let told = run_at(&server.url, "workflow show w");
-    assert!(told.data.contains(line), "{}", told.data);
+    assert!(output.stdout.contains(line), "{}", output.stdout);
+    let output = run_at(&server.url, "workflow show w");
+    assert!(output.stdout.contains(line), "{}", output.stdout);
 }
 
 #[test]
@@ -226,9 +225,13 @@ fn a_scan_that_was_removed_says_by_which_revision() {
         "removed: revision 4 (abcdef) of the workflow is the first without it",
         "removed: the workflow is without it",
     ] {
-        let told = run_at(&server.url, "scan why w gone");
-        assert!(told.data.contains(state), "{}", told.data);
-        assert!(!told.data.contains("dispatches it"), "{}", told.data);
+        let output = run_at(&server.url, "scan why w gone");
+        assert!(output.stdout.contains(state), "{}", output.stdout);
+        assert!(
+            !output.stdout.contains("dispatches it"),
+            "{}",
+            output.stdout
+        );
     }
 }
 
@@ -243,18 +246,19 @@ fn a_retired_workflow_says_why() {
         ..workflow()
     };
     let server = Server::start([Reply::json(&workflow)]);
-    let told = run_at(&server.url, "workflow show w");
+    let output = run_at(&server.url, "workflow show w");
     assert!(
-        told.data
+        output
+            .stdout
             .contains("retired: its source is no longer configured"),
         "{}",
-        told.data
+        output.stdout
     );
 }
 
 #[test]
 fn workflows() {
-    let list = page(vec![workflow()]);
+    let list = Page::all(vec![workflow()]);
     check(
         "workflow-list",
         "workflow list",
@@ -268,14 +272,14 @@ fn workflows() {
 
 #[test]
 fn runners_and_tokens() {
-    let list = page(vec![runner()]);
+    let list = Page::all(vec![runner()]);
     check(
         "runner-list",
         "runner list",
         "GET /v0/runners",
         Reply::json(&list),
     );
-    let list = page(vec![token()]);
+    let list = Page::all(vec![token()]);
     check(
         "token-list",
         "token list",
@@ -286,9 +290,9 @@ fn runners_and_tokens() {
 
 #[test]
 fn an_empty_list_is_its_headings() {
-    let server = Server::start([Reply::json(&page::<wire::Job>(Vec::new()))]);
-    let told = run_at(&server.url, "job list");
-    assert_eq!(told.data.lines().count(), 1, "{}", told.data);
+    let server = Server::start([Reply::json(&Page::<wire::Job>::all(Vec::new()))]);
+    let output = run_at(&server.url, "job list");
+    assert_eq!(output.stdout.lines().count(), 1, "{}", output.stdout);
 }
 
 #[test]
@@ -299,16 +303,16 @@ fn secrets_are_data_alone() {
     };
     let server = Server::start([Reply::json(&created)]);
     let line = "token create --name ci --scope job:read --scope dispatch --expires-in 30d";
-    let told = run_at(&server.url, line);
-    assert_eq!((told.code, told.data.as_str()), (0, "evs_secret\n"));
+    let output = run_at(&server.url, line);
+    assert_eq!((output.code, output.stdout.as_str()), (0, "evs_secret\n"));
     assert_eq!(
         server.seen()[0].body,
         r#"{"name":"ci","scopes":["job:read","dispatch"],"expires_in_seconds":2592000}"#
     );
     let registration = serde_json::json!({"token": "reg", "expires_at": "2026-11-20T10:00:00Z"});
     let server = Server::start([Reply::json(&registration)]);
-    let told = run_at(&server.url, "runner register-token");
-    assert_eq!((told.code, told.data.as_str()), (0, "reg\n"));
+    let output = run_at(&server.url, "runner register-token");
+    assert_eq!((output.code, output.stdout.as_str()), (0, "reg\n"));
 }
 
 #[test]
@@ -329,8 +333,8 @@ fn a_sync_that_was_waited_for_fails_with_its_source() {
         (false, "source sync main", "POST /v0/sources/main/sync", 0),
     ] {
         let server = Server::start([Reply::json(&source(valid))]);
-        let told = run_at(&server.url, line);
-        assert_eq!(told.code, code, "{line}: {}", told.talk);
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, code, "{line}: {}", output.stderr);
         assert_eq!(server.lines(), [request]);
     }
 }
@@ -339,14 +343,14 @@ fn a_sync_that_was_waited_for_fails_with_its_source() {
 fn a_deleted_runner_is_talk() {
     for runner in [id(5).to_string(), "box".to_owned()] {
         let server = Server::start([Reply::bytes("").status(204)]);
-        let told = run_at(&server.url, &format!("runner delete {runner}"));
-        assert_eq!((told.code, told.data.as_str()), (0, ""));
+        let output = run_at(&server.url, &format!("runner delete {runner}"));
+        assert_eq!((output.code, output.stdout.as_str()), (0, ""));
         assert_eq!(server.lines(), [format!("DELETE /v0/runners/{runner}")]);
     }
 }
 
 #[test]
-fn data_and_talk_come_in_the_order_in_which_they_were_said() {
+fn data_and_messages_keep_their_order() {
     let registration = serde_json::json!({"token": "reg", "expires_at": "2026-11-20T10:00:00Z"});
     let server = Server::start([Reply::json(&registration)]);
     let program = env!("CARGO_BIN_EXE_everscan");
@@ -356,6 +360,6 @@ fn data_and_talk_come_in_the_order_in_which_they_were_said() {
         .env("SERVICE_URL", &server.url)
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.starts_with("reg\ngood for one"), "{told}");
+    let output = String::from_utf8(output.stdout).unwrap();
+    assert!(output.starts_with("reg\ngood for one"), "{output}");
 }

@@ -1,9 +1,9 @@
 //! Deleting jobs and artifacts, and making room.
 
-use wire::{Amount, Pruned, PrunedScan, Removed, RetentionPolicy};
+use wire::{Amount, Page, Pruned, PrunedScan, Removed, RetentionPolicy};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, at, id, page};
+use crate::fixtures::{artifact, at, id};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -43,16 +43,21 @@ fn pruned(dry_run: bool) -> Pruned {
 fn jobs_are_deleted_one_after_the_other_up_to_the_first_that_cannot_be() {
     let refused = Reply::problem(409, "illegal_transition", "it runs", None);
     let server = Server::start([empty(), refused]);
-    let told = run_at(
+    let output = run_at(
         &server.url,
         &format!("job delete {} {} {}", id(1), id(2), id(3)),
     );
-    assert_eq!((told.code, told.data.as_str()), (1, ""));
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert!(
-        told.talk
+        output
+            .stderr
             .starts_with(&format!("job {} is deleted\n", id(1)))
     );
-    assert!(told.talk.contains("\nerror: it runs ("), "{}", told.talk);
+    assert!(
+        output.stderr.contains("\nerror: it runs ("),
+        "{}",
+        output.stderr
+    );
     let lines = [1, 2].map(|number| format!("DELETE /v0/jobs/{}", id(number)));
     assert_eq!(server.lines(), lines);
 }
@@ -67,16 +72,16 @@ fn an_artifact_is_deleted_and_says_so_afterwards() {
     };
     let mut artifact = artifact();
     artifact.removed = Some(gone);
-    let server = Server::start([empty(), Reply::json(&page(vec![artifact]))]);
-    let told = run_at(
+    let server = Server::start([empty(), Reply::json(&Page::all(vec![artifact]))]);
+    let output = run_at(
         &server.url,
         &format!("job artifact delete -j {} -a a/b", id(1)),
     );
-    assert_eq!(told.code, 0, "{}", told.talk);
-    assert_eq!(told.talk, "artifact a/b is deleted\n");
-    let told = run_at(&server.url, &format!("job artifact list -j {}", id(1)));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(output.stderr, "artifact a/b is deleted\n");
+    let output = run_at(&server.url, &format!("job artifact list -j {}", id(1)));
     let path = snapshot::folder("listings").join("artifact-list-removed.txt");
-    snapshot::check(&path, &told.data);
+    snapshot::check(&path, &output.stdout);
     let route = format!("/v0/jobs/{}/artifacts", id(1));
     assert_eq!(
         server.lines(),
@@ -104,25 +109,25 @@ fn what_goes_is_shown_scan_by_scan() {
         ),
     ] {
         let server = Server::start([Reply::json(&pruned(line.contains("--dry-run")))]);
-        let told = run_at(&server.url, line);
-        assert_eq!(told.code, 0, "{}", told.talk);
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, 0, "{}", output.stderr);
         let path = snapshot::folder("listings").join(format!("{name}.txt"));
-        snapshot::check(&path, &format!("{}{}", told.data, told.talk));
+        snapshot::check(&path, &format!("{}{}", output.stdout, output.stderr));
         assert_eq!(server.lines(), ["POST /v0/workflows/main%2Fnightly/prune"]);
         assert_eq!(server.seen()[0].body, body);
     }
 }
 
 #[test]
-fn without_a_policy_nothing_goes_and_that_is_said() {
+fn without_a_policy_nothing_is_removed_and_the_output_says_so() {
     let mut answer = pruned(false);
     answer.policy = RetentionPolicy::default();
     answer.scans.clear();
     let server = Server::start([Reply::json(&answer)]);
-    let told = run_at(&server.url, "workflow prune main/nightly");
-    assert_eq!(told.code, 0);
-    assert!(told.talk.contains("give --jobs, --age or --bytes"));
-    let told = run_at(&server.url, "workflow prune x --bytes 10GB");
-    assert_eq!(told.code, 2);
-    assert!(told.talk.contains("10GiB"), "{}", told.talk);
+    let output = run_at(&server.url, "workflow prune main/nightly");
+    assert_eq!(output.code, 0);
+    assert!(output.stderr.contains("give --jobs, --age or --bytes"));
+    let output = run_at(&server.url, "workflow prune x --bytes 10GB");
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("10GiB"), "{}", output.stderr);
 }

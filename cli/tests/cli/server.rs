@@ -1,5 +1,5 @@
-//! A daemon's place on a loopback socket: gives prepared answers in order, one to each request, or chooses them by what
-//! is asked, and remembers what that was.
+//! A fake daemon on a loopback socket. It gives prepared answers in order, or chooses them by the request, and records
+//! the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// What a request gets.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     status: u16,
@@ -49,14 +48,13 @@ impl Reply {
         self
     }
 
-    /// Answers late, as a daemon does that holds the request.
+    /// Delays the answer, as a daemon does that holds the request.
     pub(crate) fn held(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 }
 
-/// What a request was.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
     /// Method, path and query.
@@ -65,7 +63,7 @@ pub(crate) struct Request {
     pub(crate) body: String,
 }
 
-/// The running server; its thread ends with the process.
+/// The running server. Its thread ends with the process.
 pub(crate) struct Server {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Request>>>,
@@ -82,8 +80,7 @@ impl Server {
         })
     }
 
-    /// Answers as many requests as come, each by its method, path and query. For programs that may ask for the same more
-    /// or less often, as those do that wait.
+    /// Answers any number of requests by method, path and query. For commands that repeat requests while they wait.
     pub(crate) fn answering(mut reply: impl FnMut(&str) -> Reply + Send + 'static) -> Self {
         Self::serve(move |listener, seen| {
             loop {
@@ -144,7 +141,7 @@ fn answer(stream: TcpStream, reply: impl FnOnce(&str) -> Reply, log: &Mutex<Vec<
         reply.headers
     );
     let mut stream = reader.into_inner();
-    // The program may have gone already, as when it has waited long enough.
+    // The program may have gone already, for example after a timeout.
     drop(stream.write_all(head.as_bytes()));
     drop(stream.write_all(&reply.body));
 }

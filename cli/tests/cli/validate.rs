@@ -30,46 +30,53 @@ fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[test]
 fn valid_files_are_counted() {
     let folder = repository(&[("a.yaml", GOOD), ("deep/b.yml", GOOD)]);
-    let told = validate(folder.path(), "");
-    assert_eq!((told.code, told.data.as_str()), (0, ""), "{}", told.talk);
-    assert_eq!(told.talk, "2 files valid\n");
+    let output = validate(folder.path(), "");
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, ""),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(output.stderr, "2 files valid\n");
 }
 
 #[test]
 fn everything_wrong_is_shown_in_its_place() {
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", BAD)]);
-    let told = validate(folder.path(), "workflows");
-    assert_eq!(told.code, 1);
-    assert_eq!(told.talk, "1 of 2 files invalid\n");
+    let output = validate(folder.path(), "workflows");
+    assert_eq!(output.code, 1);
+    assert_eq!(output.stderr, "1 of 2 files invalid\n");
     for part in ["workflows/b.yaml:3", "@hourly", "unknown-key"] {
-        assert!(told.data.contains(part), "{part} in {}", told.data);
+        assert!(output.stdout.contains(part), "{part} in {}", output.stdout);
     }
-    assert!(!told.data.contains('\u{1b}'), "{}", told.data);
+    assert!(!output.stdout.contains('\u{1b}'), "{}", output.stdout);
 }
 
 #[test]
 fn programs_get_one_list_of_all_files() {
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", BAD)]);
-    let told = validate(folder.path(), "--output json");
-    assert_eq!(told.code, 1);
+    let output = validate(folder.path(), "--output json");
+    assert_eq!(output.code, 1);
     snapshot::check(
         &snapshot::folder("language").join("validate.json"),
-        &told.data,
+        &output.stdout,
     );
     let folder = repository(&[("a.yaml", GOOD)]);
-    let told = validate(folder.path(), "--output json");
-    assert_eq!((told.code, told.data.as_str()), (0, "[]\n"));
+    let output = validate(folder.path(), "--output json");
+    assert_eq!((output.code, output.stdout.as_str()), (0, "[]\n"));
 }
 
 #[test]
 fn files_that_would_be_one_workflow_are_refused() {
     let folder = repository(&[("a.yaml", GOOD), ("a.yml", GOOD)]);
-    let told = validate(folder.path(), "");
-    assert_eq!(told.code, 1);
+    let output = validate(folder.path(), "");
+    assert_eq!(output.code, 1);
     assert!(
-        told.data.contains("workflows/a.yaml is the same workflow"),
+        output
+            .stdout
+            .contains("workflows/a.yaml is the same workflow"),
         "{}",
-        told.data
+        output.stdout
     );
 }
 
@@ -77,8 +84,8 @@ fn files_that_would_be_one_workflow_are_refused() {
 fn files_that_cannot_be_read_do_not_hide_others() {
     let folder = repository(&[("b.yaml", BAD)]);
     std::fs::write(folder.path().join("workflows/a.yaml"), b"a: 1\nb: caf\xe9").unwrap();
-    let told = validate(folder.path(), "workflows no-such.yaml");
-    assert_eq!(told.code, 2);
+    let output = validate(folder.path(), "workflows no-such.yaml");
+    assert_eq!(output.code, 2);
     for part in [
         "error[unreadable-file]: the file is not UTF-8",
         "workflows/a.yaml:2:7\n",
@@ -86,12 +93,12 @@ fn files_that_cannot_be_read_do_not_hide_others() {
         "error[unreadable-file]: cannot read no-such.yaml: No such file",
         "@hourly",
     ] {
-        assert!(told.data.contains(part), "{part} in {}", told.data);
+        assert!(output.stdout.contains(part), "{part} in {}", output.stdout);
     }
-    assert_eq!(told.talk, "3 of 3 files invalid\n");
-    let told = validate(folder.path(), "no-such.yaml --output json");
-    assert_eq!(told.code, 2);
-    let found: serde_json::Value = serde_json::from_str(&told.data).unwrap();
+    assert_eq!(output.stderr, "3 of 3 files invalid\n");
+    let output = validate(folder.path(), "no-such.yaml --output json");
+    assert_eq!(output.code, 2);
+    let found: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(
         (&found[0]["file"], &found[0]["code"]),
         (&"no-such.yaml".into(), &"unreadable-file".into())
@@ -102,7 +109,7 @@ fn files_that_cannot_be_read_do_not_hide_others() {
 const TAINTED: &str = "scans:\n  a:\n    on: {dispatch: {inputs: {name: {}}}}\n    steps:\n      - run: echo ${{ inputs.name }}\n";
 
 #[test]
-fn warnings_are_errors_where_they_are_meant_to_be() {
+fn warnings_are_errors_with_strict() {
     let folder = repository(&[("a.yaml", TAINTED)]);
     for (arguments, code, severity) in [
         ("", 0, "warning"),
@@ -110,21 +117,25 @@ fn warnings_are_errors_where_they_are_meant_to_be() {
         ("--script-templates deny", 1, "error"),
         ("--strict", 1, "warning"),
     ] {
-        let told = validate(folder.path(), arguments);
-        assert_eq!(told.code, code, "{arguments}: {}", told.data);
+        let output = validate(folder.path(), arguments);
+        assert_eq!(output.code, code, "{arguments}: {}", output.stdout);
         let first = format!("{severity}[tainted-script]");
-        assert!(told.data.starts_with(&first), "{arguments}: {}", told.data);
+        assert!(
+            output.stdout.starts_with(&first),
+            "{arguments}: {}",
+            output.stdout
+        );
     }
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", TAINTED)]);
-    let told = validate(folder.path(), "--strict");
+    let output = validate(folder.path(), "--strict");
     assert_eq!(
-        told.talk,
+        output.stderr,
         "2 files valid, with 1 warning; --strict allows none\n"
     );
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", TAINTED), ("c.yaml", BAD)]);
-    let told = validate(folder.path(), "--strict");
+    let output = validate(folder.path(), "--strict");
     assert_eq!(
-        (told.code, told.talk.as_str()),
+        (output.code, output.stderr.as_str()),
         (1, "1 of 3 files invalid\n")
     );
     let folder = repository(&[("a.yaml", GOOD)]);
@@ -143,9 +154,14 @@ fn a_file_may_come_from_standard_input() {
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(text.as_bytes()).unwrap();
         drop(stdin);
-        let told = finished(child.wait_with_output().unwrap());
-        assert_eq!(told.code, code, "{}", told.data);
-        assert_eq!(told.data.contains("-:3:"), code == 1, "{}", told.data);
+        let output = finished(child.wait_with_output().unwrap());
+        assert_eq!(output.code, code, "{}", output.stdout);
+        assert_eq!(
+            output.stdout.contains("-:3:"),
+            code == 1,
+            "{}",
+            output.stdout
+        );
     }
 }
 
@@ -153,14 +169,17 @@ fn a_file_may_come_from_standard_input() {
 fn standard_input_is_read_also_where_a_folder_has_its_name() {
     let folder = repository(&[("../-/a.yaml", BAD), ("b.yaml", GOOD)]);
     let given = std::fs::File::open(folder.path().join("workflows/b.yaml")).unwrap();
-    let told = command("validate - workflows")
+    let output = command("validate - workflows")
         .current_dir(folder.path())
         .stdin(given)
         .output();
-    let told = finished(told.unwrap());
-    assert_eq!((told.code, told.talk.as_str()), (0, "2 files valid\n"));
-    let told = validate(folder.path(), "./-");
-    assert!(told.data.contains("./-/a.yaml:3"), "{}", told.data);
+    let output = finished(output.unwrap());
+    assert_eq!(
+        (output.code, output.stderr.as_str()),
+        (0, "2 files valid\n")
+    );
+    let output = validate(folder.path(), "./-");
+    assert!(output.stdout.contains("./-/a.yaml:3"), "{}", output.stdout);
 }
 
 #[test]
@@ -172,27 +191,27 @@ fn a_file_counts_once_however_it_is_named() {
         "workflows/a.yaml ./workflows/a.yaml link.yaml workflows {}",
         path.display()
     );
-    let told = validate(folder.path(), &arguments);
-    assert_eq!((told.code, told.talk.as_str()), (0, "1 file valid\n"));
+    let output = validate(folder.path(), &arguments);
+    assert_eq!((output.code, output.stderr.as_str()), (0, "1 file valid\n"));
 }
 
 #[test]
 fn the_file_about_a_repository_is_no_workflow() {
     let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
-    let told = validate(folder.path(), ".");
-    assert_eq!((told.code, told.talk.as_str()), (0, "1 file valid\n"));
+    let output = validate(folder.path(), ".");
+    assert_eq!((output.code, output.stderr.as_str()), (0, "1 file valid\n"));
     let expected = "\
 warning[no-effect]: `everscan.yaml` has no effect yet: nobody reads it
 --> ./everscan.yaml
  = help: remove it until it works; `everscan var set` sets vars
 ";
-    assert_eq!(told.data, expected);
-    let told = validate(folder.path(), "everscan.yaml");
-    assert_eq!((told.code, told.data.as_str()), (2, ""));
+    assert_eq!(output.stdout, expected);
+    let output = validate(folder.path(), "everscan.yaml");
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""));
     assert!(
-        told.talk.contains("everscan.yaml is no workflow"),
+        output.stderr.contains("everscan.yaml is no workflow"),
         "{}",
-        told.talk
+        output.stderr
     );
 }
 
@@ -201,7 +220,7 @@ fn the_file_about_a_repository_is_found_from_below() {
     let folder = repository(&[("deep/a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
     // It is no repository so far, and the folder is not the one that is checked.
     for arguments in ["", "workflows", "workflows/deep/a.yaml"] {
-        assert_eq!(validate(folder.path(), arguments).data, "", "{arguments}");
+        assert_eq!(validate(folder.path(), arguments).stdout, "", "{arguments}");
     }
     std::fs::create_dir(folder.path().join(".git")).unwrap();
     let all = folder.path().join("workflows").display().to_string();
@@ -212,16 +231,21 @@ fn the_file_about_a_repository_is_found_from_below() {
         ". workflows",
         &all,
     ] {
-        let told = validate(folder.path(), &format!("{arguments} --strict"));
-        assert_eq!(told.code, 1, "{arguments}");
-        assert_eq!(told.data.matches("no-effect").count(), 1, "{}", told.data);
-        assert!(
-            told.data.contains("> everscan.yaml") || arguments.starts_with('.'),
+        let output = validate(folder.path(), &format!("{arguments} --strict"));
+        assert_eq!(output.code, 1, "{arguments}");
+        assert_eq!(
+            output.stdout.matches("no-effect").count(),
+            1,
             "{}",
-            told.data
+            output.stdout
+        );
+        assert!(
+            output.stdout.contains("> everscan.yaml") || arguments.starts_with('.'),
+            "{}",
+            output.stdout
         );
         assert_eq!(
-            told.talk,
+            output.stderr,
             "1 file valid, with 1 warning; --strict allows none\n"
         );
     }
@@ -235,15 +259,19 @@ fn nothing_to_check_is_wrong_usage() {
         (". --output json", "[]\n"),
         ("--output yaml", "[]\n"),
     ] {
-        let told = validate(folder.path(), arguments);
-        assert_eq!((told.code, told.data.as_str()), (2, data), "{arguments}");
+        let output = validate(folder.path(), arguments);
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (2, data),
+            "{arguments}"
+        );
         let searched = if arguments.starts_with('.') {
             "."
         } else {
             "workflows"
         };
         let what = format!("there are no workflow files in {searched}\n");
-        assert!(told.talk.contains(&what), "{}", told.talk);
+        assert!(output.stderr.contains(&what), "{}", output.stderr);
     }
 }
 
@@ -256,32 +284,36 @@ fn a_file_that_is_too_large_is_invalid() {
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(size).unwrap();
         for arguments in ["workflows --output json", "- --output json"] {
-            let told = command(&format!("validate {arguments}"))
+            let output = command(&format!("validate {arguments}"))
                 .current_dir(folder.path())
                 .stdin(std::fs::File::open(&path).unwrap())
                 .output();
-            let told = finished(told.unwrap());
-            assert_eq!(told.code, 1, "{size}: {}", told.data);
-            assert!(told.data.contains("\"file-too-large\""), "{}", told.data);
+            let output = finished(output.unwrap());
+            assert_eq!(output.code, 1, "{size}: {}", output.stdout);
+            assert!(
+                output.stdout.contains("\"file-too-large\""),
+                "{}",
+                output.stdout
+            );
         }
     }
-    let told = command("workflow diff workflows/large.yaml workflows/a.yaml")
+    let output = command("workflow diff workflows/large.yaml workflows/a.yaml")
         .current_dir(folder.path())
         .output();
-    let told = finished(told.unwrap());
-    assert_eq!(told.code, 1);
+    let output = finished(output.unwrap());
+    assert_eq!(output.code, 1);
     assert!(
-        told.talk.starts_with("error[file-too-large]"),
+        output.stderr.starts_with("error[file-too-large]"),
         "{}",
-        told.talk
+        output.stderr
     );
-    let told = validate(folder.path(), "workflows");
+    let output = validate(folder.path(), "workflows");
     let expected = "\
 error[file-too-large]: the file has more than 1048576 bytes
 --> workflows/large.yaml
  = help: put what scripts need into files or blobs, or split the workflow
 ";
-    assert_eq!(told.data, expected);
+    assert_eq!(output.stdout, expected);
 }
 
 /// As the daemon does; a pipe would be waited for.
@@ -290,46 +322,50 @@ fn what_is_no_file_is_refused() {
     let folder = repository(&[("a.yaml", GOOD)]);
     let at = |name: &str| folder.path().join(name);
     std::os::unix::fs::symlink("a.yaml", at("workflows/link.yaml")).unwrap();
-    let told = validate(folder.path(), "");
-    assert_eq!(told.code, 2, "{}", told.talk);
+    let output = validate(folder.path(), "");
+    assert_eq!(output.code, 2, "{}", output.stderr);
     let expected = "\
 error[unreadable-file]: the file is a symbolic link, and links are not followed
 --> workflows/link.yaml
  = help: put the file itself there
 ";
-    assert_eq!(told.data, expected);
+    assert_eq!(output.stdout, expected);
     let named = validate(folder.path(), "workflows/link.yaml");
-    assert_eq!((named.code, named.talk.as_str()), (0, "1 file valid\n"));
+    assert_eq!((named.code, named.stderr.as_str()), (0, "1 file valid\n"));
 
     std::fs::remove_file(at("workflows/link.yaml")).unwrap();
     let pipe = at("workflows/pipe.yaml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     for arguments in ["", "workflows/pipe.yaml", "/dev/null"] {
-        let told = validate(folder.path(), arguments);
-        assert_eq!(told.code, 2, "{}", told.talk);
+        let output = validate(folder.path(), arguments);
+        assert_eq!(output.code, 2, "{}", output.stderr);
         let what = "error[unreadable-file]: this is a pipe, a socket or a device, and no file";
-        assert!(told.data.starts_with(what), "{arguments}: {}", told.data);
+        assert!(
+            output.stdout.starts_with(what),
+            "{arguments}: {}",
+            output.stdout
+        );
     }
 }
 
 #[test]
 fn the_problems_of_two_files_stand_apart() {
     let folder = repository(&[("a.yaml", "- \n"), ("b.yaml", GOOD), ("c.yaml", "- \n")]);
-    let told = validate(folder.path(), "");
-    let blocks: Vec<&str> = told.data.split("\n\n").collect();
-    assert_eq!(blocks.len(), 2, "{}", told.data);
-    assert!(blocks[0].contains("workflows/a.yaml"), "{}", told.data);
-    assert!(blocks[1].starts_with("error["), "{}", told.data);
-    assert!(!told.data.ends_with("\n\n"), "{}", told.data);
+    let output = validate(folder.path(), "");
+    let blocks: Vec<&str> = output.stdout.split("\n\n").collect();
+    assert_eq!(blocks.len(), 2, "{}", output.stdout);
+    assert!(blocks[0].contains("workflows/a.yaml"), "{}", output.stdout);
+    assert!(blocks[1].starts_with("error["), "{}", output.stdout);
+    assert!(!output.stdout.ends_with("\n\n"), "{}", output.stdout);
 }
 
 #[test]
 fn without_the_usual_folder_it_says_what_it_looked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let told = validate(folder.path(), "");
-    assert_eq!((told.code, told.data.as_str()), (2, ""));
+    let output = validate(folder.path(), "");
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""));
     for part in ["no folder `workflows` here", "everscan validate PATH"] {
-        assert!(told.talk.contains(part), "{}", told.talk);
+        assert!(output.stderr.contains(part), "{}", output.stderr);
     }
 }

@@ -5,10 +5,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 use uuid::Uuid;
-use wire::{Named, Project, Var};
+use wire::{Named, Page, Project, Var};
 
 use crate::everscan::{Run, command, finished, run_at};
-use crate::fixtures::page;
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -43,10 +42,10 @@ fn with_input(url: &str, line: &str, input: &str) -> Run {
 
 #[test]
 fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
-    let list = || Reply::json(&page(vec![named("A")]));
+    let list = || Reply::json(&Page::all(vec![named("A")]));
     let request = |project: &str| format!("GET /v0/projects/{project}/vars");
 
-    let only = page(vec![project("old", false), project("main", true)]);
+    let only = Page::all(vec![project("old", false), project("main", true)]);
     let server = Server::start([Reply::json(&only), list()]);
     assert_eq!(run_at(&server.url, "var list").code, 0);
     assert_eq!(
@@ -78,26 +77,26 @@ fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
         assert_eq!(server.lines(), [request(chosen)]);
     }
 
-    let several = page(vec![project("main", true), project("other", true)]);
+    let several = Page::all(vec![project("main", true), project("other", true)]);
     let server = Server::start([Reply::json(&several)]);
-    let told = run_at(&server.url, "var list");
-    assert_eq!(told.code, 2);
+    let output = run_at(&server.url, "var list");
+    assert_eq!(output.code, 2);
     assert!(
-        told.talk.contains("main, other") && told.talk.contains("--project"),
+        output.stderr.contains("main, other") && output.stderr.contains("--project"),
         "{}",
-        told.talk
+        output.stderr
     );
 }
 
 #[test]
 fn lists_show_everything_but_values() {
     let check = |kind: &str| {
-        let server = Server::start([Reply::json(&page(vec![named("A"), named("LONGER")]))]);
-        let told = run_at(&server.url, &format!("{kind} list --project main"));
-        assert_eq!(told.code, 0, "{}", told.talk);
+        let server = Server::start([Reply::json(&Page::all(vec![named("A"), named("LONGER")]))]);
+        let output = run_at(&server.url, &format!("{kind} list --project main"));
+        assert_eq!(output.code, 0, "{}", output.stderr);
         assert_eq!(server.lines(), [format!("GET /v0/projects/main/{kind}s")]);
         let path = snapshot::folder("listings").join(format!("{kind}-list.txt"));
-        snapshot::check(&path, &told.data);
+        snapshot::check(&path, &output.stdout);
     };
     check("var");
     check("secret");
@@ -110,14 +109,19 @@ fn a_var_is_set_from_the_command_line_and_printed_as_it_is() {
         value: "-x y".to_owned(),
     };
     let server = Server::start([Reply::json(&var)]);
-    let told = run_at(&server.url, "var set A -3 --project main");
-    assert_eq!((told.code, told.data.as_str()), (0, ""), "{}", told.talk);
+    let output = run_at(&server.url, "var set A -3 --project main");
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, ""),
+        "{}",
+        output.stderr
+    );
     assert_eq!(server.seen()[0].line, "PUT /v0/projects/main/vars/A");
     assert_eq!(server.seen()[0].body, json!({"value": "-3"}).to_string());
 
     let server = Server::start([Reply::json(&var)]);
     assert_eq!(
-        run_at(&server.url, "var get A --project main").data,
+        run_at(&server.url, "var get A --project main").stdout,
         "-x y\n"
     );
 }
@@ -125,35 +129,40 @@ fn a_var_is_set_from_the_command_line_and_printed_as_it_is() {
 #[test]
 fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
     let server = Server::start([Reply::json(&named("A"))]);
-    let told = with_input(
+    let output = with_input(
         &server.url,
         "secret set A --file - --project main",
         "two\nlines\n",
     );
-    assert_eq!((told.code, told.data.as_str()), (0, ""), "{}", told.talk);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, ""),
+        "{}",
+        output.stderr
+    );
     assert_eq!(server.seen()[0].line, "PUT /v0/projects/main/secrets/A");
     assert_eq!(
         server.seen()[0].body,
         json!({"value": "two\nlines"}).to_string()
     );
-    assert!(!told.talk.contains("two"), "{}", told.talk);
+    assert!(!output.stderr.contains("two"), "{}", output.stderr);
 
-    let told = run_at("http://127.0.0.1:9", "secret set A hunter2");
-    assert_eq!(told.code, 2);
-    let told = run_at("http://127.0.0.1:9", "secret set A --project main");
-    assert_eq!(told.code, 2);
-    assert!(told.talk.contains("--file -"), "{}", told.talk);
+    let output = run_at("http://127.0.0.1:9", "secret set A hunter2");
+    assert_eq!(output.code, 2);
+    let output = run_at("http://127.0.0.1:9", "secret set A --project main");
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("--file -"), "{}", output.stderr);
     let long = "x".repeat(64 * 1024 + 3);
-    let told = with_input(
+    let output = with_input(
         "http://127.0.0.1:9",
         "secret set A --file - --project main",
         &long,
     );
-    assert_eq!(told.code, 1);
+    assert_eq!(output.code, 1);
     assert!(
-        told.talk.contains("standard input is longer"),
+        output.stderr.contains("standard input is longer"),
         "{}",
-        told.talk
+        output.stderr
     );
 }
 
@@ -162,9 +171,18 @@ fn a_short_secret_is_set_with_a_warning() {
     for (value, is_short) in [("hunter2\n", true), ("hunter22\n", false)] {
         let server = Server::start([Reply::json(&named("A"))]);
         let line = "secret set A --file - --project main";
-        let told = with_input(&server.url, line, value);
-        assert_eq!(told.code, 0, "{}", told.talk);
-        assert!(told.talk.starts_with("secret A is set"), "{}", told.talk);
-        assert_eq!(told.talk.contains("warning: "), is_short, "{}", told.talk);
+        let output = with_input(&server.url, line, value);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert!(
+            output.stderr.starts_with("secret A is set"),
+            "{}",
+            output.stderr
+        );
+        assert_eq!(
+            output.stderr.contains("warning: "),
+            is_short,
+            "{}",
+            output.stderr
+        );
     }
 }

@@ -35,9 +35,9 @@ async fn a_refusal_carries_the_problem() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// What a person meets who writes https:// before the address of a daemon.
+/// What a person sees who writes https:// in front of a plain HTTP address.
 #[tokio::test]
-async fn https_to_a_plain_port_is_told_as_that() {
+async fn https_to_a_plain_port_is_reported_as_such() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let answer = tokio::spawn(async move {
@@ -47,7 +47,7 @@ async fn https_to_a_plain_port_is_told_as_that() {
             .write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
             .await
             .unwrap();
-        // Until the other side has read it.
+        // Waits until the other side has read it.
         let _rest = stream.read_to_end(&mut Vec::new()).await;
     });
     let client = Client::new(&url, None).unwrap();
@@ -143,7 +143,7 @@ async fn other_changes_go_out_once() {
 
 #[tokio::test]
 async fn a_daemon_that_is_not_there_is_named() {
-    // A port that is given to nobody who asks for any.
+    // Nothing listens on this port.
     let url = "http://127.0.0.1:1";
     let client = Client::new(url, None).unwrap();
     let error = client.health().await.unwrap_err();

@@ -40,7 +40,7 @@ async fn a_lost_connection_is_taken_up_after_the_last_record() {
         Reply::chunked(&[&line(0), &line(1), half], false),
         Reply::problem(503, "unavailable"),
         Reply::nothing(),
-        // A daemon may begin a little earlier than it was asked to.
+        // A daemon may begin a little earlier than requested.
         Reply::chunked(&[&line(1), &line(2)], false),
         Reply::chunked(&[&line(3)], true),
     ])

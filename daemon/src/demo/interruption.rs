@@ -1,6 +1,6 @@
-//! Where the demonstration waits: for its programs, and for the signal that ends it early.
+//! Waiting, interrupted by a stop signal.
 //!
-//! It is one thread, and signals are looked at while it waits. Whatever it does without waiting takes milliseconds.
+//! The demonstration has one thread. It looks for signals only while it waits; everything else takes milliseconds.
 
 use std::io;
 use std::rc::Rc;
@@ -9,14 +9,14 @@ use tokio::process::Child;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use super::DemoError;
-use crate::run::{StopSignal, StopSignals};
+use super::error::DemoError;
+use crate::stop_signal::{StopSignal, StopSignals};
 
-/// Waits that a signal ends.
+/// Runs futures until they are done or a signal arrives.
 #[derive(Clone)]
 pub(super) struct Interruption {
     runtime: Rc<Runtime>,
-    told: watch::Receiver<Option<StopSignal>>,
+    signal: watch::Receiver<Option<StopSignal>>,
 }
 
 impl Interruption {
@@ -27,21 +27,21 @@ impl Interruption {
             let _inside = runtime.enter();
             StopSignals::receive()?
         };
-        let (tell, told) = watch::channel(None);
-        runtime.spawn(async move { while tell.send(Some(signals.next().await)).is_ok() {} });
+        let (sender, signal) = watch::channel(None);
+        runtime.spawn(async move { while sender.send(Some(signals.next().await)).is_ok() {} });
         Ok(Self {
             runtime: Rc::new(runtime),
-            told,
+            signal,
         })
     }
 
-    /// Waits for the end of `work`, which is dropped when a signal comes first.
+    /// Waits for `work`. A signal drops it.
     pub(super) fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, DemoError> {
-        let mut told = self.told.clone();
+        let mut signal = self.signal.clone();
         let stopped = async move {
-            match told.wait_for(Option::is_some).await.as_deref() {
+            match signal.wait_for(Option::is_some).await.as_deref() {
                 Ok(Some(signal)) => *signal,
-                // The task that tells goes with the runtime.
+                // The task that sends signals ends with the runtime.
                 Ok(None) | Err(_) => std::future::pending().await,
             }
         };
@@ -53,22 +53,22 @@ impl Interruption {
         })
     }
 
-    /// Waits until a program that was asked to stop has; each further signal asks it again.
+    /// Asks a program to stop and waits until it has ended. Each further signal asks again.
     pub(super) fn wait_for_end(&self, child: &mut Child, ask: impl Fn(&Child)) {
-        let mut told = self.told.clone();
-        told.mark_unchanged();
+        let mut signal = self.signal.clone();
+        signal.mark_unchanged();
         ask(child);
         self.runtime.block_on(async {
             loop {
                 tokio::select! {
                     _ = child.wait() => break,
-                    Ok(()) = told.changed() => ask(child),
+                    Ok(()) = signal.changed() => ask(child),
                 }
             }
         });
     }
 
-    /// Does what needs the runtime and waits for nothing.
+    /// Runs code that needs the runtime but does not wait.
     pub(super) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let _inside = self.runtime.enter();
         work()

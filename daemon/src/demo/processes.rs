@@ -14,11 +14,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::DemoError;
+use super::error::DemoError;
 use super::interruption::Interruption;
 use crate::{lifeline, programs};
 
-/// Starts programs with nothing of the caller's own settings in their environment.
+/// Starts programs without any of the caller's own settings in their environment.
 pub(crate) struct Programs {
     home: PathBuf,
     bin: PathBuf,
@@ -26,15 +26,12 @@ pub(crate) struct Programs {
     interruption: Interruption,
 }
 
-/// What a program has said.
-pub(crate) struct Said {
-    /// On standard output.
-    pub(crate) data: String,
-    /// On standard error.
-    pub(crate) talk: String,
+pub(crate) struct Printed {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-/// A program that runs until it is dropped.
+/// A program that runs in the background. Dropping it stops the program.
 pub(crate) struct Background {
     child: Child,
     interruption: Interruption,
@@ -58,37 +55,37 @@ impl Programs {
         })
     }
 
-    /// Sets a variable for every program started from now on.
+    /// Sets a variable for every program that starts from now on.
     pub(crate) fn set(&mut self, name: &'static str, value: &str) {
         self.settings.push((name, value.to_owned()));
     }
 
-    /// Runs a program to its end.
+    /// Runs a program to its end. It must succeed.
     pub(crate) fn run<A: AsRef<OsStr>>(
         &self,
         program: &str,
         arguments: &[A],
-    ) -> Result<Said, DemoError> {
+    ) -> Result<Printed, DemoError> {
         match self.end(program, arguments)? {
-            (status, said) if status.success() => Ok(said),
-            (status, said) => Err(DemoError::Failed {
-                command: spelled(program, arguments),
+            (status, printed) if status.success() => Ok(printed),
+            (status, printed) => Err(DemoError::Failed {
+                command: command_line(program, arguments),
                 status,
-                said: said.talk,
+                stderr: printed.stderr,
             }),
         }
     }
 
-    /// Runs a program that has to say no.
-    pub(crate) fn run_in_vain<A: AsRef<OsStr>>(
+    /// Runs a program to its end. It must fail.
+    pub(crate) fn run_to_fail<A: AsRef<OsStr>>(
         &self,
         program: &str,
         arguments: &[A],
-    ) -> Result<Said, DemoError> {
+    ) -> Result<Printed, DemoError> {
         match self.end(program, arguments)? {
-            (status, said) if !status.success() => Ok(said),
+            (status, printed) if !status.success() => Ok(printed),
             _ => {
-                let command = spelled(program, arguments);
+                let command = command_line(program, arguments);
                 Err(DemoError::Unexpected(format!("`{command}` succeeded")))
             }
         }
@@ -98,7 +95,7 @@ impl Programs {
         &self,
         program: &str,
         arguments: &[A],
-    ) -> Result<(ExitStatus, Said), DemoError> {
+    ) -> Result<(ExitStatus, Printed), DemoError> {
         let mut command = self.command(program);
         command.args(arguments).stdin(Stdio::null());
         let ended = self
@@ -109,14 +106,14 @@ impl Programs {
                 source,
             })?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-        let said = Said {
-            data: text(&ended.stdout),
-            talk: text(&ended.stderr),
+        let printed = Printed {
+            stdout: text(&ended.stdout),
+            stderr: text(&ended.stderr),
         };
-        Ok((ended.status, said))
+        Ok((ended.status, printed))
     }
 
-    /// Starts a program that goes on, and answers the first line it prints.
+    /// Starts a program in the background and returns the first line it prints.
     pub(crate) fn start_and_listen(
         &self,
         program: &'static str,
@@ -131,7 +128,7 @@ impl Programs {
         Ok((background, first))
     }
 
-    /// Starts a program that goes on and prints nothing anybody waits for, with variables of its own.
+    /// Starts a program in the background, with variables of its own. Its standard output is dropped.
     pub(crate) fn start(
         &self,
         program: &'static str,
@@ -141,7 +138,7 @@ impl Programs {
         self.spawn(program, arguments, variables, Stdio::null())
     }
 
-    /// What the program says of itself goes to a file of its name.
+    /// Standard error goes to a file with the program's name.
     fn spawn(
         &self,
         program: &'static str,
@@ -196,7 +193,7 @@ impl Programs {
             .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .env(lifeline::VARIABLE, std::process::id().to_string())
             .current_dir(&self.home)
-            // Ctrl-C is for the demonstration alone: it ends the others, each after those that need it.
+            // Ctrl-C reaches the demonstration alone. It stops the others in order, each after those that need it.
             .process_group(0)
             .kill_on_drop(true);
         command
@@ -204,26 +201,26 @@ impl Programs {
 }
 
 /// A command as a user would type it.
-pub(crate) fn spelled<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
+pub(crate) fn command_line<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
     let words = arguments.iter().map(|word| word.as_ref().to_string_lossy());
     words.fold(program.to_owned(), |line, word| format!("{line} {word}"))
 }
 
 impl Background {
-    /// Asks the program to stop and waits until it has.
+    /// Asks the program to stop and waits until it has ended.
     pub(crate) fn stop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.interruption.wait_for_end(&mut self.child, terminate);
         }
     }
 
-    /// Waits until the program has ended by itself.
+    /// Waits until the program ends by itself.
     pub(crate) fn wait(&mut self) -> Result<(), DemoError> {
         self.interruption.wait_for(self.child.wait()).map(drop)
     }
 }
 
-/// Asks a program to stop; one that has ended needs no asking.
+/// Asks a program to stop, if it still runs.
 fn terminate(child: &Child) {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     if let Some(pid) = pid.and_then(Pid::from_raw) {

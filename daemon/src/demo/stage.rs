@@ -1,4 +1,4 @@
-//! Where the demonstration takes place, and the moves its story is made of.
+//! The folder and the programs of the demonstration, and the actions its story consists of.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,25 +11,24 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::DemoError;
+use super::error::DemoError;
 use super::interruption::Interruption;
-use super::processes::{Background, Programs, Said, spelled};
+use super::processes::{Background, Printed, Programs, command_line};
 use super::terminal::Terminal;
 
-/// The name of the workflow.
 pub(super) const WORKFLOW: &str = "dependency-watch";
 
 /// A temporary folder with a repository, a daemon and a runner in it.
 pub(super) struct Stage {
     pub(super) terminal: Terminal,
     programs: Programs,
-    // Stopped in this order, before the folder goes.
+    // Dropped in this order: the folder goes last.
     runner: Option<Background>,
     daemon: Option<Background>,
     home: TempDir,
 }
 
-/// A list of jobs, as far as the demonstration reads it.
+/// The fields of a list of jobs that the demonstration reads.
 #[derive(Deserialize)]
 struct Jobs {
     items: Vec<Listed>,
@@ -42,7 +41,7 @@ struct Listed {
 
 impl Stage {
     pub(super) fn set() -> Result<Self, DemoError> {
-        // First: a signal from now on must not leave the folder behind.
+        // Comes first: a signal from now on must not leave the folder behind.
         let interruption = Interruption::receive().map_err(DemoError::Signals)?;
         let home = tempfile::Builder::new()
             .prefix("everscan-demo-")
@@ -65,12 +64,12 @@ impl Stage {
         self.home.path().join(below)
     }
 
-    /// The repository that is pushed to.
+    /// The bare repository.
     fn server(&self) -> String {
         self.path("project.git").display().to_string()
     }
 
-    /// Makes the repository and the copy in which somebody works on it.
+    /// Makes the bare repository and a clone of it.
     pub(super) fn make_repository(&self) -> Result<(), DemoError> {
         let server = self.server();
         let make = [
@@ -93,7 +92,7 @@ impl Stage {
         self.programs.run("git", &clone).map(drop)
     }
 
-    /// Writes a file of the copy.
+    /// Writes a file of the clone.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DemoError> {
         let path = self.path("project").join(name);
         let fail = |source| DemoError::File {
@@ -104,7 +103,7 @@ impl Stage {
         std::fs::write(&path, text).map_err(fail)
     }
 
-    /// Commits the copy and pushes it.
+    /// Commits the clone and pushes it.
     pub(super) fn push(&self, message: &str) -> Result<(), DemoError> {
         self.terminal.command(&format!(
             "git commit --all --message '{message}' && git push"
@@ -151,14 +150,14 @@ impl Stage {
         self.terminal.output(&format!(
             "{url}\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
         ))?;
-        // The first look at the repository is awaited, not guessed at.
+        // The first look at the repository must be over before the story goes on.
         self.sync()
     }
 
     pub(super) fn start_runner(&mut self) -> Result<(), DemoError> {
         let register = ["runner", "register-token"];
         let file = self.path("registration-token");
-        let token = self.programs.run("everscan", &register)?.data;
+        let token = self.programs.run("everscan", &register)?.stdout;
         std::fs::write(&file, token).map_err(|source| DemoError::File {
             path: file.clone(),
             source,
@@ -181,7 +180,7 @@ impl Stage {
             "everscan-runner configure --name demo --registration-token-file registration-token",
         )?;
         let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
-        let for_steps = self.programs.run("everscan", &create)?.data;
+        let for_steps = self.programs.run("everscan", &create)?.stdout;
         self.terminal
             .command(&format!("export STEPS=$(everscan {})", create.join(" ")))?;
         self.terminal.command(
@@ -196,31 +195,33 @@ impl Stage {
         Ok(())
     }
 
-    /// Runs a command of the user's and shows it with its output.
+    /// Runs a command and shows it with its output. It must succeed.
     pub(super) fn everscan(&self, arguments: &[&str]) -> Result<String, DemoError> {
-        self.terminal.command(&spelled("everscan", arguments))?;
+        self.terminal
+            .command(&command_line("everscan", arguments))?;
         self.show(self.programs.run("everscan", arguments)?)
     }
 
-    /// The same for one that has to say no.
-    pub(super) fn everscan_in_vain(&self, arguments: &[&str]) -> Result<String, DemoError> {
-        self.terminal.command(&spelled("everscan", arguments))?;
-        self.show(self.programs.run_in_vain("everscan", arguments)?)
+    /// Runs a command and shows it with its output. It must fail.
+    pub(super) fn everscan_fails(&self, arguments: &[&str]) -> Result<String, DemoError> {
+        self.terminal
+            .command(&command_line("everscan", arguments))?;
+        self.show(self.programs.run_to_fail("everscan", arguments)?)
     }
 
-    fn show(&self, said: Said) -> Result<String, DemoError> {
-        self.terminal.output(&said.data)?;
-        self.terminal.output(&said.talk)?;
-        Ok(said.data)
+    fn show(&self, printed: Printed) -> Result<String, DemoError> {
+        self.terminal.output(&printed.stdout)?;
+        self.terminal.output(&printed.stderr)?;
+        Ok(printed.stdout)
     }
 
-    /// Waits until the daemon has looked at what was pushed.
+    /// Waits until the daemon has read the pushed commit.
     pub(super) fn sync(&self) -> Result<(), DemoError> {
         let sync = ["source", "sync", "project", "--wait"];
         self.programs.run("everscan", &sync).map(drop)
     }
 
-    /// Dispatches a scan, shows its log and answers the job, which has succeeded.
+    /// Dispatches a scan, shows its log and returns the job, which must succeed.
     pub(super) fn dispatch(&self, scan: &str, inputs: &[&str]) -> Result<String, DemoError> {
         let inputs = inputs.iter().flat_map(|input| ["--input", *input]);
         let arguments: Vec<&str> = ["scan", "dispatch", WORKFLOW, scan]
@@ -233,14 +234,14 @@ impl Stage {
         Ok(job)
     }
 
-    /// The newest job of a scan, which nobody dispatched, once it has succeeded.
+    /// The newest job of a scan that nobody dispatched. It must succeed.
     pub(super) fn started_by_itself(&self, scan: &str) -> Result<String, DemoError> {
         let list = ["--output", "json", "job", "list", "--workflow", WORKFLOW];
         let of_scan = ["--scan", scan, "--limit", "1"];
         let listed = self
             .programs
             .run("everscan", &[&list[..], &of_scan].concat())?;
-        let jobs: Jobs = serde_yaml::from_str(&listed.data)
+        let jobs: Jobs = serde_yaml::from_str(&listed.stdout)
             .map_err(|error| DemoError::Unexpected(format!("the list of jobs: {error}")))?;
         let Some(job) = jobs.items.into_iter().next() else {
             return Err(DemoError::Unexpected(format!(
@@ -256,7 +257,7 @@ impl Stage {
         self.programs.run("everscan", &wait).map(drop)
     }
 
-    /// Every file of the state but Git's own, relative to it.
+    /// Every file of the state but Git's own, relative to the state folder.
     pub(super) fn state_files(&self) -> Result<Vec<String>, DemoError> {
         let root = self.path("state");
         let mut files = Vec::new();
@@ -266,7 +267,7 @@ impl Stage {
         Ok(files)
     }
 
-    /// Goes on until the daemon is stopped.
+    /// Waits until the daemon is stopped.
     pub(super) fn keep(&mut self) -> Result<(), DemoError> {
         match &mut self.daemon {
             Some(daemon) => daemon.wait(),
@@ -275,7 +276,7 @@ impl Stage {
     }
 }
 
-/// Every file below `folder`, relative to `root`. What the daemon removes meanwhile is none.
+/// Collects every file below `folder`, relative to `root`. The daemon may remove files meanwhile; those are left out.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), DemoError> {
     let fail = |source| DemoError::File {
         path: folder.to_owned(),

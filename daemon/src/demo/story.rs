@@ -1,34 +1,34 @@
 //! What the demonstration shows, in order.
 
-use super::DemoError;
+use super::error::DemoError;
 use super::stage::{Stage, WORKFLOW};
 
 const FILE: &str =
     include_str!("../../../examples/dependency-watch/workflows/dependency-watch.yaml");
 const LOCK_FILE: &str = include_str!("../../../examples/dependency-watch/Cargo.lock");
 
-/// Where the file lies in a repository.
+/// The path of the workflow file in the repository.
 const PATH: &str = "workflows/dependency-watch.yaml";
 
-/// How the lock file changes: a part of it, and what stands there afterwards.
+/// The change of the lock file: the old text and the new one.
 const UPGRADE: (&str, &str) = (
     "name = \"itoa\"\nversion = \"1.0.18\"",
     "name = \"itoa\"\nversion = \"1.0.19\"",
 );
 
-/// How the workflow changes.
+/// The change of the workflow: the old text and the new one.
 const CHANGE: (&str, &str) = (
     "  # By hand: do we use",
     "  # By hand, at any time: do we use",
 );
-/// How it is broken.
+/// The mistake: the old text and the new one.
 const MISTAKE: (&str, &str) = (
     "expr: scans.inventory.has_diff()",
     "expr: scans.inventry.has_diff()",
 );
 
-/// Tells all of it. Whatever does not happen as told is an error.
-pub(super) fn tell(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
+/// Runs the whole story. Any difference from what it says is an error.
+pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
     push_a_workflow(stage)?;
     start_the_programs(stage)?;
     the_loop(stage)?;
@@ -105,7 +105,7 @@ fn a_question(stage: &Stage) -> Result<(), DemoError> {
         .map(drop)
 }
 
-/// Answers the newest report.
+/// Returns the newest report.
 fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.terminal.say(
         "8. A push that changes the workflow makes a new revision, active at once. This one also upgrades a package.",
@@ -134,8 +134,8 @@ fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
     )?;
     stage.write(PATH, &changed(FILE, MISTAKE)?)?;
     stage.push("Make a mistake")?;
-    let told = stage.everscan_in_vain(&["source", "sync", "project", "--wait"])?;
-    expect(&told, "dependency-watch.yaml:")?;
+    let output = stage.everscan_fails(&["source", "sync", "project", "--wait"])?;
+    expect(&output, "dependency-watch.yaml:")?;
     stage.dispatch("lookup", &["name=itoa"]).map(drop)
 }
 
@@ -158,7 +158,7 @@ fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
     stage.terminal.output(&files.join("\n"))
 }
 
-/// The text with one place changed; the place must be there, or the story is not that of the example any more.
+/// Replaces one place of the text. The place must exist: otherwise the example has changed and the story is wrong.
 fn changed(text: &str, (from, to): (&str, &str)) -> Result<String, DemoError> {
     expect(text, from)?;
     Ok(text.replacen(from, to, 1))

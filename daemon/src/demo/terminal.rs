@@ -1,10 +1,10 @@
-//! What the demonstration says, and how the output of the commands it runs is told apart from it.
+//! The output of the demonstration: explanations, commands, and what the commands print.
 
 use std::io::{IsTerminal, Write};
 
-use super::DemoError;
+use super::error::DemoError;
 
-/// Standard output, with emphasis when it is a terminal.
+/// Standard output, with colours when it is a terminal.
 pub(crate) struct Terminal {
     colours: bool,
 }
@@ -16,17 +16,17 @@ impl Terminal {
         }
     }
 
-    /// A sentence of the narrator.
+    /// Prints an explanation.
     pub(crate) fn say(&self, text: &str) -> Result<(), DemoError> {
         self.write(&format!("\n{}\n", self.emphasis("1", text)))
     }
 
-    /// A command as a user would type it.
+    /// Prints a command as a user would type it.
     pub(crate) fn command(&self, text: &str) -> Result<(), DemoError> {
         self.write(&format!("{}\n", self.emphasis("36", &format!("$ {text}"))))
     }
 
-    /// What a command printed, indented.
+    /// Prints the output of a command, indented.
     pub(crate) fn output(&self, text: &str) -> Result<(), DemoError> {
         let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
         self.write(&indented)

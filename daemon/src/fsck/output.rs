@@ -1,5 +1,5 @@
-//! How a check tells what it found: a line for each finding and a summary, or one JSON object. Both are written as the
-//! findings come, so that a folder with a million of them needs no memory for them.
+//! The output of a check: one line for each finding and a summary, or one JSON object. Both are written while the check
+//! runs, so a folder with a million findings needs no memory for them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,11 @@ use super::undo;
 use crate::arguments::OutputForm;
 use crate::exit;
 
-/// Where findings go.
 pub(crate) struct Output<W> {
     form: OutputForm,
     root: PathBuf,
     to: W,
-    /// The first failure to write; nothing is written after it.
+    /// The first failure to write. Nothing is written after it.
     failed: Option<io::Error>,
     section: Option<Section>,
     is_first: bool,
@@ -26,16 +25,15 @@ pub(crate) struct Output<W> {
     repairs: Vec<Repair>,
 }
 
-/// The parts of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     /// What a check found.
     Findings,
-    /// What a repair has left.
+    /// What remains after a repair.
     Left,
 }
 
-/// How many findings there were.
+/// The number of findings.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 struct Tally {
     errors: u64,
@@ -43,7 +41,7 @@ struct Tally {
     notes: u64,
 }
 
-/// What follows the findings in the JSON form.
+/// The summary after the findings, in the JSON form.
 #[derive(Serialize)]
 struct Summary {
     clean: bool,
@@ -130,12 +128,12 @@ impl<W: Write> Output<W> {
                 };
                 writeln!(output.to, "repaired: {}", cli::clean(&text))
             }
-            // They come together, after the findings.
+            // Repairs are listed together, after the findings.
             OutputForm::Json => Ok(()),
         });
     }
 
-    /// The end, and the exit code, which is known even when the end cannot be written.
+    /// Writes the end and returns the exit code. The code is known even if the end cannot be written.
     pub(crate) fn end(mut self, checked: &Checked, is_repair: bool) -> Result<u8, (io::Error, u8)> {
         let tally = if is_repair { self.left } else { self.found };
         let code = if tally.is_clean() {
@@ -233,7 +231,7 @@ impl<W: Write> Output<W> {
         )
     }
 
-    /// Begins a list of the JSON form, after those that come before it.
+    /// Begins a list of the JSON form.
     fn enter(&mut self, section: Section) -> io::Result<()> {
         if self.section.is_none() {
             let root = serde_json::to_string(&self.root.to_string_lossy())?;
@@ -264,7 +262,7 @@ impl Tally {
         }
     }
 
-    /// What a crash may leave makes no state unclean.
+    /// A crash may leave notes behind, so they do not make a state unclean.
     const fn is_clean(self) -> bool {
         self.errors == 0 && self.warnings == 0
     }

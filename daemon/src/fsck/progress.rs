@@ -1,14 +1,14 @@
-//! The line that tells a person at a terminal how far a check has come.
+//! The progress line of a check.
 
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use crate::limits::PROGRESS;
 
-/// A line on standard error that replaces itself; nothing where no terminal is.
+/// A line on standard error that replaces itself. Without a terminal it does nothing.
 pub(crate) struct ProgressLine {
     is_watched: bool,
-    told: Instant,
+    shown_at: Instant,
     length: usize,
 }
 
@@ -16,24 +16,24 @@ impl ProgressLine {
     pub(crate) fn new() -> Self {
         Self {
             is_watched: std::io::stderr().is_terminal(),
-            told: Instant::now(),
+            shown_at: Instant::now(),
             length: 0,
         }
     }
 
     pub(crate) fn show(&mut self, files: u64) {
-        if !self.is_watched || self.told.elapsed() < PROGRESS {
+        if !self.is_watched || self.shown_at.elapsed() < PROGRESS {
             return;
         }
-        self.told = Instant::now();
+        self.shown_at = Instant::now();
         let text = format!("{files} files");
         self.clear();
-        // Nobody is left to be told when the terminal is gone.
+        // A terminal that is gone gets no progress.
         drop(write!(std::io::stderr(), "{text}"));
         self.length = text.len();
     }
 
-    /// Makes room for something else.
+    /// Removes the line, so that other output can follow.
     pub(crate) fn clear(&mut self) {
         if self.length > 0 {
             drop(write!(std::io::stderr(), "\r{}\r", " ".repeat(self.length)));

@@ -1,10 +1,10 @@
-//! The commands that undo a repair, for a shell, in the order in which they are to be run.
+//! The shell commands that undo a repair, in order.
 
 use std::path::Path;
 
 use state::fsck::Repair;
 
-/// What undoes the repairs, the last of them first. The live index is made again by the next start.
+/// The commands that undo the repairs, the last repair first. The next start rebuilds the live index.
 pub(crate) fn commands(root: &Path, repairs: &[Repair]) -> Vec<String> {
     let mut commands: Vec<String> = repairs
         .iter()
@@ -28,12 +28,12 @@ fn command(root: &Path, repair: &Repair) -> Option<String> {
             path(from)
         )),
         Repair::Closed { path: closed, mode } => Some(format!("chmod {mode} {}", path(closed))),
-        // What the store derives is made again, a lost journal stays lost, and a head comes back with its file.
+        // The store rebuilds derived files, a lost journal stays lost, and a head returns with its file.
         Repair::Moved { .. } | Repair::Recounted { .. } | Repair::Lost { .. } => None,
     }
 }
 
-/// Whether the store would make it again, refuse it, or remove it at the next start: back in its place it helps nobody.
+/// Whether the next start would rebuild, refuse or remove the file. Moving it back would not help.
 fn is_of_the_store(path: &str) -> bool {
     ["index/", "journal/", "tmp/"]
         .iter()
@@ -44,7 +44,7 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word for the shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

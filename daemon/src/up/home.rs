@@ -1,4 +1,4 @@
-//! The folder `.everscan`, in which `up` keeps everything it needs between two runs.
+//! The folder `.everscan`, where `up` keeps everything between two runs.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,17 +11,18 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::UpError;
+use super::error::UpError;
 use crate::programs;
 
-/// A folder that `up` is about.
+/// The folder that `up` serves.
 #[derive(Debug, Clone)]
 pub(super) struct Home {
     root: PathBuf,
 }
 
 impl Home {
-    /// Makes `.everscan` in the folder, out of Git's sight. What is in it is for the one who [occupies](Self::occupy) it.
+    /// Makes `.everscan` in the folder and hides it from Git. Only the process that [occupies](Self::occupy) it may use
+    /// its contents.
     pub(super) fn open(folder: &Path) -> Result<Self, UpError> {
         let unusable = |source: io::Error| {
             let path = folder.to_owned();
@@ -44,7 +45,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Makes this process the one that runs here, for as long as the file is open, and links the programs.
+    /// Makes this process the only one here, for as long as the returned file is open, and links the programs.
     pub(super) fn occupy(&self) -> Result<File, UpError> {
         let unusable = |source| UpError::Folder {
             path: self.own(),
@@ -76,59 +77,57 @@ impl Home {
         Ok(held)
     }
 
-    /// The folder itself.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where everything is kept.
+    /// The folder `.everscan`.
     pub(super) fn own(&self) -> PathBuf {
         self.root.join(".everscan")
     }
 
-    /// The three programs.
+    /// The folder of the three programs.
     pub(super) fn bin(&self) -> PathBuf {
         self.own().join("bin")
     }
 
-    /// The daemon's state.
     pub(super) fn state(&self) -> PathBuf {
         self.own().join("state")
     }
 
-    /// The daemon's first token, which may do everything.
+    /// The file of the daemon's first token, which has all scopes.
     pub(super) fn first_token(&self) -> PathBuf {
         self.state().join("initial-admin-token")
     }
 
-    /// The key that seals secrets; beside the state, so that a copy of the state holds no secret.
+    /// The file of the key that seals secrets. It lies beside the state, so a copy of the state holds no secret in the
+    /// clear.
     pub(super) fn secret_key(&self) -> PathBuf {
         self.own().join("secret-key")
     }
 
-    /// What the daemon and the runner say of themselves.
+    /// The log of the daemon and the runner.
     pub(super) fn log(&self) -> PathBuf {
         self.own().join("log")
     }
 
-    /// Where the daemon listened the last time.
+    /// The last address of the daemon.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         let text = std::fs::read_to_string(self.address_file()).ok()?;
         text.trim().parse().ok()
     }
 
-    /// Keeps where the daemon listens for the next time.
     pub(super) fn keep_address(&self, address: SocketAddr) -> io::Result<()> {
         std::fs::write(self.address_file(), format!("{address}\n"))
     }
 
-    /// The token that steps find in their environment.
+    /// The token for steps.
     pub(super) fn step_token(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.step_token_file()).ok()?;
         Some(text.trim().to_owned())
     }
 
-    /// Keeps that token, for this user alone.
+    /// Writes the token for steps, readable by this user only.
     pub(super) fn keep_step_token(&self, token: &str) -> io::Result<()> {
         let mut file = File::options()
             .write(true)
@@ -148,7 +147,7 @@ impl Home {
     }
 }
 
-/// Makes a folder, and those above it, that only this user can enter.
+/// Makes a folder and its parents, which only this user can enter.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -160,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// Longer than the busiest machine needs; never waited for when the code works.
+    /// Longer than the busiest machine needs. No test waits this long if the code works.
     const PATIENCE: Duration = Duration::from_secs(180);
 
     #[test]
@@ -183,17 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_is_there_and_the_other_is_told_who() {
+    fn only_one_process_at_a_time_and_the_other_learns_which() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let held = home.occupy().unwrap();
         home.keep_address("127.0.0.1:7".parse().unwrap()).unwrap();
-        let told = home.occupy().unwrap_err().to_string();
+        let error = home.occupy().unwrap_err().to_string();
         let process = format!("(process {})", std::process::id());
-        assert!(told.contains("http://127.0.0.1:7 "), "{told}");
-        assert!(told.contains(&process), "{told}");
+        assert!(error.contains("http://127.0.0.1:7 "), "{error}");
+        assert!(error.contains(&process), "{error}");
         drop(held);
-        // A program that another test starts at this moment holds a copy of the lock until it has become that program.
+        // Another test may start a program at this moment, which holds a copy of the lock until it has replaced itself.
         let began = Instant::now();
         while let Err(error) = home.occupy() {
             assert!(matches!(error, UpError::Running { .. }), "{error}");

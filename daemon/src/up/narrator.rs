@@ -1,7 +1,7 @@
-//! What `up` tells as it happens, one line for each thing a person would want to know.
+//! The events that `up` prints, one line each.
 //!
-//! It compares what is with what it has told, so that a wake-up it misses loses nothing: a job that came and went
-//! meanwhile is told of with its end.
+//! It compares the world with what it has printed, so a missed wake-up loses nothing: a job that started and ended
+//! meanwhile is printed with its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,26 +14,26 @@ use reconciler::Handle;
 use state::JobFilter;
 use workflow::Diagnostic;
 
-use crate::limits::{TOLD_JOBS, TOLD_RECORDS};
+use crate::limits::{PRINTED_JOBS, SEARCHED_RECORDS};
 
-/// What was told already.
+/// What was printed already.
 #[derive(Default)]
 pub(super) struct Narrator {
-    /// What a person does who has no workflow yet.
+    /// The first step of a person without a workflow.
     first_step: String,
-    /// Revision, or none once the file is gone.
+    /// The active revision; none once the file is gone.
     workflows: BTreeMap<WorkflowId, Option<u64>>,
-    /// The invalid files.
+    /// By file.
     invalid: BTreeMap<String, Invalid>,
-    /// What is wrong with the repository as a whole.
+    /// The problems of the repository as a whole.
     complaints: BTreeSet<String>,
     /// The newest job.
     latest: Option<JobId>,
-    /// Jobs whose end is not told yet.
+    /// Jobs whose end was not printed yet.
     unfinished: BTreeSet<JobId>,
 }
 
-/// An invalid file that was told of.
+/// An invalid file that was printed.
 #[derive(Clone, PartialEq, Eq)]
 struct Invalid {
     workflow: WorkflowId,
@@ -41,7 +41,7 @@ struct Invalid {
 }
 
 impl Narrator {
-    /// Takes the jobs there are for told: they are of an earlier day.
+    /// Skips the jobs that exist already: they belong to an earlier run.
     pub(super) fn of(handle: &Handle, first_step: String) -> Self {
         handle.state().read(|world| Self {
             first_step,
@@ -51,21 +51,21 @@ impl Narrator {
         })
     }
 
-    /// Looks at the world and answers what is new, as lines.
+    /// Compares the world with what was printed, and returns the new lines.
     pub(super) async fn look(&mut self, handle: &Handle) -> Vec<String> {
         let mut lines = handle.state().read(|world| {
             let mut lines = Vec::new();
             for workflow in world.workflows() {
                 let record = &workflow.record;
-                let told = self.workflow(
+                let printed = self.workflow(
                     record.id,
                     &record.name,
                     &record.status,
                     record.revision.number,
                     &record.revision.commit,
                 );
-                let is_new = told.is_some() && record.status == WorkflowStatus::Active;
-                lines.extend(told);
+                let is_new = printed.is_some() && record.status == WorkflowStatus::Active;
+                lines.extend(printed);
                 if is_new {
                     lines.extend(workflow.revision.warnings.iter().map(warning));
                 }
@@ -91,9 +91,9 @@ impl Narrator {
             WorkflowStatus::Active => Some(number),
             WorkflowStatus::Retired { .. } => None,
         };
-        let told = self.workflows.insert(id, now);
-        match (told, now) {
-            (told, now) if told == Some(now) => None,
+        let printed = self.workflows.insert(id, now);
+        match (printed, now) {
+            (printed, now) if printed == Some(now) => None,
             (None, None) => None,
             (_, Some(number)) => {
                 let commit: String = commit.chars().take(7).collect();
@@ -115,27 +115,27 @@ impl Narrator {
         lines.extend(complaints.difference(&self.complaints).cloned());
         self.complaints = complaints;
         let invalid = source.stale_files.iter().map(|stale| {
-            let told = Invalid {
+            let file = Invalid {
                 workflow: stale.workflow,
                 commit: stale.commit.clone(),
             };
-            (stale.file.clone(), told)
+            (stale.file.clone(), file)
         });
         let before = std::mem::replace(&mut self.invalid, invalid.collect());
         for stale in &source.stale_files {
-            let told = before.get(&stale.file);
-            if told.is_none_or(|told| told.commit != stale.commit) {
+            let printed = before.get(&stale.file);
+            if printed.is_none_or(|printed| printed.commit != stale.commit) {
                 lines.extend(self.diagnostics(stale));
             }
         }
-        for (file, told) in &before {
+        for (file, printed) in &before {
             if !self.invalid.contains_key(file) {
-                lines.push(self.no_longer_invalid(file, told.workflow));
+                lines.push(self.no_longer_invalid(file, printed.workflow));
             }
         }
     }
 
-    /// What a condition tells of more than of single files, which are told one by one.
+    /// The message of a condition about the repository as a whole. Files have lines of their own.
     fn complaint(&self, condition: &Condition) -> Option<String> {
         let has_workflows = self.workflows.values().any(Option::is_some);
         match &condition.reason {
@@ -150,7 +150,7 @@ impl Narrator {
         }
     }
 
-    /// What has become of a file, once nothing is wrong with it any more.
+    /// What happened to a file that is no longer invalid.
     fn no_longer_invalid(&self, file: &str, workflow: WorkflowId) -> String {
         match self.workflows.get(&workflow) {
             Some(Some(number)) => format!("{file}: valid again; revision {number} is active"),
@@ -158,7 +158,7 @@ impl Narrator {
         }
     }
 
-    /// What is wrong with a file, where, and what becomes of its workflow.
+    /// The problems of a file with their places, and what runs instead.
     fn diagnostics(&self, stale: &StaleFile) -> Vec<String> {
         let mut lines: Vec<String> = stale
             .diagnostics
@@ -174,14 +174,14 @@ impl Narrator {
 
     async fn jobs(&mut self, handle: &Handle, lines: &mut Vec<String>) {
         let latest = handle.state().read(model::World::latest_job);
-        let told = self.latest.replace(latest);
-        if told != Some(latest) {
+        let printed = self.latest.replace(latest);
+        if printed != Some(latest) {
             let page = handle
                 .state()
-                .jobs(&JobFilter::default(), None, TOLD_JOBS)
+                .jobs(&JobFilter::default(), None, PRINTED_JOBS)
                 .await;
             let jobs = page.map(|page| page.jobs).unwrap_or_default();
-            for job in jobs.into_iter().filter(|job| Some(job.id) > told).rev() {
+            for job in jobs.into_iter().filter(|job| Some(job.id) > printed).rev() {
                 lines.push(format!(
                     "{}: {}",
                     title(&job),
@@ -191,7 +191,7 @@ impl Narrator {
             }
         }
         for id in self.unfinished.clone() {
-            // One that cannot be read is not told of any more; the log says what is wrong.
+            // A job that cannot be read is not reported again. The log has the error.
             let job = handle.state().job(id).await.ok().flatten();
             match job {
                 Some(job) if !job.state.is_terminal() => {}
@@ -211,7 +211,7 @@ fn warning(one: &Diagnostic) -> String {
     placed(one, &format!("warning: {}", one.message))
 }
 
-/// A text about a place of a file, with what to do about it.
+/// A message with its place and its hint.
 fn placed(one: &Diagnostic, text: &str) -> String {
     let mut line = format!("{}:{}:{}: {text}", one.file, one.line, one.column);
     if let Some(hint) = &one.hint {
@@ -228,7 +228,7 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
     }
     let records = handle
         .state()
-        .ledger(&job.scan_key(), None, TOLD_RECORDS)
+        .ledger(&job.scan_key(), None, SEARCHED_RECORDS)
         .await;
     let made = Outcome::Made { job: job.id };
     let record = records

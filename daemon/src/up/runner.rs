@@ -1,4 +1,4 @@
-//! The ordinary runner in this process: it registers, polls and reports over HTTP like any other.
+//! The ordinary runner inside this process. It registers, polls and reports over HTTP like any other.
 
 use std::ffi::OsString;
 use std::num::NonZero;
@@ -14,22 +14,21 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wire::RegisterRunner;
 
-use super::UpError;
+use super::error::UpError;
 use super::home::{Home, make_folder};
 use crate::run::Serving;
 
-/// What it is called.
 const NAME: &str = "up";
 
-/// The runner at work.
-pub(super) struct RunnerHere {
+/// The running runner.
+pub(super) struct LocalRunner {
     id: RunnerId,
     urgency: watch::Sender<Urgency>,
     work: JoinHandle<Result<(), SessionError>>,
 }
 
-impl RunnerHere {
-    /// Starts it, under the registration of the last time while that is good.
+impl LocalRunner {
+    /// Starts it with the last registration, if the daemon still accepts that.
     pub(super) async fn start(
         home: &Home,
         serving: &Serving,
@@ -56,32 +55,31 @@ impl RunnerHere {
             environment: environment(&home.bin(), step_token),
             options: Options::default(),
         };
-        let (urgency, told) = watch::channel(Urgency::None);
-        let work = tokio::spawn(runner::serve(setup, told));
+        let (urgency, watched) = watch::channel(Urgency::None);
+        let work = tokio::spawn(runner::serve(setup, watched));
         Ok(Self { id, urgency, work })
     }
 
-    /// Which one it is.
     pub(super) const fn id(&self) -> RunnerId {
         self.id
     }
 
-    /// Makes its end more urgent: first it finishes its jobs, then it cancels them.
+    /// Makes the stop more urgent: the first call lets jobs finish, the second cancels them.
     pub(super) fn stop(&self) {
         self.urgency
             .send_modify(|urgency| *urgency = urgency.next());
     }
 
-    /// Waits until it has ended.
+    /// Waits until the runner has ended.
     pub(super) async fn ended(&mut self) -> Result<(), UpError> {
         match (&mut self.work).await {
             Ok(ended) => ended.map_err(UpError::Runner),
-            Err(_) => Err(UpError::RunnerBroke),
+            Err(_) => Err(UpError::RunnerEnded),
         }
     }
 }
 
-/// Whether the daemon still takes the session; another state folder never saw it, and a long pause ends it.
+/// Whether the daemon still accepts the session. Another state folder does not know it, and a long pause ends it.
 fn is_known(configuration: &Configuration, serving: &Serving) -> bool {
     let token = TokenHash::of(&configuration.token);
     let now = serving.handle.now();
@@ -119,7 +117,7 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
     Ok(Configuration::new(&registered, serving.url.clone(), asked))
 }
 
-/// What steps may inherit: this process's own, with `everscan` on the PATH and a token that is good here.
+/// The environment that steps may inherit: this process's own, with `everscan` on the PATH and a valid token.
 fn environment(bin: &Path, step_token: &str) -> HostEnvironment {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));

@@ -1,7 +1,7 @@
-//! Where the workflows of a folder come from: its own commits, or what is saved in it.
+//! The source of the workflows: the folder's own commits, or its saved files.
 //!
-//! Workflows change by commits and by nothing else. In a folder that is no Git repository a person expects that a saved
-//! file counts, so what is saved is committed to a repository of our own, which the daemon follows like any other.
+//! Only commits change workflows. In a folder that is no Git repository, people expect that saving a file is enough. So
+//! `up` commits saved files to a repository of its own, which the daemon follows like any other.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,25 +12,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
 
-use super::UpError;
+use super::error::UpError;
 use super::home::Home;
 use crate::limits::FOLDER_DEPTH;
 
 /// The folder of workflows within the folder.
 const FOLDER: &str = "workflows";
 
-/// Where the workflows come from.
 pub(super) enum Workflows {
     /// The folder is a Git repository: its commits count.
-    Committed {
-        /// The repository.
-        repository: PathBuf,
-    },
-    /// The folder is none: what is saved counts.
+    Committed { repository: PathBuf },
+    /// The folder is no Git repository: saved files count.
     Saved(Saved),
 }
 
-/// A folder whose workflows are committed as they are saved.
+/// A folder whose saved workflows are committed.
 pub(super) struct Saved {
     root: PathBuf,
     repository: PathBuf,
@@ -38,7 +34,7 @@ pub(super) struct Saved {
     before: Vec<Print>,
 }
 
-/// A file as far as it must be known to see that it has changed.
+/// What shows that a file has changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Print {
     path: PathBuf,
@@ -47,7 +43,7 @@ struct Print {
 }
 
 impl Workflows {
-    /// What a person does first in a folder of this kind.
+    /// The first step of a person in such a folder.
     pub(super) fn first_step(&self, home: &Home) -> String {
         let folder = home.root().join(FOLDER);
         let folder = folder.display();
@@ -57,7 +53,7 @@ impl Workflows {
         }
     }
 
-    /// Finds out, and makes the repository when there is none.
+    /// Looks at the folder, and makes the repository if needed.
     pub(super) fn of(home: &Home) -> Result<Self, UpError> {
         let root = home.root();
         let is_bare = || root.join("HEAD").is_file() && root.join("objects").is_dir();
@@ -92,7 +88,7 @@ impl Saved {
                 home.root(),
                 &["init", "--quiet", "--bare", "--initial-branch=main", &path],
             )?;
-            // A first commit even of nothing: a repository without any has no tip to follow.
+            // The first commit may be empty. A repository without commits has no tip to follow.
             saved.commit_with(&["--allow-empty"])?;
         }
         let found = saved.look();
@@ -100,7 +96,7 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Commits what was saved; true when there was something. A file that still changes waits for the next look.
+    /// Commits saved files and returns whether there were any. A file that still changes waits for the next look.
     pub(super) fn commit_saved(&mut self) -> Result<bool, UpError> {
         let found = self.look();
         let is_settled = std::mem::replace(&mut self.before, found.clone()) == found;
@@ -110,11 +106,11 @@ impl Saved {
         self.commit(found)
     }
 
-    /// One that fails is not tried again before something changes.
+    /// A commit that fails is tried again only after a change.
     fn commit(&mut self, found: Vec<Print>) -> Result<bool, UpError> {
         self.committed.clone_from(&found);
         self.before = found;
-        // Git does not take what is not there, and a person who has emptied the folder may have removed it as well.
+        // Git refuses a missing folder, and a person who emptied the folder may have removed it as well.
         let folder = self.root.join(FOLDER);
         std::fs::create_dir_all(&folder).map_err(|source| UpError::Folder {
             path: folder.clone(),
@@ -142,7 +138,7 @@ impl Saved {
         prints
     }
 
-    /// The bare repository, with the folder for a work tree.
+    /// Runs `git` on the bare repository, with the folder as its work tree.
     fn git(&self, arguments: &[&str]) -> Result<String, UpError> {
         let place = [
             format!("--git-dir={}", self.repository.display()),
@@ -154,7 +150,7 @@ impl Saved {
     }
 }
 
-/// Every file below `folder`. One that cannot be looked at has gone meanwhile; the next look knows more.
+/// Collects every file below `folder`. A file that cannot be read is gone; the next look finds out more.
 fn collect(folder: &Path, depth: usize, prints: &mut Vec<Print>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
@@ -175,7 +171,7 @@ fn collect(folder: &Path, depth: usize, prints: &mut Vec<Print>) {
     }
 }
 
-/// Runs `git` with nothing of the user's settings: a commit of ours needs no signature, hook or editor.
+/// Runs `git` without the user's settings: these commits need no signature, hook or editor.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
     let mut command = Command::new("git");
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
@@ -191,7 +187,7 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .stdin(Stdio::null());
-    let spelled = format!("git {}", arguments.join(" "));
+    let command_line = format!("git {}", arguments.join(" "));
     let Output {
         status,
         stdout,
@@ -200,8 +196,11 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&stderr).trim().to_owned();
-    Err(UpError::Git { spelled, said })
+    let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+    Err(UpError::Git {
+        command: command_line,
+        stderr,
+    })
 }
 
 #[cfg(test)]

@@ -1,32 +1,11 @@
-//! `everscan job show`.
+//! The output of `everscan job show`.
 
-use clap::Args;
 use wire::{Artifact, Input, Job, LogSummary, Step};
 
-use super::selected::SelectedJob;
-use crate::error::Error;
-use crate::exit::Exit;
 use crate::follow::cut_at;
-use crate::progress::bytes;
-use crate::session::Session;
-use crate::table::{Fields, Table, short_commit, time, time_or_dash};
+use crate::table::{Fields, Table, bytes, short_commit, time, time_or_dash};
 
-#[derive(Debug, Args)]
-pub(crate) struct Show {
-    #[command(flatten)]
-    job: SelectedJob,
-}
-
-impl Show {
-    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let id = self.job.id()?;
-        let job = session.client()?.job(id).await?;
-        session.show(&job, text)?;
-        Ok(Exit::Succeeded)
-    }
-}
-
-fn text(job: &Job) -> String {
+pub(super) fn text(job: &Job) -> String {
     let revision = &job.revision;
     let mut fields = Fields::new()
         .add("job", job.id.to_string())
@@ -72,7 +51,7 @@ fn text(job: &Job) -> String {
     text
 }
 
-/// How much log there is.
+/// The number of records, and whether the log was cut.
 fn log(log: &LogSummary) -> String {
     match &log.cut {
         None => log.records.to_string(),
@@ -96,7 +75,7 @@ fn steps(steps: &[Step]) -> Option<String> {
     (!table.is_empty()).then(|| table.text())
 }
 
-/// When an artifact runs out, or what became of it.
+/// When an artifact expires, or why it is gone.
 fn kept_until(artifact: &Artifact) -> String {
     match &artifact.removed {
         Some(removed) => format!(
@@ -109,7 +88,7 @@ fn kept_until(artifact: &Artifact) -> String {
     }
 }
 
-/// The artifacts as a table, if there are any.
+/// The table of artifacts, if there are any.
 pub(super) fn artifacts(artifacts: &[Artifact]) -> Option<String> {
     let mut table = Table::new(&["ARTIFACT", "SIZE", "CREATED", "EXPIRES", "ID"]);
     for artifact in artifacts {

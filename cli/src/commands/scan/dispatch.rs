@@ -1,4 +1,4 @@
-//! `everscan scan dispatch`: makes a job, and stays with it to its end when asked to.
+//! `everscan scan dispatch`: makes a job, and follows it to its end on request.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -51,29 +51,29 @@ impl Dispatch {
                 session.terminal.say(&job.id.to_string());
                 let end = follow::follow(session, &client, job.id, 0);
                 let job = wait::within(timeout, job.id, end).await?;
-                Ok(wait::told(session, &job))
+                Ok(wait::report_end(session, &job))
             }
             Stay::Waiting { timeout } => {
-                tell_id(session, &job)?;
+                print_id(session, &job)?;
                 let end = wait::end_of(session, &client, job.id);
                 let job = wait::within(timeout, job.id, end).await?;
                 if session.format != Format::Table {
                     session.show(&job, id_line)?;
                 }
-                Ok(wait::told(session, &job))
+                Ok(wait::report_end(session, &job))
             }
         }
     }
 }
 
-/// The id alone, so that a script can take it; programs that want more ask for another form.
+/// The id alone, for scripts. Programs that want more ask for another form.
 fn id_line(job: &Job) -> String {
     format!("{}\n", job.id)
 }
 
-/// Tells the id of a job that is waited for. The data of the programs' forms is the finished job, so that the id is talk
-/// there.
-fn tell_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
+/// Prints the id of a job that the command waits for. In the forms for programs, standard output is for the finished
+/// job, so the id goes to standard error.
+fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
     match session.format {
         Format::Table => session.terminal.data(&id_line(job))?,
         Format::Json | Format::Yaml => session.terminal.say(&job.id.to_string()),

@@ -1,17 +1,17 @@
-//! Whether a dispatch stays with its job, and how long.
+//! Whether a dispatch waits for its job, and how long.
 
 use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::settings::is_typed;
 
-use crate::arguments::is_flagged;
-use crate::duration;
+use crate::clock::parse_duration;
 
-/// What a dispatch does once the job is there.
+/// What a dispatch does after making the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stay {
-    /// It ends.
+    /// Nothing.
     No,
     /// It waits for the job's end.
     Waiting { timeout: Option<Duration> },
@@ -28,12 +28,12 @@ struct Flags {
     #[arg(long, env = "SERVICE_FOLLOW")]
     follow: bool,
     /// With --wait or --follow: wait no longer than this, as in 90s, 30m or 1h
-    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
 }
 
 impl FromArgMatches for Stay {
-    /// A bound that was typed must bound something; one from the environment may be meant for other commands.
+    /// Refuses a timeout without a wait. A timeout from the environment may be meant for other commands.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Flags {
             wait,
@@ -43,7 +43,7 @@ impl FromArgMatches for Stay {
         match (wait, follow) {
             (_, true) => Ok(Self::Following { timeout }),
             (true, false) => Ok(Self::Waiting { timeout }),
-            (false, false) if timeout.is_some() && is_flagged(matches, "timeout") => {
+            (false, false) if timeout.is_some() && is_typed(matches, "timeout") => {
                 let text =
                     "--timeout bounds a wait, and nothing is waited for; add --wait or --follow\n";
                 Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, text))

@@ -1,10 +1,10 @@
-//! `everscan scan why`: what made a scan run, and what did not.
+//! `everscan scan why`: why a scan ran or did not.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
 use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
 
-use crate::clause::{Clause, Known};
+use crate::clause::{result, scan_line, tree};
 use crate::clock::moment;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::table::{Fields, short_commit, time};
 use crate::untrusted::clean;
 
-/// The state of a scan that its workflow has no more.
+/// The state of a scan that its workflow no longer has.
 const REMOVED: &str = "removed";
 
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ fn text(why: &Why) -> String {
         .add_some("cron", cron)
         .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
-        .add_some("is now", now.map(|now| Clause::from(&now.clause).said()))
+        .add_some("is now", now.map(|now| result(&now.clause)))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -94,13 +94,13 @@ fn text(why: &Why) -> String {
     }
     text.push('\n');
     for record in &why.records {
-        text.push_str(&look(record));
+        text.push_str(&ledger_record(record));
     }
     if why.records.is_empty() {
         text.push_str(match (&why.cron, &why.expr) {
-            _ if why.state == REMOVED => "No look at its schedule or expression is known.\n",
+            _ if why.state == REMOVED => "No evaluation of its schedule or expression is on record.\n",
             (None, None) => "It has neither a schedule nor an expression: it runs when somebody dispatches it.\n",
-            (Some(_), _) | (_, Some(_)) => "No look at them is known.\n",
+            (Some(_), _) | (_, Some(_)) => "Never evaluated.\n",
         });
     }
     text
@@ -119,8 +119,8 @@ fn state(why: &Why) -> String {
     }
 }
 
-/// One look, with what decided it.
-fn look(record: &LedgerRecord) -> String {
+/// A ledger record with its evaluation.
+fn ledger_record(record: &LedgerRecord) -> String {
     let cause = match &record.cause {
         LedgerCause::Slots { last, count: 1, .. } => format!("due at {}", time(last)),
         LedgerCause::Slots { first, last, count } => {
@@ -150,10 +150,10 @@ fn look(record: &LedgerRecord) -> String {
 }
 
 fn evaluation(evaluation: &Evaluation) -> String {
-    let mut text = Clause::from(&evaluation.clause).tree(1);
+    let mut text = tree(&evaluation.clause, 1);
     for (name, read) in &evaluation.scans {
         text.push_str("    ");
-        text.push_str(&Known::from(read).line(name));
+        text.push_str(&scan_line(name, read));
         text.push('\n');
     }
     text

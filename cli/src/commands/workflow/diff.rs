@@ -1,4 +1,4 @@
-//! `everscan workflow diff`: what differs in meaning between two files.
+//! `everscan workflow diff`: how two files differ in meaning.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::reading::read_given;
 use crate::session::Session;
 use crate::untrusted::clean;
 
-/// The end of the help text: here a file that cannot be read is told from one that is wrong.
+/// The end of the help text. This command tells unreadable files from invalid ones.
 const CODES: &str = "\
 Exit codes:
   0  compared, whether they differ or not
@@ -43,7 +43,7 @@ impl Diff {
     }
 }
 
-/// Reads a file that must be valid: what an invalid one means, nobody can say.
+/// Reads a file, which must be valid: an invalid one has no meaning to compare.
 fn read(path: &Path) -> Result<Workflow, Error> {
     let file = path.display().to_string();
     let text = match read_given(path, limits::WORKFLOW_FILE) {

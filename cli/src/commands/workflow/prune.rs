@@ -5,12 +5,11 @@ use std::time::Duration;
 use clap::Args;
 use wire::{Amount, PruneRequest, Pruned, PrunedScan};
 
-use crate::duration;
+use crate::clock::parse_duration;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::progress::bytes;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, bytes};
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {
@@ -23,7 +22,7 @@ pub(crate) struct Prune {
     #[arg(long, env = "SERVICE_JOBS", value_name = "NUMBER")]
     jobs: Option<u64>,
     /// Keep jobs for so long after their end, as in 12h, 30d or 8w
-    #[arg(long, env = "SERVICE_AGE", value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, env = "SERVICE_AGE", value_name = "DURATION", value_parser = parse_duration)]
     age: Option<Duration>,
     /// Keep so many bytes of logs and artifacts of the workflow, as in 500MiB or 10GiB
     #[arg(long, env = "SERVICE_BYTES", value_name = "SIZE", value_parser = workflow::parse_size)]
@@ -79,7 +78,7 @@ fn table(pruned: &Pruned) -> String {
     table.text()
 }
 
-/// What came of it in one sentence, and what to do next.
+/// The result in one sentence, and what to do next.
 fn summary(pruned: &Pruned) -> String {
     let policy = &pruned.policy;
     if policy.jobs.is_none() && policy.age_seconds.is_none() && policy.bytes.is_none() {
@@ -95,23 +94,23 @@ fn summary(pruned: &Pruned) -> String {
     let (jobs, size) = (all.jobs, bytes(all.bytes));
     let verb = if pruned.dry_run { "would be" } else { "are" };
     let mut text = format!("{jobs} jobs with {size} {verb} removed");
-    let mut tell = |is_so: bool, sentence: &str| {
-        if is_so {
+    let mut add = |condition: bool, sentence: &str| {
+        if condition {
             text.push_str("; ");
             text.push_str(sentence);
         }
     };
     let any = |count: fn(&PrunedScan) -> u64| pruned.scans.iter().any(|scan| count(scan) > 0);
-    tell(pruned.has_more, "there are more: run it again");
-    tell(
+    add(pruned.has_more, "there are more: run it again");
+    add(
         any(|scan| scan.just_ended),
         "jobs that have just ended stay for two minutes, since their runners may add to their logs: run it again then",
     );
-    tell(
+    add(
         any(|scan| scan.unreadable),
         "jobs whose records cannot be read stay: `everscand fsck` says more",
     );
-    tell(
+    add(
         pruned.age_waits,
         "nothing goes by its age for now: the daemon's clock jumped less than an hour ago",
     );

@@ -79,7 +79,7 @@ fn scans(scans: &[Scan]) -> String {
     table.text()
 }
 
-/// The declared inputs; an asterisk marks those that a dispatch must give.
+/// The declared inputs. An asterisk marks those that a dispatch must give.
 fn inputs(inputs: &[ScanInput]) -> String {
     let shown: Vec<_> = inputs
         .iter()

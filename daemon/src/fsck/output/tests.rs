@@ -1,4 +1,4 @@
-//! What a check and a repair say, word by word.
+//! The exact output of a check and of a repair.
 
 use state::fsck::Code;
 use store::look::Position;
@@ -55,23 +55,23 @@ fn checked() -> Checked {
     }
 }
 
-/// What is written, and the exit code.
-fn told(
+/// Returns the output and the exit code.
+fn output(
     form: OutputForm,
     checked: &Checked,
     is_repair: bool,
-    tell: impl FnOnce(&mut Output<&mut Vec<u8>>, &mut ProgressLine),
+    write: impl FnOnce(&mut Output<&mut Vec<u8>>, &mut ProgressLine),
 ) -> (String, u8) {
     let mut written = Vec::new();
     let mut output = Output::new(form, Path::new("/srv/state"), &mut written);
-    tell(&mut output, &mut ProgressLine::new());
+    write(&mut output, &mut ProgressLine::new());
     let code = output.end(checked, is_repair).unwrap();
     (String::from_utf8(written).unwrap(), code)
 }
 
 #[test]
 fn a_clean_state() {
-    let (text, code) = told(OutputForm::Text, &checked(), false, |_, _| ());
+    let (text, code) = output(OutputForm::Text, &checked(), false, |_, _| ());
     assert_eq!(code, 0);
     assert_eq!(
         text,
@@ -82,7 +82,7 @@ fn a_clean_state() {
 
 #[test]
 fn notes_alone_are_clean() {
-    let (text, code) = told(OutputForm::Text, &checked(), false, |output, line| {
+    let (text, code) = output(OutputForm::Text, &checked(), false, |output, line| {
         output.finding(Section::Findings, &note(), line);
     });
     assert_eq!(code, 0);
@@ -105,7 +105,7 @@ fn findings_of_a_state_in_use() {
         unsettled: 2,
         ..checked()
     };
-    let (text, code) = told(OutputForm::Text, &checked, false, |output, line| {
+    let (text, code) = output(OutputForm::Text, &checked, false, |output, line| {
         for finding in [error(), warning(), note()] {
             output.finding(Section::Findings, &finding, line);
         }
@@ -150,7 +150,7 @@ fn repair(output: &mut Output<&mut Vec<u8>>, line: &mut ProgressLine) {
 
 #[test]
 fn a_repair_and_how_to_undo_it() {
-    let (text, code) = told(OutputForm::Text, &checked(), true, repair);
+    let (text, code) = output(OutputForm::Text, &checked(), true, repair);
     assert_eq!(code, 0, "what is left counts");
     assert_eq!(
         text,
@@ -173,25 +173,25 @@ fn a_repair_and_how_to_undo_it() {
 
 #[test]
 fn programs_get_one_object() {
-    let (text, code) = told(OutputForm::Json, &checked(), true, repair);
+    let (text, code) = output(OutputForm::Json, &checked(), true, repair);
     assert_eq!(code, 0);
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["state"], "/srv/state");
-    assert_eq!(told["findings"][0]["code"], "record_checksum");
-    assert_eq!(told["left"][0]["severity"], "note");
-    assert_eq!(told["repaired"]["repairs"][0]["repair"], "lost");
-    assert_eq!(told["repaired"]["undo"].as_array().unwrap().len(), 3);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["state"], "/srv/state");
+    assert_eq!(json["findings"][0]["code"], "record_checksum");
+    assert_eq!(json["left"][0]["severity"], "note");
+    assert_eq!(json["repaired"]["repairs"][0]["repair"], "lost");
+    assert_eq!(json["repaired"]["undo"].as_array().unwrap().len(), 3);
     let summary = serde_json::json!({
         "clean": true, "errors": 0, "warnings": 0, "notes": 1,
         "looked_at": {"files": 12, "bytes": 3456, "records": 10, "jobs": 3},
         "checkpoint": 7, "last_commit": 9, "epoch": 0, "in_use": false, "unsettled": 0,
     });
-    assert_eq!(told["summary"], summary);
+    assert_eq!(json["summary"], summary);
 }
 
 #[test]
 fn control_characters_of_a_path_stay_out_of_a_terminal() {
-    let (text, _) = told(OutputForm::Text, &checked(), false, |output, line| {
+    let (text, _) = output(OutputForm::Text, &checked(), false, |output, line| {
         let finding = finding(Code::UnknownFile, "a\u{1b}[31m", "none of ours");
         output.finding(Section::Findings, &finding, line);
     });

@@ -1,5 +1,5 @@
-//! `everscan job artifact download`: the file appears whole and checked, or not at all, and so do the files in it when it
-//! is unpacked; standard output is told at the end.
+//! `everscan job artifact download`. Files appear complete and checked, or not at all. Only the exit code can report
+//! damage in what was written to standard output.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use client::Download as Transfer;
+use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::unpack::{make_folder, most_bytes, unpack};
-use crate::commands::job::selected::SelectedJob;
-use crate::digest::Digest;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::progress::{Progress, bytes};
+use crate::progress::Progress;
+use crate::selected_job::SelectedJob;
 use crate::session::Session;
+use crate::table::bytes;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -47,7 +48,6 @@ pub(crate) struct Download {
     max_size: Option<u64>,
 }
 
-/// Where the artifact goes.
 enum Destination {
     Stdout,
     File(PathBuf),
@@ -82,8 +82,8 @@ impl Download {
                     path: path.clone(),
                     source: error.error,
                 })?;
-                let told = format!("{} ({})", path.display(), bytes(size));
-                session.terminal.say(&told);
+                let message = format!("{} ({})", path.display(), bytes(size));
+                session.terminal.say(&message);
             }
             Destination::Folder(folder) => {
                 make_folder(&folder).map_err(|source| Error::Write {
@@ -95,15 +95,15 @@ impl Download {
                 let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
                 let files = unpack(file.as_file(), artifact, &folder, limit)?;
                 let s = if files == 1 { "" } else { "s" };
-                let told = format!("{} ({files} file{s})", folder.display());
-                session.terminal.say(&told);
+                let message = format!("{} ({files} file{s})", folder.display());
+                session.terminal.say(&message);
             }
         }
         Ok(Exit::Succeeded)
     }
 }
 
-/// Receives the whole into a file without a name beside `path`.
+/// Receives the whole artifact into a temporary file beside `path`.
 async fn arrive(
     session: &mut Session<'_>,
     transfer: &mut Transfer,
@@ -121,7 +121,7 @@ async fn arrive(
     Ok((file, size))
 }
 
-/// An artifact's name is a file's name; anything else that was typed must not choose a folder.
+/// The default file name. A name that was typed must not choose a folder.
 fn default_path(artifact: &str) -> Result<PathBuf, Error> {
     if artifact.contains('/') || matches!(artifact, "" | "." | "..") {
         return Err(Error::Usage {
@@ -136,7 +136,7 @@ fn default_path(artifact: &str) -> Result<PathBuf, Error> {
     }))
 }
 
-/// An unnamed place in the same folder, from which the finished file can be moved in one step.
+/// A temporary file in the same folder, so that one rename puts the finished file in its place.
 fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -152,7 +152,7 @@ fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
         })
 }
 
-/// Gives every piece to `write` and checks the whole.
+/// Passes every piece to `write` and checks the whole.
 async fn receive(
     session: &mut Session<'_>,
     transfer: &mut Transfer,
@@ -160,7 +160,7 @@ async fn receive(
     mut write: impl FnMut(&mut Terminal, &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut progress = Progress::new(transfer.size());
-    let mut digest = Digest::default();
+    let mut digest = Sha256::new();
     let mut size = 0_u64;
     while let Some(piece) = transfer.piece().await? {
         write(session.terminal, &piece)?;
@@ -168,7 +168,7 @@ async fn receive(
         size = size.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
         progress.add(piece.len(), session.terminal);
     }
-    let found = digest.finish();
+    let found = workflow::hex(&digest.finalize());
     match transfer.sha256() {
         Some(expected) if expected != found => Err(Error::Damaged {
             artifact: artifact.to_owned(),

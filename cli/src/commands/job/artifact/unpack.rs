@@ -1,6 +1,6 @@
-//! Unpacks a zip into a folder. Artifacts hold files and folders that lie inside the job's own folder; anything else in
-//! one was not packed by a runner, and nothing is written outside the folder whatever an entry is called. The entries are
-//! written to a temporary folder inside it first, and moved only when all of them are there.
+//! Unpacks a zip into a folder. Artifacts hold only files and folders inside the job's folder. A zip with anything else
+//! was not packed by a runner and is refused; whatever its entries are called, nothing is written outside the folder.
+//! The entries go to a temporary folder inside it first, and are moved once all of them are there.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -15,17 +15,17 @@ use zip::result::ZipError;
 use crate::error::Error;
 use crate::limits;
 
-/// Permissions of a file whose entry has none.
+/// The permissions of a file whose entry has none.
 const MODE: u32 = 0o666;
 
-/// How many bytes the files in a zip of `size` bytes may have when nobody says.
+/// The default limit for the unpacked bytes of a zip of `size` bytes.
 pub(super) fn most_bytes(size: u64) -> u64 {
     size.saturating_mul(limits::UNPACKED_TIMES)
         .max(limits::UNPACKED)
 }
 
-/// Writes every entry of `zip` below `folder` and answers how many files that were. Files that are there are replaced.
-/// Nothing stays of a zip that is broken or whose files have more than `limit` bytes.
+/// Unpacks `zip` into `folder` and returns the number of files. Existing files are replaced. If the zip is damaged or
+/// its files exceed `limit` bytes, nothing is left behind.
 pub(super) fn unpack(
     zip: &File,
     artifact: &str,
@@ -58,15 +58,15 @@ pub(super) fn unpack(
             ));
         };
         let path = temporary.path().join(&name);
-        let told = |source| failed(&folder.join(&name), source);
+        let write_failed = |source| failed(&folder.join(&name), source);
         if entry.is_dir() {
-            make_folder(&path).map_err(told)?;
+            make_folder(&path).map_err(write_failed)?;
             folders.insert(name);
             continue;
         }
         let written = make_folder(path.parent().unwrap_or(folder))
             .and_then(|()| write(&mut entry, &path, left))
-            .map_err(told)?;
+            .map_err(write_failed)?;
         left = left
             .checked_sub(written)
             .ok_or_else(|| Error::TooMuchUnpacked {
@@ -83,7 +83,7 @@ pub(super) fn unpack(
     Ok(files.len())
 }
 
-/// Fails when a file is where the zip has a folder, or a folder where it has a file: moving would stop halfway.
+/// Fails if a file stands where the zip has a folder, or the other way round. Moving would stop halfway.
 fn verify_no_clash(
     to: &Path,
     folders: &BTreeSet<PathBuf>,
@@ -137,12 +137,12 @@ fn failed(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Makes a folder and those above it.
+/// Makes a folder and its parents.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(path)
 }
 
-/// Writes the entry's content, at most one byte more than `limit`, and answers how many bytes that were.
+/// Writes the entry's content, at most one byte more than `limit`, and returns the number of bytes.
 fn write(entry: &mut ZipFile<'_, &File>, path: &Path, limit: u64) -> io::Result<u64> {
     let mode = entry.unix_mode().unwrap_or(MODE) & 0o777;
     let mut file = File::options()

@@ -1,31 +1,85 @@
-//! `everscan source show`, and how sources are described elsewhere.
+//! `everscan source`. Other commands show warnings and invalid files the same way.
 
-use clap::Args;
-use wire::{Condition, Diagnostic, Source, StaleFile};
+use clap::Subcommand;
+use wire::{Condition, Diagnostic, Page, Severity, Source, StaleFile};
 
-use crate::diagnostic::one_line;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::table::{Fields, Table, short_commit, time, time_or_dash};
 use crate::untrusted::clean;
 
-#[derive(Debug, Args)]
-pub(crate) struct Show {
-    /// Name of the source
-    name: String,
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List sources
+    List,
+    /// Show a source and what is wrong with it
+    Show {
+        /// Name of the source
+        name: String,
+    },
+    /// Look at the repository of a source now
+    Sync {
+        /// Name of the source
+        name: String,
+        /// Wait until the look is over, and fail when the source cannot be read or holds invalid files
+        #[arg(long, env = "SERVICE_WAIT")]
+        wait: bool,
+    },
 }
 
-impl Show {
+impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let source = session.client()?.source(&self.name).await?;
-        session.show(&source, text)?;
+        let client = session.client()?;
+        match self {
+            Self::List => session.show(&Page::all(client.sources().await?), table)?,
+            Self::Show { name } => session.show(&client.source(&name).await?, text)?,
+            Self::Sync { name, wait } => {
+                let source = client.sync_source(&name, wait).await?;
+                session.show(&source, text)?;
+                if wait && !is_good(&source) {
+                    return Ok(Exit::Failed);
+                }
+            }
+        }
         Ok(Exit::Succeeded)
     }
 }
 
-/// How a source stands, in a few words.
-pub(super) fn standing(source: &Source) -> String {
+fn is_good(source: &Source) -> bool {
+    let bad = |kind: &str, status: &str| {
+        matches!(
+            (kind, status),
+            ("Fetched" | "Valid" | "Active", "false") | ("Valid", "unknown") | ("Stalled", "true")
+        )
+    };
+    source.stale_files.is_empty()
+        && !source
+            .conditions
+            .iter()
+            .any(|condition| bad(&condition.kind, &condition.status))
+}
+
+fn table(page: &Page<Source>) -> String {
+    let mut table = Table::new(&["NAME", "STATUS", "COMMIT", "CHECKED", "WORKFLOWS", "URL"]);
+    for source in &page.items {
+        table.row([
+            source.name.clone(),
+            standing(source),
+            source
+                .tip
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |tip| short_commit(&tip.commit)),
+            time_or_dash(source.checked_at.as_ref()),
+            source.active_workflows.to_string(),
+            source.url.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// The state of a source in a few words.
+fn standing(source: &Source) -> String {
     let is = |kind: &str, status: &str| {
         let found = |condition: &&Condition| condition.kind == kind && condition.status == status;
         source.conditions.iter().find(found)
@@ -45,8 +99,8 @@ pub(super) fn standing(source: &Source) -> String {
     }
 }
 
-/// A source with everything that is wrong with it.
-pub(super) fn text(source: &Source) -> String {
+/// A source with all its problems.
+fn text(source: &Source) -> String {
     let tip = source.tip.as_ref().map(|tip| {
         let commit = short_commit(&tip.commit);
         format!("{commit} {} ({})", tip.summary, tip.author)
@@ -74,7 +128,7 @@ pub(super) fn text(source: &Source) -> String {
     text
 }
 
-/// What is worth a second look, set apart from what is before it.
+/// Warnings, after a blank line.
 pub(crate) fn warnings(warnings: &[Diagnostic]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -101,7 +155,7 @@ fn conditions(conditions: &[Condition]) -> String {
     table.text()
 }
 
-/// An invalid file with what is wrong in it, and what runs instead.
+/// An invalid file with its problems, and the revision that runs instead.
 pub(crate) fn stale(file: &StaleFile) -> String {
     let instead = match &file.last_good {
         Some(revision) => format!(
@@ -121,4 +175,26 @@ pub(crate) fn stale(file: &StaleFile) -> String {
         text.push_str(&format!("  {}\n", one_line(diagnostic)));
     }
     text
+}
+
+/// `file:line:column: error[code]: message (hint: …)`. Editors can open this form.
+fn one_line(diagnostic: &Diagnostic) -> String {
+    let Diagnostic {
+        file,
+        line,
+        column,
+        code,
+        message,
+        hint,
+        ..
+    } = diagnostic;
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut text = format!("{file}:{line}:{column}: {severity}[{code}]: {message}");
+    if let Some(hint) = hint {
+        text.push_str(&format!(" (hint: {hint})"));
+    }
+    clean(&text)
 }

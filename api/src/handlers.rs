@@ -1,4 +1,4 @@
-//! One handler for each route, grouped as the paths are.
+//! One handler for each route, grouped by path.
 
 mod artifacts;
 mod dispatch;
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use crate::routes::RouteId;
 
-/// Hands a request to the handler of its route.
+/// Calls the handler of the route.
 pub(crate) async fn handle(
     handle: &Handle,
     route: RouteId,

@@ -1,20 +1,34 @@
-//! `everscan expr eval`: what an expression yields, as daemon and runner find it.
+//! `everscan expr`: evaluates expressions with the code that the daemon and the runner use.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
+use wire::{Clause, ScanRead};
 use workflow::{Context, Explanation, Expression, Sandbox, Site, excerpts};
 
-use crate::clause::{Clause, Known};
+use crate::clause::{of_explanation, scan_line, scan_read, tree};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::format::Format;
 use crate::limits;
 use crate::reading::read_given;
 use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Evaluate an expression on values from a file
+    Eval(Eval),
+}
+
+impl Command {
+    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Eval(command) => command.run(session),
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
@@ -29,20 +43,19 @@ pub(crate) struct Eval {
     explain: bool,
 }
 
-/// A value with what led to it.
+/// The output with `--explain`.
 #[derive(Debug, Serialize)]
 struct Explained {
     /// Absent when the expression failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
-    /// The whole, with its parts.
     clause: Clause,
-    /// What was known of the scans it names.
-    scans: BTreeMap<String, Known>,
+    /// The scans that the expression names.
+    scans: BTreeMap<String, ScanRead>,
 }
 
 impl Eval {
-    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+    fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let source = self.expression.as_str();
         let expression =
             Expression::parse(source, Site::Question).map_err(|error| Error::Refused {
@@ -56,10 +69,10 @@ impl Eval {
         let sandbox = Sandbox::shared().map_err(|source| Error::Engine { source })?;
         if self.explain {
             let explanation = sandbox.explain(&expression, &context)?;
-            return explained(session, &expression, &context, explanation);
+            return explain(session, &expression, &context, explanation);
         }
         let value = json(&sandbox.evaluate(&expression, &context)?)?;
-        show_value(session, &value)?;
+        session.show_json(&value)?;
         Ok(Exit::Succeeded)
     }
 }
@@ -72,17 +85,7 @@ fn json(value: &workflow::Value) -> Result<Value, Error> {
     }
 }
 
-/// A value is JSON for people too.
-fn show_value(session: &mut Session<'_>, value: &Value) -> Result<(), Error> {
-    let format = match session.format {
-        Format::Table | Format::Json => Format::Json,
-        Format::Yaml => Format::Yaml,
-    };
-    let text = format.show(value, |_| String::new())?;
-    session.terminal.data(&text)
-}
-
-fn explained(
+fn explain(
     session: &mut Session<'_>,
     expression: &Expression,
     context: &Context,
@@ -94,29 +97,29 @@ fn explained(
     };
     let explained = Explained {
         value: result.as_ref().ok().cloned(),
-        clause: explanation.into(),
+        clause: of_explanation(explanation),
         scans: scans_read(expression, context),
     };
-    session.show(&explained, told)?;
+    session.show(&explained, text)?;
     result.map(|_| Exit::Succeeded)
 }
 
-/// What was known of each scan that the expression names.
-fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, Known> {
+/// What the context says of each scan that the expression names.
+fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, ScanRead> {
     context
         .narrowed(expression.references())
         .scans
         .into_iter()
-        .map(|(name, history)| (name, history.into()))
+        .map(|(name, history)| (name, scan_read(history)))
         .collect()
 }
 
-fn told(explained: &Explained) -> String {
+fn text(explained: &Explained) -> String {
     let value = explained.value.as_ref();
     let mut text = value.map_or_else(String::new, |value| format!("{value:#}\n"));
-    text.push_str(&explained.clause.tree(0));
-    for (name, known) in &explained.scans {
-        text.push_str(&known.line(name));
+    text.push_str(&tree(&explained.clause, 0));
+    for (name, read) in &explained.scans {
+        text.push_str(&scan_line(name, read));
         text.push('\n');
     }
     text

@@ -1,4 +1,4 @@
-//! The commands, one file each, in folders that mirror what a person types.
+//! The commands. Files and folders mirror what a person types.
 
 mod cron;
 mod expr;
@@ -6,7 +6,6 @@ mod job;
 mod named;
 mod runner;
 mod scan;
-mod schema;
 mod secret;
 mod source;
 mod token;
@@ -43,7 +42,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Expr(expr::Command),
     /// Print the JSON Schema of workflow files, for editors
-    Schema(schema::Schema),
+    Schema,
     /// Runners: the machines that execute jobs
     #[command(subcommand)]
     Runner(runner::Command),
@@ -68,7 +67,10 @@ impl Command {
             Self::Validate(command) => command.run(session),
             Self::Cron(command) => command.run(session),
             Self::Expr(command) => command.run(session),
-            Self::Schema(command) => command.run(session),
+            Self::Schema => {
+                session.show_json(&::workflow::json_schema())?;
+                Ok(Exit::Succeeded)
+            }
             Self::Runner(command) => command.run(session).await,
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,

@@ -1,17 +1,37 @@
-//! `everscan secret set`. The value is never an argument, because other users of the machine can read those.
+//! `everscan secret`. A value is never an argument, because other users of the machine can read those.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use wire::SetValue;
 
+use crate::commands::named::{Delete, Kind, List, ProjectOption};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::hidden_input;
 use crate::limits;
-use crate::project::ProjectOption;
+use crate::reading::read_value;
 use crate::session::Session;
-use crate::value;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give a secret a value, which nobody can read again
+    Set(Set),
+    /// List the secrets of a project without their values
+    List(List),
+    /// Remove a secret
+    Delete(Delete),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Set(command) => command.run(session).await,
+            Self::List(command) => command.run(Kind::Secret, session).await,
+            Self::Delete(command) => command.run(Kind::Secret, session).await,
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Set {
@@ -25,10 +45,10 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+    async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let client = session.client()?;
         let value = match self.file {
-            Some(path) => value::from_file(&path)?,
+            Some(path) => read_value(&path)?,
             None if hidden_input::is_possible() => {
                 let question = format!("value of {}: ", self.name);
                 hidden_input::ask(session.terminal, &question).await?

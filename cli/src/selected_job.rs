@@ -1,26 +1,33 @@
-//! Which job a command is about.
+//! How a command line names a job.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::settings::is_typed;
 use uuid::Uuid;
 
-use crate::arguments::is_flagged;
 use crate::error::Error;
-use crate::id;
 
-/// A job named in the place of an argument, by a flag, or by the environment of a step.
+/// A job named by an argument, by a flag, or by the environment of a step.
 #[derive(Debug)]
 pub(crate) struct SelectedJob(Option<Uuid>);
 
-/// The ways to name one.
 #[derive(Debug, Args)]
-struct Ways {
+struct Flags {
     /// Id of the job; may be left out where --job-id is given
-    #[arg(value_name = "JOB", value_parser = id::job)]
+    #[arg(value_name = "JOB", value_parser = job_id)]
     job: Option<Uuid>,
     /// Id of the job
-    #[arg(long, short, env = "SERVICE_JOB_ID", value_name = "JOB", value_parser = id::job)]
+    #[arg(long, short, env = "SERVICE_JOB_ID", value_name = "JOB", value_parser = job_id)]
     job_id: Option<Uuid>,
+}
+
+/// Reads the id of a job. The error is a sentence for the person who wrote it.
+pub(crate) fn job_id(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| {
+        "a job's id looks like 0192f0c1-2d3e-7a4b-8c5d-000000000001; `everscan scan dispatch` prints it, and \
+         `everscan job list` shows those of all jobs"
+            .to_owned()
+    })
 }
 
 impl SelectedJob {
@@ -33,10 +40,11 @@ impl SelectedJob {
 }
 
 impl FromArgMatches for SelectedJob {
-    /// Two jobs are one too many, but the argument wins over the environment: that of a step always names the step's own.
+    /// Refuses two jobs on the command line. An argument wins over the environment, which in a step names the step's
+    /// own job.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let Ways { job, job_id } = Ways::from_arg_matches(matches)?;
-        if job.is_some() && is_flagged(matches, "job_id") {
+        let Flags { job, job_id } = Flags::from_arg_matches(matches)?;
+        if job.is_some() && is_typed(matches, "job_id") {
             let text = "a job is named twice, as an argument and with --job-id; a command is about one job\n";
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
         }
@@ -51,10 +59,10 @@ impl FromArgMatches for SelectedJob {
 
 impl Args for SelectedJob {
     fn augment_args(command: Command) -> Command {
-        Ways::augment_args(command)
+        Flags::augment_args(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Ways::augment_args_for_update(command)
+        Flags::augment_args_for_update(command)
     }
 }

@@ -1,14 +1,60 @@
-//! `everscan cron next`: when a schedule is due, as the daemon finds it.
+//! `everscan cron`: explains schedules with the code that the daemon uses.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use clap::Args;
-use workflow::{Cron, Timezone};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use workflow::{Cron, Timezone, excerpts};
 
 use crate::clock::{moment, now};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits;
 use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say a schedule in words
+    Describe(Describe),
+    /// List the next times at which a schedule is due
+    Next(Next),
+}
+
+impl Command {
+    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Describe(command) => command.run(session),
+            Self::Next(command) => command.run(session),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// Minute, hour, day of month, month and day of week, as one argument: '5 */2 * * *'
+    #[arg(value_name = "EXPR")]
+    schedule: String,
+}
+
+/// The output of `describe`.
+#[derive(Debug, Serialize)]
+struct Described {
+    schedule: String,
+    description: String,
+}
+
+impl Describe {
+    fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let cron = read(&self.schedule)?;
+        let described = Described {
+            schedule: cron.source().to_owned(),
+            description: cron.describe(),
+        };
+        session.show(&described, |described| {
+            format!("{}\n", described.description)
+        })?;
+        Ok(Exit::Succeeded)
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Next {
@@ -27,27 +73,40 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let cron = super::read(&self.schedule)?;
+    fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let cron = read(&self.schedule)?;
         let from = self.from.unwrap_or_else(now);
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let times: Vec<String> = times(&cron, from, self.timezone)
-            .take(usize::try_from(self.count).unwrap_or(usize::MAX))
+            .take(count)
             .map(|time| {
                 time.with_timezone(&self.timezone)
                     .to_rfc3339_opts(SecondsFormat::Secs, true)
             })
             .collect();
-        let is_short = times.len() < usize::try_from(self.count).unwrap_or(usize::MAX);
         session.show(&times, |times| {
             times.iter().map(|time| format!("{time}\n")).collect()
         })?;
-        if is_short {
+        if times.len() < count {
             session
                 .terminal
                 .say("no more times: the calendar ends with the year 9999");
         }
         Ok(Exit::Succeeded)
     }
+}
+
+/// Reads a schedule from the command line.
+fn read(text: &str) -> Result<Cron, Error> {
+    Cron::parse(text).map_err(|errors| {
+        let faults: Vec<_> = errors
+            .iter()
+            .map(workflow::cron::CronError::fault)
+            .collect();
+        Error::Refused {
+            excerpts: excerpts("EXPR", text, &faults),
+        }
+    })
 }
 
 /// The times of a schedule after `from`, to the end of the calendar.

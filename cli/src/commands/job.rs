@@ -1,0 +1,117 @@
+//! `everscan job`.
+
+mod artifact;
+mod list;
+mod show;
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use uuid::Uuid;
+
+use crate::clock::parse_duration;
+use crate::error::Error;
+use crate::exit::{self, Exit};
+use crate::selected_job::{SelectedJob, job_id};
+use crate::session::Session;
+use crate::{follow, wait};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Artifacts: the files that jobs leave
+    #[command(subcommand)]
+    Artifact(artifact::Command),
+    /// End a job
+    ///
+    /// Prints the state of the job afterwards.
+    Cancel {
+        #[command(flatten)]
+        job: SelectedJob,
+    },
+    /// Delete jobs that are over, with their logs and artifacts
+    ///
+    /// What expressions know of the scan's newest successes stays, and so do its counters.
+    Delete {
+        /// Ids of the jobs
+        #[arg(required = true, value_name = "JOB", value_parser = job_id)]
+        jobs: Vec<Uuid>,
+    },
+    /// List jobs, newest first
+    List(list::List),
+    /// Print the log of a job
+    #[command(after_help = exit::CODES)]
+    Logs {
+        #[command(flatten)]
+        job: SelectedJob,
+        /// Go on until the job is over, and end as the job ended
+        #[arg(long, short, env = "SERVICE_FOLLOW")]
+        follow: bool,
+        /// Number of the first line, from 0
+        #[arg(long, env = "SERVICE_FROM", default_value_t = 0, value_name = "NUMBER")]
+        from: u64,
+    },
+    /// Show a job with its steps and artifacts
+    Show {
+        #[command(flatten)]
+        job: SelectedJob,
+    },
+    /// Wait until a job is over, and end as the job ended
+    ///
+    /// Prints the state in which the job ended.
+    #[command(after_help = exit::CODES)]
+    Wait {
+        #[command(flatten)]
+        job: SelectedJob,
+        /// Wait no longer than this, as in 90s, 30m or 1h
+        #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = parse_duration)]
+        timeout: Option<Duration>,
+    },
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Artifact(command) => command.run(session).await,
+            Self::Cancel { job } => {
+                let id = job.id()?;
+                let job = session.client()?.cancel_job(id).await?;
+                session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
+                Ok(Exit::Succeeded)
+            }
+            // Stops at the first job that cannot be deleted, after reporting each one that was.
+            Self::Delete { jobs } => {
+                let client = session.client()?;
+                for job in jobs {
+                    client.delete_job(job).await?;
+                    session.terminal.say(&format!("job {job} is deleted"));
+                }
+                Ok(Exit::Succeeded)
+            }
+            Self::List(command) => command.run(session).await,
+            Self::Logs { job, follow, from } => {
+                let id = job.id()?;
+                let client = session.client()?;
+                if follow {
+                    let job = follow::follow(session, &client, id, from).await?;
+                    return Ok(wait::report_end(session, &job));
+                }
+                follow::read(session, &client, id, from).await?;
+                Ok(Exit::Succeeded)
+            }
+            Self::Show { job } => {
+                let id = job.id()?;
+                let job = session.client()?.job(id).await?;
+                session.show(&job, show::text)?;
+                Ok(Exit::Succeeded)
+            }
+            Self::Wait { job, timeout } => {
+                let id = job.id()?;
+                let client = session.client()?;
+                let end = wait::end_of(session, &client, id);
+                let job = wait::within(timeout, id, end).await?;
+                session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
+                Ok(Exit::of_job(job.state))
+            }
+        }
+    }
+}

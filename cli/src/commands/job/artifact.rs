@@ -1,0 +1,64 @@
+//! `everscan job artifact`.
+
+mod download;
+mod unpack;
+
+use clap::Subcommand;
+use wire::Page;
+
+use super::show;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::selected_job::SelectedJob;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Delete an artifact of a job that is over
+    ///
+    /// The job goes on telling its size and digests.
+    Delete {
+        #[command(flatten)]
+        job: SelectedJob,
+        /// Name or id of the artifact
+        #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
+        artifact: String,
+    },
+    /// Fetch an artifact as a zip file
+    ///
+    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
+    /// standard output is judged at its end, by the exit code.
+    Download(download::Download),
+    /// List the artifacts of a job
+    List {
+        #[command(flatten)]
+        job: SelectedJob,
+    },
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Delete { job, artifact } => {
+                let id = job.id()?;
+                session.client()?.delete_artifact(id, &artifact).await?;
+                session
+                    .terminal
+                    .say(&format!("artifact {artifact} is deleted"));
+                Ok(Exit::Succeeded)
+            }
+            Self::Download(command) => command.run(session).await,
+            Self::List { job } => {
+                let id = job.id()?;
+                let page = Page::all(session.client()?.artifacts(id).await?);
+                session.show(&page, |page| {
+                    show::artifacts(&page.items).unwrap_or_default()
+                })?;
+                if page.items.is_empty() {
+                    session.terminal.say("the job has no artifacts");
+                }
+                Ok(Exit::Succeeded)
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The client. The other files add its methods, one file for each kind of thing.
+
+use std::sync::Arc;
+
+use crate::base_url::BaseUrl;
+use crate::connector::{self, Pool};
+use crate::{Error, Secret};
+
+/// A connection pool to one daemon, with the token that every request carries. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub(crate) pool: Pool,
+    pub(crate) base: Arc<BaseUrl>,
+    pub(crate) token: Option<Secret>,
+}
+
+impl Client {
+    /// A client of the daemon at `base_url`, which is the address without `/v0`. Nothing is sent yet.
+    ///
+    /// An address that is not valid fails with [`Error::BaseUrl`]. If TLS is needed but cannot be set up, the error is
+    /// [`Error::Connector`].
+    pub fn new(base_url: &str, token: Option<Secret>) -> Result<Self, Error> {
+        let base = BaseUrl::parse(base_url)?;
+        let pool = connector::connect(&base)?;
+        Ok(Self {
+            pool,
+            base: Arc::new(base),
+            token,
+        })
+    }
+
+    /// The same connections with another token.
+    #[must_use]
+    pub fn with_token(&self, token: Secret) -> Self {
+        Self {
+            token: Some(token),
+            ..self.clone()
+        }
+    }
+}

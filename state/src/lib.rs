@@ -50,7 +50,7 @@ mod upload;
 mod warned;
 mod written;
 
-pub use backup::{back_up, hold, release, restore};
+pub use backup::{back_up, restore};
 pub use download::Download;
 pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
 pub use finished::FinishedJobs;
@@ -63,7 +63,7 @@ pub use log::{
 };
 pub use state::{Closing, Options, State};
 pub use store::Room;
-pub use store::copy::{Copied, CopyError};
+pub use store::backup::{Copied, CopyError};
 pub use upload::{Received, Upload};
 pub use warned::DamagedLines;
 

@@ -120,7 +120,6 @@ impl State {
             .has_kept_damaged(Layout::TOKENS)
             .map_err(store::OpenError::Disk)?;
         let publication = Arc::new(Publication::new(world.clone()));
-        let under_way = world.jobs().map(|job| job.id).collect();
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
         let gauge = engine.gauge();
@@ -159,7 +158,6 @@ impl State {
             alarm: alarm.clone(),
         });
         let state = Self { shared, queue };
-        state.logs().take_up(under_way).await?;
         if is_restored {
             state.settle_restored().await?;
         }

@@ -159,7 +159,9 @@ async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup()
     assert!(!root.join("x").exists(), "nothing is written");
     let nothing = restore(twin.root(), &twin.root().join("x"), &never);
     assert!(matches!(nothing, Err(CopyError::NotABackup { .. })));
-    let into_itself = restore(root, &root.join("sub/state"), &never);
+    let backup = root.with_file_name("backup");
+    back_up(root, &backup, &never).unwrap();
+    let into_itself = restore(&backup, &backup.join("sub/state"), &never);
     assert!(matches!(into_itself, Err(CopyError::Inside { .. })));
     let stopped = back_up(root, twin.root(), &|| true);
     assert!(matches!(stopped, Err(CopyError::Stopped)));

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::checker::{cut_again, follow, on, simulated, start};
-use super::workload::{Beginning, COUNTS, LOG, Life, ROOT, STEPS, Schedule, Step};
+use super::workload::{Beginning, Life, ROOT, STEPS, Schedule, Step, log_of};
 use crate::Key;
 use crate::backup::{Copying, back_up_on, restore_on};
 use crate::layout::Layout;
@@ -42,7 +42,7 @@ fn backups() -> usize {
 fn copying() -> Copying<'static> {
     Copying {
         leave_out: &|_| false,
-        counts_on: &|key| (key.as_str() == COUNTS).then(|| Key::new(LOG).unwrap()),
+        counts_on: &|key| log_of(key.as_str()).map(|log| Key::new(log).unwrap()),
         is_stopped: &|| false,
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::workload::{COUNTS, Files, LOG, Life, ROOT, is_log_of, live_records, options};
+use super::workload::{Files, Life, ROOT, live_records, options, take_logs};
 use crate::Seq;
 use crate::disk::Disk;
 use crate::key::RESERVED;
@@ -165,13 +165,7 @@ fn recovered(life: &Life, disk: &Simulated) -> Result<Recovered, String> {
 
 fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), String> {
     let mut found = files(&disk.model().visible);
-    let log = found.remove(LOG);
-    let counted = expected.get(COUNTS).map(|count| count.parse().unwrap());
-    if !is_log_of(log.as_deref(), counted) {
-        return Err(format!(
-            "the log is {log:?}, and {counted:?} bytes are counted on"
-        ));
-    }
+    take_logs(&mut found)?;
     if found != *expected {
         return Err(format!("the files are {found:?} and not {expected:?}"));
     }

@@ -25,10 +25,6 @@ use crate::{Engine, Key};
 
 pub(super) const ROOT: &str = "/state";
 
-/// A growing file, and the record that counts its bytes.
-pub(super) const LOG: &str = "work/log";
-pub(super) const COUNTS: &str = "work/counts";
-
 /// Content so long that the journal needs another segment for it.
 const FILLER_BYTES: usize = 2000;
 
@@ -192,7 +188,7 @@ impl Beginning {
             simulated: &simulated,
             schedule,
         };
-        let (mut last_step, mut hold, mut log) = (0, None, None);
+        let (mut last_step, mut hold) = (0, None);
         // Before the world, which waits for its threads, also when a test fails here.
         let _opening = Opening(&gate);
         gate.set(schedule == Schedule::Late);
@@ -213,11 +209,8 @@ impl Beginning {
                     living.world.engine.close().unwrap();
                     living.world = open(disk.clone(), spare_segments).await;
                 }
-                Step::Log => living.log(&mut log, &disk).await,
-                Step::EndLog => {
-                    log = None;
-                    living.commit(vec![delete(LOG), delete(COUNTS)]).await;
-                }
+                Step::Log => living.log(&disk).await,
+                Step::EndLog => living.end_log().await,
                 _ => {
                     let objects = living.world.engine.objects();
                     for batch in step.batches(number, living.now(), &objects) {
@@ -273,36 +266,74 @@ impl Living<'_> {
     }
 
     /// The record is there before the file, and again once the file is longer. What an earlier writer has added and not
-    /// counted is cut off.
-    async fn log(&mut self, log: &mut Option<AppendFile>, disk: &Disk) {
-        let counted = self.now().get(COUNTS).cloned();
-        let counted: u64 = counted.map_or(0, |count| count.parse().unwrap());
-        if counted == 0 {
-            self.commit(vec![put(COUNTS, "0")]).await;
-        }
-        let open = || AppendFile::on(disk.clone(), Path::new(ROOT), &key(LOG)).unwrap();
-        let log = log.get_or_insert_with(open);
+    /// counted is cut off. No name is given twice: a redo would delete the second file with the first.
+    async fn log(&mut self, disk: &Disk) {
+        let known = self
+            .now()
+            .keys()
+            .find(|name| name.ends_with(COUNTS))
+            .cloned();
+        let counts = match known {
+            Some(counts) => counts,
+            None => {
+                let counts = format!("work/{}{COUNTS}", self.world.last.0);
+                self.commit(vec![put(&counts, "0")]).await;
+                counts
+            }
+        };
+        let counted: u64 = self.now()[&counts].parse().unwrap();
+        let name = log_of(&counts).unwrap();
+        let mut log = AppendFile::on(disk.clone(), Path::new(ROOT), &key(&name)).unwrap();
         log.cut(counted).unwrap();
         log.append(&log_bytes(counted..counted + LINE_BYTES))
             .unwrap();
-        let count = log.len().to_string();
-        self.commit(vec![put(COUNTS, &count)]).await;
+        self.commit(vec![put(&counts, &log.len().to_string())])
+            .await;
     }
+
+    async fn end_log(&mut self) {
+        let counts = self
+            .now()
+            .keys()
+            .find(|name| name.ends_with(COUNTS))
+            .cloned();
+        if let Some(counts) = counts {
+            let log = log_of(&counts).unwrap();
+            self.commit(vec![delete(&log), delete(&counts)]).await;
+        }
+    }
+}
+
+/// The ends of the names of a growing file, and of the record that counts its bytes.
+const LOG: &str = "/log";
+const COUNTS: &str = "/counts";
+
+/// The growing file that a record counts the bytes of.
+pub(super) fn log_of(name: &str) -> Option<String> {
+    Some(format!("{}{LOG}", name.strip_suffix(COUNTS)?))
+}
+
+/// Takes the growing files from what there is, unless they are wrong: each is known to a record, and has at least the
+/// bytes that are counted.
+pub(super) fn take_logs(found: &mut Files) -> Result<(), String> {
+    let counts = found
+        .iter()
+        .filter_map(|(name, count)| Some((log_of(name)?, count.clone())));
+    for (name, counted) in counts.collect::<Vec<_>>() {
+        let log = found.remove(&name).unwrap_or_default();
+        let length = log.len() as u64;
+        if length < counted.parse().unwrap() || log.as_bytes() != log_bytes(0..length) {
+            return Err(format!(
+                "{name} is {log:?}, and {counted} bytes are counted"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What the growing file holds there, in whichever life it was written.
 fn log_bytes(range: std::ops::Range<u64>) -> Vec<u8> {
     range.map(|at| b'a' + (at % 23) as u8).collect()
-}
-
-/// Whether a log is right, of which so many bytes are counted on. There is none that no record knows.
-pub(super) fn is_log_of(log: Option<&str>, counted: Option<u64>) -> bool {
-    let Some(counted) = counted else {
-        return log.is_none();
-    };
-    let log = log.unwrap_or_default();
-    let length = log.len() as u64;
-    length >= counted && log.as_bytes() == log_bytes(0..length)
 }
 
 /// Another process, which makes a backup.

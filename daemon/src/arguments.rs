@@ -98,22 +98,11 @@ pub(crate) struct UpOptions {
 #[derive(Debug, Args)]
 pub(crate) struct BackupOptions {
     /// Where to; a missing or empty folder.
-    #[arg(
-        value_name = "DIR",
-        required_unless_present_any = ["hold", "release"],
-        conflicts_with_all = ["hold", "release"]
-    )]
-    pub(crate) dir: Option<PathBuf>,
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// The state folder.
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: PathBuf,
-    /// Only let other programs copy the folder, for an hour at most: everything first, then `journal/` once more. Prints
-    /// the id of the hold.
-    #[arg(long, conflicts_with = "release")]
-    pub(crate) hold: bool,
-    /// End such a hold. Fails when it had ended before, since what was copied is not whole then.
-    #[arg(long, value_name = "ID")]
-    pub(crate) release: Option<String>,
     /// How the result is shown.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputForm,

@@ -19,43 +19,18 @@ use crate::system::{SystemClock, SystemEntropy};
 struct Report {
     files: u64,
     bytes: u64,
-    /// The last change that it has for certain.
+    /// The last change that it has.
     sequence: u64,
 }
 
-/// What a hold that was taken says of itself.
-#[derive(Serialize)]
-struct HoldReport<'a> {
-    hold: &'a str,
-    sequence: u64,
-}
-
-/// Copies a state folder, or lets others copy it.
+/// Copies a state folder.
 pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
     logging::to_stderr()?;
     let BackupOptions {
-        dir,
+        dir: to,
         state_dir,
-        hold,
-        release,
         output,
     } = options;
-    if hold {
-        let hold = state::hold(&state_dir)?;
-        let (id, sequence) = (hold.id(), hold.last().0);
-        return match output {
-            OutputForm::Text => print(id),
-            OutputForm::Json => print_json(&HoldReport { hold: id, sequence }),
-        };
-    }
-    if let Some(id) = release {
-        return if state::release(&state_dir, &id)? {
-            Ok(())
-        } else {
-            Err(Error::HoldEnded { id })
-        };
-    }
-    let to = dir.unwrap_or_default();
     let place = to.display().to_string();
     let copied = interruptible(move |is_stopped| state::back_up(&state_dir, &to, is_stopped))?;
     let report = Report {

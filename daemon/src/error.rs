@@ -62,8 +62,6 @@ pub(crate) enum Error {
     Copy(#[from] CopyError),
     #[error("stopped; the copy is not whole, remove it")]
     CopyStopped(StopSignal),
-    #[error("hold {id} had ended before: what was copied under it is not whole")]
-    HoldEnded { id: String },
 }
 
 impl From<DemoError> for Error {
@@ -97,9 +95,12 @@ impl Error {
                 }
             }
             Self::Copy(CopyError::NotEmpty { .. } | CopyError::Inside { .. }) => exit::USAGE,
-            Self::Copy(CopyError::NotABackup { .. } | CopyError::NoState { .. }) => {
-                exit::STATE_UNUSABLE
-            }
+            Self::Copy(CopyError::Busy { .. }) => exit::STATE_IN_USE,
+            Self::Copy(
+                CopyError::NotABackup { .. }
+                | CopyError::NotWhole { .. }
+                | CopyError::NoState { .. },
+            ) => exit::STATE_UNUSABLE,
             Self::Copy(CopyError::Disk(error)) if error.is_full() => exit::DISK_FULL,
             Self::Open(state::OpenError::Restored(state::SubmitError::DiskFull)) => exit::DISK_FULL,
             Self::Open(state::OpenError::Read(_)) => exit::STATE_UNUSABLE,
@@ -127,8 +128,9 @@ impl Error {
                 | state::OpenError::Restored(_)
                 | state::OpenError::Mark(_),
             )
-            | Self::Copy(CopyError::Disk(_) | CopyError::HoldEnded | CopyError::Stopped)
-            | Self::HoldEnded { .. }
+            | Self::Copy(
+                CopyError::Disk(_) | CopyError::HoldEnded | CopyError::TooBusy | CopyError::Stopped,
+            )
             | Self::Output(_)
             | Self::Start(_)
             | Self::Runtime(_)
@@ -193,8 +195,7 @@ impl Error {
             | Self::DemoStopped(_)
             | Self::Up(_)
             | Self::Copy(_)
-            | Self::CopyStopped(_)
-            | Self::HoldEnded { .. } => None,
+            | Self::CopyStopped(_) => None,
         }
     }
 

@@ -2,38 +2,30 @@
 
 use std::path::Path;
 
-use store::copy::{Copied, CopyError, Copying};
-use store::hold::Hold;
+use store::Key;
+use store::backup::{Copied, CopyError, Copying};
+
+use crate::layout::Layout;
 
 /// Copies the state folder `root` to the empty folder `to`. The mirrors of repositories stay behind: the next look
 /// fetches them again.
 pub fn back_up(root: &Path, to: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Copied, CopyError> {
-    store::copy::back_up(root, to, copying(is_stopped))
+    store::backup::back_up(root, to, copying(is_stopped))
 }
 
-/// Puts a backup into the empty folder `root`. It is brought up to date by the next opening of the state, which also
-/// ends what ran when the backup was made.
+/// Puts a backup into the empty folder `root`. The next opening of the state ends what ran when the backup was made.
 pub fn restore(
     from: &Path,
     root: &Path,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Copied, CopyError> {
-    store::copy::restore(from, root, copying(is_stopped))
-}
-
-/// Lets the folder be copied by other programs until the hold is released.
-pub fn hold(root: &Path) -> Result<Hold, CopyError> {
-    Ok(Hold::take(root)?)
-}
-
-/// Ends a hold by its id; false when it had ended before, and what was copied is not whole.
-pub fn release(root: &Path, id: &str) -> Result<bool, CopyError> {
-    Ok(Hold::of(root, id).release()?)
+    store::backup::restore(from, root, copying(is_stopped))
 }
 
 fn copying(is_stopped: &dyn Fn() -> bool) -> Copying<'_> {
     Copying {
         leave_out: &is_mirror,
+        counts_on: &log_of_record,
         is_stopped,
     }
 }
@@ -43,6 +35,12 @@ fn is_mirror(below: &Path) -> bool {
     let mut segments = below.iter().filter_map(|segment| segment.to_str());
     let (first, mirror) = (segments.next(), segments.nth(1));
     first == Some("sources") && mirror.is_some_and(|name| name.starts_with("mirror.git"))
+}
+
+/// The log that a job's record counts the lines of.
+fn log_of_record(key: &Key) -> Option<Key> {
+    let job = key.segments().rev().nth(1)?.parse().ok()?;
+    (Layout::job(job) == *key).then(|| Layout::log(job))
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ mod upload;
 mod warned;
 mod written;
 
-pub use backup::{back_up, hold, release, restore};
+pub use backup::{back_up, restore};
 pub use download::Download;
 pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};
 pub use feed::{ChangesGone, Published, Subscription};
@@ -65,7 +65,7 @@ pub use log::{
     Stream,
 };
 pub use state::{Closing, Options, State};
-pub use store::copy::{Copied, CopyError};
+pub use store::backup::{Copied, CopyError};
 pub use store::{Room, Seq};
 pub use upload::{Received, Upload};
 pub use warned::DamagedLines;

@@ -13,10 +13,6 @@ pub(crate) const ROUND_COMMANDS: usize = 1_024;
 /// An unsynced end of a log up to this size rides inside the completing commit instead of costing a sync of its own.
 pub(crate) const LOG_TAIL_BYTES: u64 = 64 * 1024;
 
-/// A piece of a log that goes through the journal while a backup is made: half of what one commit takes, so that others
-/// share it.
-pub(crate) const LOG_PIECE_BYTES: usize = store::limits::BATCH_BYTES / 2;
-
 /// What the runner itself says behind the cut of a log that has reached its limit: why steps ended, some hundred lines.
 pub(crate) const LAST_WORDS_BYTES: u64 = 64 * 1024;
 

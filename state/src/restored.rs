@@ -42,7 +42,7 @@ impl State {
         }
         failpoint::reach("copy-settled");
         let root = self.root().to_owned();
-        blocking(move || store::restored::forget_restored(&root).map_err(OpenError::Mark)).await
+        blocking(move || store::forget_restored(&root).map_err(OpenError::Mark)).await
     }
 
     /// One thing that cannot be ended does not keep the others.

@@ -121,7 +121,6 @@ impl State {
             .has_kept_damaged(Layout::TOKENS)
             .map_err(store::OpenError::Disk)?;
         let publication = Arc::new(Publication::new(world.clone(), last));
-        let under_way = world.jobs().map(|job| job.id).collect();
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
         let gauge = engine.gauge();
@@ -161,7 +160,6 @@ impl State {
             alarm: alarm.clone(),
         });
         let state = Self { shared, queue };
-        state.logs().take_up(under_way).await?;
         if is_restored {
             state.settle_restored().await?;
         }

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use crate::batch::Append;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::key::Key;
@@ -20,8 +19,6 @@ pub struct AppendFile {
     length: u64,
     /// Whether the name of the file is durable.
     is_named: bool,
-    /// From where on the file holds what a copy under a hold may miss.
-    missed: Option<u64>,
     /// Up to where the disk was asked to begin.
     begun: u64,
 }
@@ -42,15 +39,12 @@ impl AppendFile {
         let path = tree.path(key);
         let file = tree.in_folder(&path, || tree.disk.open_or_create(&path))?;
         let length = file.len()?;
-        // What was added under a hold that is still there may not have come into the journal before its writer ended.
-        let is_held = length > 0 && tree.holds.any()?;
         Ok(Self {
             tree,
             key: key.clone(),
             file,
             length,
             is_named: false,
-            missed: is_held.then_some(0),
             begun: length,
         })
     }
@@ -61,9 +55,6 @@ impl AppendFile {
         let at = self.length;
         self.file.write_at(bytes, at)?;
         failpoint::reach("log-appended");
-        // Asked after the write: without a hold by now, the bytes are in every copy that is yet to begin. Without an
-        // answer nothing is added.
-        let is_held = self.tree.holds.any()?;
         self.length += bytes.len() as u64;
         let not_begun = self.length.saturating_sub(self.begun);
         if not_begun >= WRITEBACK_BYTES {
@@ -71,56 +62,7 @@ impl AppendFile {
             self.file.start_writeback(self.begun, not_begun);
             self.begun = self.length;
         }
-        if is_held {
-            self.missed.get_or_insert(at);
-        }
         Ok(at)
-    }
-
-    /// Whether a copy that is being made may miss a part.
-    pub fn is_missed(&self) -> bool {
-        self.missed.is_some()
-    }
-
-    /// A piece of at most `limit` bytes that must go through the journal too, because a backup is being made. It has,
-    /// once [`AppendFile::journalled`] is told. There is none of a file that somebody cut or removed meanwhile: its place
-    /// is gone, and a batch that counts on it would be refused with all else that it holds; and none without a hold any more:
-    /// whoever takes one now finds all of it in the file.
-    pub fn next_to_journal(&mut self, limit: usize) -> Result<Option<Append>, DiskError> {
-        let Some(at) = self.missed else {
-            return Ok(None);
-        };
-        if !self.tree.holds.any()? {
-            self.missed = None;
-            return Ok(None);
-        }
-        let end = (at + limit as u64).min(self.length);
-        let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(limit);
-        let bytes = self.file.read_at(at, wanted)?;
-        if wanted == 0 || bytes.len() < wanted || self.length_in_tree()? < end {
-            self.missed = None;
-            return Ok(None);
-        }
-        Ok(Some(Append {
-            ledger: self.key.clone(),
-            at,
-            bytes: bytes.into(),
-        }))
-    }
-
-    /// The journal holds that piece.
-    pub fn journalled(&mut self, piece: &Append) {
-        let end = piece.at + piece.bytes.len() as u64;
-        self.missed = self
-            .missed
-            .map(|at| at.max(end))
-            .filter(|at| *at < self.length);
-    }
-
-    /// Bytes in the file that has this one's name now.
-    fn length_in_tree(&self) -> Result<u64, DiskError> {
-        let file = self.tree.open(&self.key)?;
-        file.map_or(Ok(0), |file| file.len())
     }
 
     /// Cuts off what lies behind `length`: the torn end that its caller found.
@@ -184,23 +126,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_added_is_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = Key::new("jobs/1/log.jsonl").unwrap();
-        let mut file = AppendFile::open(folder.path(), &key).unwrap();
-        file.append(b"one\n").unwrap();
-        // Nobody can tell whether there is a hold.
-        let journal = folder.path().join("journal");
-        std::fs::write(&journal, "").unwrap();
-        assert!(file.append(b"two\n").is_err());
-        assert_eq!(file.len(), 4);
-        std::fs::remove_file(&journal).unwrap();
-        assert_eq!(file.append(b"2\n").unwrap(), 4);
-        let reader = AppendReader::open(folder.path(), &key).unwrap().unwrap();
-        assert!(reader.read(0, 100).unwrap().starts_with(b"one\n2\n"));
-    }
-
-    #[test]
     fn a_file_grows_and_goes_on_where_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let key = Key::new("jobs/1/log.jsonl").unwrap();
@@ -219,34 +144,6 @@ mod tests {
         assert_eq!(reader.read(8, 100).unwrap(), b"three");
         assert_eq!(reader.read(13, 100).unwrap(), b"");
         assert_eq!(reader.read(99, 100).unwrap(), b"");
-    }
-
-    #[test]
-    fn nothing_of_a_file_that_was_cut_or_removed_goes_through_the_journal() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = Key::new("jobs/1/log.jsonl").unwrap();
-        let path = folder.path().join(key.as_str());
-        std::fs::create_dir(folder.path().join("journal")).unwrap();
-        std::fs::write(folder.path().join("journal/HOLD.1"), "").unwrap();
-        for left in [None, Some(0), Some(2), Some(6)] {
-            let mut file = AppendFile::open(folder.path(), &key).unwrap();
-            file.append(b"one\n").unwrap();
-            file.append(b"two\n").unwrap();
-            // As if there had been a hold since the first line.
-            file.missed = Some(4);
-            let piece = file.next_to_journal(100).unwrap().unwrap();
-            assert_eq!((piece.at, &piece.bytes[..]), (4, &b"two\n"[..]));
-            match left {
-                None => std::fs::remove_file(&path).unwrap(),
-                Some(length) => {
-                    let cut = std::fs::OpenOptions::new().write(true).open(&path);
-                    cut.unwrap().set_len(length).unwrap();
-                }
-            }
-            assert_eq!(file.next_to_journal(100).unwrap(), None, "{left:?}");
-            assert!(!file.is_missed(), "{left:?}");
-            drop(std::fs::remove_file(&path));
-        }
     }
 
     #[test]

@@ -159,7 +159,6 @@ impl Applier {
     }
 
     fn write(&self, Committed { batch, .. }: &Committed) -> Result<(), DiskError> {
-        // Objects first: a copy that has anything else of this batch then finds them too.
         for (key, staged) in &batch.adopts {
             self.tree.adopt(key, staged)?;
         }

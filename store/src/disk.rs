@@ -108,10 +108,10 @@ impl Disk {
         self.origin.elapsed()
     }
 
-    /// The wall clock. It tells people when a lock was taken, and ends holds; nothing else is decided by it.
+    /// The wall clock. It tells people when a lock was taken or a backup was made; nothing is decided by it.
     #[expect(
         clippy::disallowed_methods,
-        reason = "locks and holds are met by other processes, which share no other clock"
+        reason = "people read it in files, and share no other clock"
     )]
     pub(crate) fn seconds_since_1970(&self) -> Option<u64> {
         SystemTime::now()
@@ -312,9 +312,13 @@ impl DiskFile {
         self.run(Action::Inspect, |file| Ok(file.inspect()?.identity))
     }
 
-    /// When the file was made, in nanoseconds since 1970, where that is known.
-    pub(crate) fn born(&self) -> Result<Option<u64>, DiskError> {
-        self.run(Action::Inspect, |file| Ok(file.inspect()?.born))
+    pub(crate) fn modified(&self) -> Result<SystemTime, DiskError> {
+        self.run(Action::Inspect, |file| Ok(file.inspect()?.modified))
+    }
+
+    /// Tries to. A copy is whole without it.
+    pub(crate) fn set_modified(&self, at: SystemTime) {
+        self.file.set_modified(at);
     }
 
     pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {

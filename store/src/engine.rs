@@ -8,7 +8,6 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Seq};
 use crate::disk::DiskError;
-use crate::feed::{Changes, Compacted};
 use crate::key::{Key, Prefix};
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS, GET_BYTES};
 use crate::lock::Owner;
@@ -60,9 +59,6 @@ pub trait Reader: Clone + Send + Sync + 'static {
     /// Waits until everything acknowledged so far is where other programs look for it: in the tree, for an engine on
     /// files.
     fn settled(&self) -> impl Future<Output = Result<(), ReadError>> + Send;
-
-    /// The batches after `from`, as they are acknowledged.
-    fn watch(&self, from: Seq) -> Result<Changes, Compacted>;
 }
 
 /// A piece of a file.

@@ -24,7 +24,6 @@ pub const POINTS: &[&str] = &[
     "file-replaced",
     "file-removed",
     "object-adopted",
-    "object-kept",
     "ledger-appended",
     "batch-applied",
     "checkpoint-begun",
@@ -32,7 +31,6 @@ pub const POINTS: &[&str] = &[
     "tree-synced",
     "checkpoint-written",
     "index-removed",
-    "kept-object-removed",
     "segment-recycled",
     "segments-retired",
     "spare-filled",
@@ -51,21 +49,19 @@ pub const POINTS: &[&str] = &[
     "log-synced",
 ];
 
-/// The places of what happens beside that work, now and then: a hold, a copy, its way back, its first opening, and what is
-/// done about damage.
+/// The places of what happens beside that work, now and then: a backup, its way back, its first opening, and what is done
+/// about damage.
 pub const POINTS_ASIDE: &[&str] = &[
-    "hold-begun",
     "hold-taken",
-    "hold-removed",
     "files-copied",
-    "journal-copied",
+    "logs-copied",
+    "hold-removed",
     "copy-synced",
+    "manifest-written",
     "copy-finished",
-    "copy-marked",
-    "object-returned",
     "hold-ended",
     "copy-settled",
-    "mark-removed",
+    "manifest-removed",
     "damage-copied",
     "damage-kept",
     "file-set-aside",
@@ -167,7 +163,7 @@ mod armed {
 
         #[test]
         fn only_a_place_of_the_lists_can_be_armed() {
-            assert!(Armed::parse("hold-begun:1").is_some());
+            assert!(Armed::parse("hold-taken:1").is_some());
             let armed = Armed::parse("journal-written:3").unwrap();
             assert_eq!(armed.point, "journal-written");
             assert_eq!(armed.left.into_inner(), 3);

@@ -123,8 +123,8 @@ impl FileEngine {
         Objects::new(self.tree(), self.pending.clone())
     }
 
-    /// Whether this folder is a copy of a store and no opening of it has been
-    /// [told so](crate::restored::forget_restored) yet: what went on when the copy was made does not go on here.
+    /// Whether this folder is a backup, or was restored from one, and nobody has
+    /// [settled](crate::forget_restored) yet what went on when the backup was made.
     pub fn is_restored(&self) -> bool {
         self.opened
             .as_ref()
@@ -284,7 +284,6 @@ impl FileEngine {
         };
         self.pending.stop();
         let end = applier.join();
-        self.pending.end();
         match end {
             Ok(Ok(End::Clean)) => {
                 journal.finish();

@@ -1,255 +1,116 @@
-//! Holds: while one lasts, the folder of a store can be copied with any tool, file by file, beside its writer.
+//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that
+//! copies; a file that nobody locks is left from a process that is gone, and means nothing.
 //!
-//! A hold is a file in `journal/` that says from which record on the journal is kept. Whoever copies takes it by itself,
-//! from another process: it makes the file and only then reads how far the files are complete. The writer never waits
-//! for that, because it looks for holds *after* each thing that a copy could miss, and sees to it that the journal's
-//! folder has what is not there by itself:
-//! - Segments are given up after the checkpoint that makes it possible is written. A hold that came before the look
-//!   keeps them, and one that comes later reads that checkpoint.
-//! - An object gets its key before anything else of its batch is done, and before that a second name in the folder of the
-//!   journal. It loses that again when there is no hold afterwards: one that comes later finds the key.
-//! - What is written to growing files beside the journal is put into the journal too when there is a hold after the
-//!   write; without one it was in the file before.
-//!
-//! So a copy of everything that was begun after the hold, and of `journal/` that was begun after that, is whole once the
-//! journal is done again from the hold on.
+//! The writer and the backup never wait for each other. A backup takes its hold first and reads `CHECKPOINT` then. The
+//! writer looks for a hold after it has written a checkpoint and before segments go. So a writer that saw no hold had
+//! written the checkpoint that the backup reads, or an earlier one.
 
-use std::path::{Path, PathBuf};
-
-use crate::batch::Seq;
-use crate::control::{self, StoreId};
-use crate::copied::{self, CopiedJournal};
-use crate::disk::{Action, Disk, DiskError, Kind};
+use crate::backup::CopyError;
+use crate::disk::{Action, Disk, DiskError};
 use crate::engine::OpenError;
 use crate::failpoint;
-use crate::holds::{self, HoldFile, Holds, Span};
 use crate::layout::Layout;
-use crate::limits::{HOLD_SECONDS, LOOKS};
-use crate::live;
-use crate::replace;
-use crate::scan;
-use crate::staged::StagedName;
-use crate::tree::Tree;
+use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, LOOKS};
+use crate::lock::Lock;
+use crate::space::Watermark;
 
-/// A hold that somebody has. It stays until it is released, also when this value is gone.
-pub struct Hold {
+/// The hold of this process. It ends when it is dropped.
+pub(crate) struct Hold {
     disk: Disk,
     layout: Layout,
-    id: String,
-    last: Seq,
+    lock: Lock,
 }
 
 impl Hold {
-    /// Takes a hold on the store at `root`, whether a process has it open or not.
-    pub fn take(root: &Path) -> Result<Self, OpenError> {
-        Self::take_on(Disk::new(), root)
-    }
-
-    pub(crate) fn take_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
-        let layout = Layout::new(root);
-        let Some(store) = control::read_format(&disk, &layout.format)? else {
-            return Err(OpenError::NotAState {
-                root: root.to_owned(),
-            });
-        };
-        let id: [u8; 8] = disk.random()?;
-        let mut hold = Self {
-            id: format!("{:016x}", u64::from_be_bytes(id)),
-            disk,
-            layout,
-            last: Seq(0),
-        };
-        match hold.begin(store) {
-            Ok(()) => Ok(hold),
-            Err(error) => {
-                // The first error is the one to tell, and a hold that stays ends by itself.
-                let _ = hold.release();
-                Err(error)
-            }
-        }
-    }
-
-    fn begin(&mut self, store: StoreId) -> Result<(), OpenError> {
-        let now = self.disk.seconds_since_1970().unwrap_or_default();
-        let mut file = HoldFile {
-            store,
-            seq: None,
-            last: None,
-            inode: 0,
-            born: None,
-            expires: now.saturating_add(HOLD_SECONDS),
-        };
-        self.write(&mut file)?;
-        self.try_second_name()?;
-        failpoint::reach("hold-begun");
-        let Span { after, last } = self.held(store)?;
-        self.last = last;
-        file.seq = Some(after);
-        file.last = Some(last);
-        self.write(&mut file)?;
-        failpoint::reach("hold-taken");
-        Ok(())
-    }
-
-    /// Objects go from `tmp/` to their keys, and need second names in `journal/` on the way.
-    fn try_second_name(&self) -> Result<(), DiskError> {
-        let second = self
-            .layout
-            .tmp
-            .join(StagedName::random(&self.disk)?.as_str());
-        let linked = self.disk.link(&self.path(), &second);
-        match linked.and_then(|()| self.disk.remove_file(&second)) {
-            // A daemon that starts just now has swept it, or this is a copy without empty folders.
-            Err(error) if error.is_missing() => Ok(()),
-            Err(error) if error.is_unsupported() => {
-                let why = "no file here can have two names, so nothing can be copied beside the daemon; stop the daemon and \
-                           copy the folder with another program, or take a snapshot";
-                let why = std::io::Error::other(why);
-                Err(DiskError::new(Action::Link, &self.path(), why))
-            }
-            result => result,
-        }
-    }
-
-    /// What a copy must have that is begun now, and from where on its journal must be done again.
-    fn held(&self, store: StoreId) -> Result<Span, OpenError> {
+    pub(crate) fn take(disk: &Disk, layout: &Layout) -> Result<Self, CopyError> {
         let mut tries = 1;
         loop {
-            match self.held_if_settled(store) {
-                Ok(Some(held)) => return Ok(held),
-                Err(OpenError::Disk(error)) if error.is_missing() && tries < LOOKS => tries += 1,
-                Ok(None) if tries < LOOKS => tries += 1,
-                Ok(None) => {
-                    return Err(OpenError::Damaged {
-                        path: self.layout.journal.clone(),
-                        offset: 0,
-                        what: "other holds on this copy come and go".to_owned(),
+            let error = match Lock::take(disk, &layout.hold, &layout.root) {
+                Ok(lock) => {
+                    failpoint::reach("hold-taken");
+                    return Ok(Self {
+                        disk: disk.clone(),
+                        layout: layout.clone(),
+                        lock,
                     });
                 }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// The same; none when the folder is a copy and is opened just now, which ends the hold under which it was made.
-    fn held_if_settled(&self, store: StoreId) -> Result<Option<Span>, OpenError> {
-        let span = || copied::span(&self.disk, &self.layout, store);
-        let copied = span()?;
-        // It is complete only up to where that hold says.
-        let held = match copied {
-            None => self.held_of_store(store),
-            Some(span) => self.held_of_copy(store, span),
-        };
-        if span()? == copied {
-            held.map(Some)
-        } else {
-            Ok(None)
-        }
-    }
-
-    fn held_of_store(&self, store: StoreId) -> Result<Span, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let Some(checkpoint) = control::read_checkpoint(disk, &layout.checkpoint, store)? else {
-            return Err(OpenError::Damaged {
-                path: layout.checkpoint.clone(),
-                offset: 0,
-                what: "it is missing; the next start of the daemon makes it again".to_owned(),
-            });
-        };
-        let after = checkpoint.seq;
-        let scan = scan::readable(disk, &layout.journal, store, after, &mut drop)?;
-        let last = scan.last;
-        Ok(Span { after, last })
-    }
-
-    /// A copy of a copy that falls short would fall short as well, and not know it.
-    fn held_of_copy(&self, store: StoreId, span: Span) -> Result<Span, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let tree = Tree::of_copy(disk.clone(), layout.root.clone());
-        let journal = CopiedJournal::read(&tree, layout, store, span)?;
-        let index = live::survey(disk, &layout.index, store, span.after)?.newest;
-        if let Some(shortfall) = journal.shortfall(index.map(|index| index.at.seq), None) {
-            return Err(shortfall.refusal(layout));
-        }
-        Ok(Span {
-            after: span.after,
-            last: journal.scan.last,
-        })
-    }
-
-    /// Replaces the file, durably.
-    fn write(&self, hold: &mut HoldFile) -> Result<(), DiskError> {
-        let path = self.path();
-        let mut tries = 1;
-        loop {
-            let written = replace::replace_with(&self.disk, &path, |file| {
-                hold.inode = file.identity()?.inode;
-                hold.born = file.born()?;
-                let line = serde_json::json!(hold);
-                file.write_at(format!("{line}\n").as_bytes(), 0)?;
-                file.sync_data()
-            });
-            match written {
-                // A daemon that starts just now has swept it before it had its name.
-                Err(error) if error.is_missing() && tries < LOOKS => tries += 1,
-                result => {
-                    result?;
-                    return self.disk.sync_folder(&self.layout.journal);
+                Err(OpenError::Locked { root, owner }) if tries == LOOKS => {
+                    return Err(CopyError::Busy { root, owner });
                 }
+                Err(error) => error,
+            };
+            // The writer locks the file for a moment, to find out whose it is, and may remove it.
+            let passes = match &error {
+                OpenError::Locked { .. } => true,
+                OpenError::Disk(error) => error.action() == Action::GoOn,
+                _ => false,
+            };
+            if !passes || tries == LOOKS {
+                return Err(error.into());
             }
+            std::thread::sleep(HOLD_PAUSE);
+            tries += 1;
         }
     }
 
-    /// The hold of that id on the store at `root`.
-    pub fn of(root: &Path, id: &str) -> Self {
-        // Not to be led elsewhere by a word somebody typed.
-        let id = id.chars().filter(char::is_ascii_alphanumeric).collect();
-        Self {
-            disk: Disk::new(),
-            layout: Layout::new(root),
-            id,
-            last: Seq(0),
-        }
-    }
-
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The last commit that was acknowledged when the hold began, which every copy has.
-    pub fn last(&self) -> Seq {
-        self.last
-    }
-
-    /// Whether a file in the journal's folder is of the hold of somebody else.
-    pub(crate) fn is_another(&self, name: &str) -> bool {
-        holds::id_of(name).is_some_and(|id| id != self.id)
-    }
-
-    /// Whether it lasted until now: the store ends a hold that is too old, or whose journal grows too large.
-    pub fn lasts(&self) -> Result<bool, DiskError> {
-        Ok(self.disk.kind(&self.path())? == Kind::File)
-    }
-
-    /// Ends the hold; false when the store had ended it before.
-    pub fn release(self) -> Result<bool, DiskError> {
-        match self.disk.remove_file(&self.path()) {
-            Ok(()) => {
-                failpoint::reach("hold-removed");
-                self.disk.sync_folder(&self.layout.journal)?;
-                Ok(true)
-            }
-            Err(error) if error.is_missing() => Ok(false),
+    /// Whether it lasted until now: the writer ends one that keeps too much.
+    pub(crate) fn lasts(&self) -> Result<bool, DiskError> {
+        match self.lock.verify(&self.disk) {
+            Ok(()) => Ok(true),
+            Err(error) if error.action() == Action::GoOn => Ok(false),
             Err(error) => Err(error),
         }
     }
+}
 
-    fn path(&self) -> PathBuf {
-        self.layout.journal.join(holds::file_name(&self.id))
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let ended = match self.lasts() {
+            Ok(true) => self.disk.remove_file(&self.layout.hold),
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(()) => failpoint::reach("hold-removed"),
+            Err(error) => {
+                tracing::warn!(%error, "the file of a hold stays until the next checkpoint")
+            }
+        }
     }
 }
 
-/// Whether somebody has a hold on the store at `root`.
-pub fn is_held(root: &Path) -> Result<bool, DiskError> {
-    Holds::new(&Disk::new(), root).any()
+/// Whether a hold keeps the segments of the journal. Ends one that keeps too many, or any when the disk is nearly full,
+/// since a backup can be made again.
+pub(crate) fn keeps_journal(
+    disk: &Disk,
+    layout: &Layout,
+    kept_bytes: u64,
+    watermark: Watermark,
+) -> Result<bool, DiskError> {
+    let path = &layout.hold;
+    let file = match disk.open_to_write(path) {
+        Err(error) if error.is_missing() => return Ok(false),
+        result => result?,
+    };
+    let why = if file.try_lock()? {
+        match disk.verify(path, file.identity()?) {
+            Ok(()) => "its process is gone",
+            // Released in this moment, and perhaps another one taken.
+            Err(error) if error.action() == Action::GoOn => return Ok(true),
+            Err(error) => return Err(error),
+        }
+    } else if kept_bytes > HOLD_JOURNAL_BYTES {
+        "it keeps too much of the journal"
+    } else if watermark.is_passed_by(disk.space(&layout.root)?) {
+        "the disk is nearly full"
+    } else {
+        return Ok(true);
+    };
+    tracing::warn!(path = %path.display(), why, "the hold of a backup is ended");
+    match disk.remove_file(path) {
+        Err(error) if error.is_missing() => {}
+        result => result?,
+    }
+    failpoint::reach("hold-ended");
+    Ok(false)
 }

@@ -9,7 +9,15 @@ use std::sync::Arc;
 use crate::limits::{KEY_BYTES, SEGMENT_BYTES};
 
 /// First segments that belong to the engine.
-pub(crate) const RESERVED: [&str; 6] = ["FORMAT", "LOCK", "journal", "tmp", "quarantine", "index"];
+pub(crate) const RESERVED: [&str; 7] = [
+    "BACKUP",
+    "FORMAT",
+    "LOCK",
+    "journal",
+    "tmp",
+    "quarantine",
+    "index",
+];
 
 /// A relative path of one file: segments of `A-Za-z0-9._%~-`, separated by `/`.
 #[derive(Clone, PartialEq, Eq, Hash)]

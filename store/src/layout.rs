@@ -9,11 +9,13 @@ pub(crate) struct Layout {
     pub(crate) format: PathBuf,
     /// Locked by the one writer; never removed.
     pub(crate) lock: PathBuf,
-    /// Segments, spares, `CHECKPOINT` and holds.
+    /// Segments, spares, `CHECKPOINT` and `HOLD`.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
-    /// There while a store that was a copy has not been told so.
-    pub(crate) restored: PathBuf,
+    /// There while a backup is being made, and locked by its process.
+    pub(crate) hold: PathBuf,
+    /// What a backup says of itself. In a state it says that this was restored from one.
+    pub(crate) manifest: PathBuf,
     /// Large objects that no batch has adopted; emptied at every open, after what was adopted has its key.
     pub(crate) tmp: PathBuf,
     /// Copies of damaged files, and what repair tools do not trust.
@@ -29,7 +31,8 @@ impl Layout {
             format: root.join("FORMAT"),
             lock: root.join("LOCK"),
             checkpoint: journal.join("CHECKPOINT"),
-            restored: journal.join("RESTORED"),
+            hold: journal.join("HOLD"),
+            manifest: root.join("BACKUP"),
             tmp: root.join("tmp"),
             quarantine: root.join("quarantine"),
             index: root.join("index"),

@@ -21,9 +21,6 @@ pub const GET_BYTES: u64 = 64 * 1024 * 1024;
 /// Longest page of `list`: a page is held in memory.
 pub const PAGE_KEYS: usize = 10_000;
 
-/// Batches the change feed remembers: some seconds of a busy store, a few megabytes of keys.
-pub const FEED_BATCHES: usize = 4096;
-
 /// Content of acknowledged batches that may wait for the tree: enough to smooth bursts, and quickly redone.
 pub(crate) const PENDING_BYTES: usize = 8 * 1024 * 1024;
 
@@ -48,14 +45,18 @@ pub(crate) const CHECKPOINT_BYTES: u64 = 16 * 1024 * 1024;
 /// Time after a change that makes a checkpoint due: bounds how far the tree on disk is behind.
 pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How long a hold lasts: a backup that takes longer than this has most likely been forgotten.
-pub(crate) const HOLD_SECONDS: u64 = 60 * 60;
-
-/// Journal that holds may keep: it is read into memory as a whole when a copy is opened.
+/// Journal that a hold may keep: a backup reads it into memory as a whole.
 pub(crate) const HOLD_JOURNAL_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Openings that a copied store is ahead of the one it was copied from: more than that one can have had since, so that
-/// no writer of the past has an epoch of the copy.
+/// Pause between two tries to take a hold: the writer locks the file of a hold only for a moment.
+pub(crate) const HOLD_PAUSE: Duration = Duration::from_millis(20);
+
+/// Times that a backup reads the journal, because something was deleted before it was copied. Each round has only what
+/// came during the one before, so a few are enough.
+pub(crate) const BACKUP_ROUNDS: usize = 64;
+
+/// Openings that a restored store is ahead of the one it was copied from: more than that one can have had since, so that
+/// no writer of the past has an epoch of the restored one.
 pub(crate) const COPY_EPOCHS: u64 = 1_000_000;
 
 /// Free space below which the disk is getting full, as a share of it: a person has time to make room.
@@ -86,7 +87,7 @@ pub(crate) const RECORD_PAYLOAD_BYTES: usize = 2 * BATCH_BYTES;
 /// Largest segment read at recovery: a segment is held in memory while it is scanned.
 pub(crate) const SEGMENT_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`) that is read: each holds one line.
+/// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`, `BACKUP`) that is read: each holds one line.
 pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
 
 /// Files of a batch from which on several threads write them: a thread costs about as much as two files.

@@ -17,7 +17,6 @@ pub use self::folders::{Entry, Role};
 use self::mark::Mark;
 use crate::batch::{Epoch, Seq};
 use crate::control::{self, StoreId};
-use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError};
 use crate::engine::OpenError;
 use crate::key::Key;
@@ -96,10 +95,7 @@ impl Look {
         } else {
             control::Mark::being_written(marked)
         };
-        let span = copied::span(disk, layout, store)?;
-        let complete = span.map(|span| span.after);
-        let least = complete.or(checkpoint.map(|checkpoint| checkpoint.seq));
-        let least = least.unwrap_or(Seq(0));
+        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let live::Survey { newest, unreadable } = live::survey(disk, &layout.index, store, least)?;
         let mut unmarked = Vec::new();
         for (seq, path) in unreadable {
@@ -110,10 +106,9 @@ impl Look {
                 damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
             }
         }
-        let base = match (span, checkpoint.or(newest.as_ref().map(|index| index.at))) {
-            (Some(span), _) => copied::base(span, checkpoint),
-            (None, Some(base)) => base,
-            (None, None) => {
+        let base = match checkpoint.or(newest.as_ref().map(|index| index.at)) {
+            Some(base) => base,
+            None => {
                 if !damage.has_checkpoint() {
                     let what = "it is missing, and no live index tells the position of the store";
                     damage.add(Part::Checkpoint, &layout.checkpoint, 0, what.to_owned());
@@ -128,35 +123,17 @@ impl Look {
             live.iter_mut().for_each(|index| index.follow(&record));
             commits += 1;
         };
-        let root = layout.root.clone();
-        let (tree, mut scan) = match span {
-            None => {
-                let scan = scan::survey(
-                    disk,
-                    &layout.journal,
-                    store,
-                    base.seq,
-                    being_written,
-                    &mut take,
-                )?;
-                damage.add_journal(disk, store, &scan, indexed)?;
-                (Tree::new(disk.clone(), root), scan)
-            }
-            Some(span) => {
-                let tree = Tree::of_copy(disk.clone(), root);
-                let journal = CopiedJournal::read(&tree, layout, store, span)?;
-                damage.add_shortfall(journal.shortfall(indexed, checkpoint));
-                journal.records.into_iter().for_each(take);
-                (tree, journal.scan)
-            }
-        };
+        let journal = &layout.journal;
+        let mut scan = scan::survey(disk, journal, store, base.seq, being_written, &mut take)?;
+        damage.add_journal(disk, store, &scan, indexed)?;
+        damage.add_manifest(disk, store, scan.last)?;
         let mark = Mark {
             checkpoint: checkpoint_bytes,
             segments: std::mem::take(&mut scan.segments),
             end: scan.end.clone(),
         };
         Ok(Self {
-            tree,
+            tree: Tree::new(disk.clone(), layout.root.clone()),
             layout: layout.clone(),
             position: Position {
                 checkpoint: base.seq,

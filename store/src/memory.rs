@@ -11,7 +11,6 @@ use bytes::Bytes;
 use crate::batch::{Batch, Epoch, InvalidBatch, Put, Seq, is_live};
 use crate::disk::{Action, DiskError};
 use crate::engine::{CommitError, Engine, OpenError, Page, Piece, ReadError, Reader};
-use crate::feed::{Change, Changes, Compacted, Feed};
 use crate::key::{Key, Prefix};
 use crate::limits::PAGE_KEYS;
 
@@ -49,7 +48,6 @@ struct Contents {
     files: BTreeMap<Key, Bytes>,
     epoch: Epoch,
     last: Seq,
-    feed: Option<Feed>,
     faults: VecDeque<Fault>,
 }
 
@@ -72,13 +70,6 @@ impl MemoryStore {
         self.lock().faults.push_back(fault);
     }
 
-    /// Forgets all changes, as if every watcher had fallen behind.
-    pub fn compact_feed(&self) {
-        if let Some(feed) = &self.lock().feed {
-            feed.compact();
-        }
-    }
-
     /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
     fn lock(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -94,7 +85,6 @@ impl Engine for MemoryEngine {
     ) -> Result<(Epoch, Seq), OpenError> {
         let mut contents = self.store.lock();
         contents.epoch = contents.epoch.next();
-        contents.feed = Some(Feed::new(contents.last));
         self.epoch = Some(contents.epoch);
         self.failure = None;
         for (key, bytes) in contents
@@ -161,15 +151,6 @@ impl Engine for MemoryEngine {
     }
 }
 
-impl Drop for MemoryEngine {
-    fn drop(&mut self) {
-        let mut contents = self.store.lock();
-        if self.epoch == Some(contents.epoch) {
-            contents.feed = None;
-        }
-    }
-}
-
 /// Objects are files also for this engine, which takes their contents over; the files go with the batch.
 fn with_objects(mut batch: Batch) -> Result<Batch, DiskError> {
     for (key, staged) in &batch.adopts {
@@ -229,12 +210,6 @@ impl Contents {
             self.files.insert(append.ledger.clone(), content.into());
         }
         self.last = self.last.next();
-        if let Some(feed) = &self.feed {
-            feed.push(Change {
-                seq: self.last,
-                keys: batch.keys().into(),
-            });
-        }
         self.last
     }
 
@@ -289,16 +264,5 @@ impl Reader for MemoryReader {
 
     async fn settled(&self) -> Result<(), ReadError> {
         Ok(())
-    }
-
-    fn watch(&self, from: Seq) -> Result<Changes, Compacted> {
-        let contents = self.0.lock();
-        match &contents.feed {
-            Some(feed) => feed.watch(from),
-            None => Err(Compacted {
-                from,
-                oldest: contents.last,
-            }),
-        }
     }
 }

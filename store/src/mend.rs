@@ -7,20 +7,18 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::{Epoch, Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
-use crate::copied::{self, CopiedJournal, Shortfall};
 use crate::disk::{Disk, DiskError, Form};
 use crate::engine::OpenError;
 use crate::failpoint;
-use crate::holds::{self, Holds, Span};
 use crate::key::Prefix;
 use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
+use crate::manifest::Manifest;
 use crate::overlay::Overlay;
 use crate::quarantine;
 use crate::record::Record;
-use crate::restored;
 use crate::scan;
 use crate::segment::SEARCH_AHEAD;
 use crate::staged::StagedName;
@@ -144,24 +142,17 @@ impl Mending {
         control::write_checkpoint(disk, path, self.store, at, condition)
     }
 
-    /// Gives up what a damaged journal holds behind the damage, or a copy has not got. What is readable in front of it is
-    /// done again, except where a file is newer already; then the segments go aside. Nothing happens to a journal that is
+    /// Gives up what a damaged journal holds behind the damage, or a backup lacks. What is readable in front of it is done again, except where a file is newer already; then the segments go aside. Nothing happens to a journal that is
     /// whole.
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
         let (disk, layout) = (&self.disk, &self.layout);
         let tree = Tree::new(disk.clone(), layout.root.clone());
-        let holds = Holds::new(disk, &layout.root);
-        let span = copied::span(disk, layout, self.store)?;
-        let readable = match span {
-            None => self.readable()?,
-            Some(span) => self.readable_of_copy(&tree, span)?,
-        };
         let Readable {
             epoch,
             segments,
             overlay,
             loss: Some(mut loss),
-        } = readable
+        } = self.readable()?
         else {
             return Ok(None);
         };
@@ -171,10 +162,6 @@ impl Mending {
             .folders()
             .into_iter()
             .try_for_each(|folder| disk.create_folder(folder))?;
-        if span.is_some() {
-            restored::mark(disk, layout)?;
-            holds.return_objects()?;
-        }
         overlay.redo_unless(&tree, |key, seq| {
             // Only records tell when they were written. Anything else may be large, and is not read for nothing.
             if !key.is_record() {
@@ -187,10 +174,7 @@ impl Mending {
         root.sync_file_system()?;
         // Should this end before its end, the store can be opened, which may remove these, or the loss has to be accepted
         // again.
-        let mut leaving = span.map_or(Ok(Vec::new()), |_| holds.paths())?;
-        let over = leaving.iter().filter_map(|path| holds::id_of_path(path));
-        let over = over.map(str::to_owned).collect();
-        leaving.extend(live::paths(disk, &layout.index)?);
+        let mut leaving = live::paths(disk, &layout.index)?;
         leaving.extend(segments);
         leaving.extend(self.objects_without_a_place()?);
         let moved = self.name_aside(&leaving)?;
@@ -202,10 +186,6 @@ impl Mending {
             epoch,
         };
         self.write_checkpoint(at, Condition::Stopped)?;
-        if span.is_some() {
-            // With one of its holds the folder is a copy, and does its journal again.
-            restored::mark_with_holds_over(disk, layout, over)?;
-        }
         self.remove(&leaving)?;
         Ok(Some((loss, moved)))
     }
@@ -270,7 +250,10 @@ impl Mending {
             &mut take,
         )?;
         let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
-        let applied = indexed.map(|at| at.seq).filter(|seq| *seq > scan.last);
+        let manifest = Manifest::read(disk, layout)?;
+        let told = manifest.map(|manifest| manifest.sequence);
+        let applied = indexed.map(|at| at.seq).max(told);
+        let applied = applied.filter(|seq| *seq > scan.last);
         let first = scan.last.next();
         let is_damaged = scan.broken.is_some() || applied.is_some();
         let loss = is_damaged.then(|| Loss {
@@ -282,25 +265,6 @@ impl Mending {
             segments: scan.segments,
             overlay,
             loss,
-        })
-    }
-
-    fn readable_of_copy(&self, tree: &Tree, span: Span) -> Result<Readable, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let marked = control::read_checkpoint(disk, &layout.checkpoint, self.store)?;
-        let journal = CopiedJournal::read(tree, layout, self.store, span)?;
-        let index = live::survey(disk, &layout.index, self.store, span.after)?.newest;
-        let shortfall = journal.shortfall(index.map(|index| index.at.seq), marked);
-        let CopiedJournal { scan, records, .. } = journal;
-        let mut overlay = Overlay::default();
-        for record in &records {
-            overlay.add(record.seq, &record.batch);
-        }
-        Ok(Readable {
-            epoch: copied::base(span, marked).epoch.max(scan.epoch),
-            segments: scan.segments,
-            overlay,
-            loss: shortfall.map(|Shortfall { first, last, .. }| Loss { first, last }),
         })
     }
 

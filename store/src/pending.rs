@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
-use crate::feed::{Change, Changes, Compacted, Feed};
 use crate::key::Key;
 use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
 use crate::overlay::{Entry, Overlay};
@@ -37,7 +36,6 @@ pub(crate) struct State {
     /// The writer needs the room that a checkpoint gives back.
     checkpoint_wanted: bool,
     failure: Option<DiskError>,
-    feed: Option<Feed>,
 }
 
 /// A durable batch.
@@ -74,14 +72,8 @@ impl Pending {
         *state = State {
             last,
             generation,
-            feed: Some(Feed::new(last)),
             ..State::default()
         };
-    }
-
-    /// Ends an opening: watchers see the end. What is not in the tree stays visible.
-    pub(crate) fn end(&self) {
-        self.lock().feed = None;
     }
 
     /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
@@ -103,17 +95,6 @@ impl Pending {
     pub(crate) fn adopted(&self, key: &Key) -> Option<Staged> {
         let state = self.lock();
         state.overlay.get(key).and_then(Entry::adopted).cloned()
-    }
-
-    pub(crate) fn watch(&self, from: Seq) -> Result<Changes, Compacted> {
-        let state = self.lock();
-        match &state.feed {
-            Some(feed) => feed.watch(from),
-            None => Err(Compacted {
-                from,
-                oldest: state.last,
-            }),
-        }
     }
 
     /// Waits until another batch may wait for the tree.
@@ -154,16 +135,12 @@ impl Pending {
 
     /// Makes a durable batch visible and hands it to the applier.
     pub(crate) fn publish(&self, seq: Seq, batch: Batch) {
-        let keys: Arc<[Key]> = batch.keys().into();
         let mut state = self.lock();
         state.overlay.add(seq, &batch);
         state.bytes += batch.bytes();
         state.queue.push_back(Arc::new(Committed { seq, batch }));
         state.last = seq;
         state.generation += 1;
-        if let Some(feed) = &state.feed {
-            feed.push(Change { seq, keys });
-        }
         drop(state);
         self.work.notify_one();
     }

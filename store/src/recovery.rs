@@ -7,22 +7,20 @@ use std::sync::Arc;
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
-use crate::copied::{self, CopiedJournal};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::engine::OpenError;
 use crate::failpoint;
 use crate::file::Options;
-use crate::holds::{Holds, Span};
 use crate::journal::Journal;
 use crate::key::RESERVED;
 use crate::layout::Layout;
 use crate::limits::COPY_EPOCHS;
 use crate::live::{self, Index, LiveSet};
 use crate::lock::Lock;
+use crate::manifest::{self, Manifest};
 use crate::overlay::Overlay;
 use crate::record::Record;
 use crate::replace;
-use crate::restored;
 use crate::scan::{self, Scan};
 use crate::segment;
 use crate::segments::{Segments, Sizes};
@@ -36,7 +34,7 @@ pub(crate) struct Recovered {
     pub(crate) live: LiveSet,
     pub(crate) journal: Journal,
     pub(crate) checkpointer: Checkpointer,
-    /// Whether the folder is a copy that nobody has been told of yet.
+    /// Whether the folder is a backup, or was restored from one, and nobody has settled what went on in it.
     pub(crate) is_restored: bool,
 }
 
@@ -57,10 +55,7 @@ pub(crate) fn recover(
         .into_iter()
         .try_for_each(|folder| disk.create_folder(folder))?;
     let tree = Tree::new(disk.clone(), layout.root.clone());
-    let past = match copied::span(disk, layout, store)? {
-        None => Past::read(disk, layout, store)?,
-        Some(span) => Past::of_copy(&tree, layout, store, span)?,
-    };
+    let past = Past::read(disk, layout, store)?;
     past.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
@@ -72,7 +67,7 @@ pub(crate) fn recover(
         overlay,
         index,
     } = past;
-    let is_restored = restored::is_marked(disk, layout)?;
+    let is_restored = manifest::is_restored(disk, layout)?;
     let mut epoch = base.epoch.max(scan.epoch).next();
     if is_restored {
         epoch.0 = epoch.0.saturating_add(COPY_EPOCHS);
@@ -112,8 +107,7 @@ pub(crate) fn recover(
         segments: segments.clone(),
         root,
     };
-    // Nobody has synced the files of a copy yet.
-    if is_written && at.seq == base.seq && !is_restored {
+    if is_written && at.seq == base.seq {
         checkpointer.mark(at, Condition::Stopped)?;
     } else {
         checkpointer.run(at.seq, &live, Condition::Stopped)?;
@@ -253,11 +247,7 @@ fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
             .into_iter()
             .filter(|(name, _)| is_left(name))
         {
-            match disk.remove_file(&folder.join(name)) {
-                // Whoever takes a hold meanwhile has just given its file its name.
-                Err(error) if error.is_missing() => {}
-                result => result?,
-            }
+            disk.remove_file(&folder.join(name))?;
         }
     }
     Ok(())
@@ -309,44 +299,17 @@ impl Past {
                 what,
             });
         }
+        if let Some(manifest) = Manifest::read(disk, layout)?
+            && let Some(what) = manifest.contradicts(store, scan.last)
+        {
+            return Err(OpenError::Damaged {
+                path: layout.manifest.clone(),
+                offset: 0,
+                what,
+            });
+        }
         Ok(Self {
             base,
-            scan,
-            overlay,
-            index,
-        })
-    }
-
-    /// Reads the past of a copy and makes it ready to be done again. All of this may be done again itself.
-    fn of_copy(
-        tree: &Tree,
-        layout: &Layout,
-        store: StoreId,
-        span: Span,
-    ) -> Result<Self, OpenError> {
-        let disk = &tree.disk;
-        let journal = CopiedJournal::read(tree, layout, store, span)?;
-        let mut index = live::newest(disk, &layout.index, store, span.after)?;
-        let indexed = index.as_ref().map(|index| index.at.seq);
-        let marked = control::read_checkpoint(disk, &layout.checkpoint, store)?;
-        if let Some(shortfall) = journal.shortfall(indexed, marked) {
-            return Err(shortfall.refusal(layout));
-        }
-        restored::mark(disk, layout)?;
-        Holds::new(disk, &layout.root).return_objects()?;
-        let CopiedJournal {
-            mut scan, records, ..
-        } = journal;
-        // Nothing says any more that this is no part of it, once the holds are over.
-        scan.segments = scan::cut_behind(disk, &layout.journal, scan.last)?;
-        tracing::info!(from = %span.after, to = %scan.last, "this folder is a copy; its journal is done again");
-        let mut overlay = Overlay::default();
-        for record in &records {
-            overlay.add(record.seq, &record.batch);
-            index.iter_mut().for_each(|index| index.follow(record));
-        }
-        Ok(Self {
-            base: copied::base(span, marked),
             scan,
             overlay,
             index,

@@ -25,8 +25,6 @@ pub(crate) struct Scan {
     pub(crate) segments: Vec<PathBuf>,
     /// Why the records end where they end, when it is not the end of the journal.
     pub(crate) broken: Option<Broken>,
-    /// Whether nothing is wrong before the contents of the last segment.
-    pub(crate) comes_to_the_last: bool,
     /// Where the next record goes.
     pub(crate) end: End,
 }
@@ -61,23 +59,6 @@ pub(crate) fn scan(
         None => Ok(scan),
         Some(Broken { path, offset, what }) => Err(OpenError::Damaged { path, offset, what }),
     }
-}
-
-/// What can be read after the checkpoint, up to the first record that is missing or unreadable. For a journal that is
-/// written while it is read or copied: there the end may look like damage, since a reader can pass a place before it
-/// is written and come to the next one after that was.
-pub(crate) fn readable(
-    disk: &Disk,
-    folder: &Path,
-    store: StoreId,
-    checkpoint: Seq,
-    take: &mut dyn FnMut(Record),
-) -> Result<Scan, DiskError> {
-    let scan = survey(disk, folder, store, checkpoint, None, take)?;
-    if let Some(broken) = &scan.broken {
-        tracing::debug!(?broken, last = %scan.last, "the journal is read up to its first gap");
-    }
-    Ok(scan)
 }
 
 /// Reads a journal as far as it is readable. With `being_written` no segment may be short or missing, and the last one must
@@ -125,7 +106,6 @@ pub(crate) fn survey(
             }
         };
         scan.epoch = header.epoch;
-        scan.comes_to_the_last = Some(first) == firsts.last();
         previous = Some(Seq(contents.next.0.saturating_sub(1)));
         scan.end = End::of(&bytes, contents.end);
         is_followed = contents.is_followed;
@@ -222,37 +202,6 @@ pub(crate) fn beginning(disk: &Disk, folder: &Path) -> Result<Checkpoint, DiskEr
         seq: Seq(first.map_or(0, |first| first.0.saturating_sub(1))),
         epoch: Epoch(0),
     })
-}
-
-/// Takes away what a journal has behind the record `last`, durably. Answers the segments that are left.
-pub(crate) fn cut_behind(disk: &Disk, folder: &Path, last: Seq) -> Result<Vec<PathBuf>, DiskError> {
-    let mut firsts = firsts(disk, folder)?;
-    let path = |first: Seq| folder.join(segment::file_name(first));
-    let later = firsts.split_off(firsts.partition_point(|first| *first <= last));
-    later
-        .into_iter()
-        .try_for_each(|first| disk.remove_file(&path(first)))?;
-    if let Some(path) = firsts.last().map(|first| path(*first)) {
-        let bytes = read_segment(disk, &path)?;
-        match Header::decode(&bytes) {
-            Ok(header) => {
-                let end = segment::end_of(&header, &bytes, last);
-                let behind = bytes.get(end..).unwrap_or_default();
-                if behind.iter().any(|byte| *byte != 0) {
-                    let file = disk.open_to_write(&path)?;
-                    file.set_len(end as u64)?;
-                    file.sync_data()?;
-                }
-            }
-            // Nothing of it was readable.
-            Err(_) => {
-                disk.remove_file(&path)?;
-                firsts.pop();
-            }
-        }
-    }
-    disk.sync_folder(folder)?;
-    Ok(firsts.into_iter().map(path).collect())
 }
 
 /// The highest number among the records that `scan` could not reach, as far as any of them can still be recognised.

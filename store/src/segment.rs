@@ -173,21 +173,6 @@ pub(crate) fn mark(salt: u64, epoch: Epoch, next: Seq) -> Vec<u8> {
     record::encode(salt, next, &Batch::new(epoch))
 }
 
-/// Where the records up to `last` end.
-pub(crate) fn end_of(header: &Header, bytes: &[u8], last: Seq) -> usize {
-    let (mut next, mut end) = (header.first, DATA_START);
-    while next <= last {
-        let rest = bytes.get(end..).unwrap_or_default();
-        let wanted = |seq, epoch| seq == next && epoch == header.epoch;
-        let Some(frame) = record::frame(header.salt, rest, wanted) else {
-            break;
-        };
-        end += frame.length();
-        next = next.next();
-    }
-    end
-}
-
 /// The last valid record behind the readable ones, which damage in front of it cuts off.
 pub(crate) fn last_cut_off(header: &Header, bytes: &[u8], contents: &Contents) -> Option<Seq> {
     let mut last = None;

@@ -9,7 +9,7 @@ use crate::batch::Seq;
 use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
-use crate::holds::Holds;
+use crate::hold;
 use crate::layout::Layout;
 use crate::replace;
 use crate::space::Watermark;
@@ -19,12 +19,11 @@ const SPARE: &str = "spare-";
 pub(crate) struct Segments {
     pub(crate) disk: Disk,
     pub(crate) store: StoreId,
-    folder: PathBuf,
+    layout: Layout,
     /// Size of a spare.
     size: u64,
     /// Spares to keep.
     keep: usize,
-    holds: Holds,
     watermark: Watermark,
     files: Mutex<Files>,
 }
@@ -67,9 +66,9 @@ impl Segments {
             keep,
             watermark,
         } = sizes;
-        let folder = layout.journal.clone();
+        let folder = &layout.journal;
         let mut files = Files::default();
-        for (name, _) in disk.list(&folder)? {
+        for (name, _) in disk.list(folder)? {
             let Some(number) = name
                 .strip_prefix(SPARE)
                 .and_then(|number| number.parse().ok())
@@ -87,17 +86,16 @@ impl Segments {
         Ok(Self {
             disk: disk.clone(),
             store,
-            folder,
+            layout: layout.clone(),
             size,
             keep,
-            holds: Holds::new(disk, &layout.root),
             watermark,
             files: Mutex::new(files),
         })
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        &self.layout.journal
     }
 
     /// A file of at least `needed` bytes to become a segment: a spare, or else a new one of `fresh` bytes or more.
@@ -135,9 +133,9 @@ impl Segments {
     /// become spares or go away, unless a hold keeps them.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
         let kept = self.files().sealed.len() as u64 * self.size;
-        let checkpoint = self
-            .holds
-            .let_go(self.store, checkpoint, kept, self.watermark)?;
+        if hold::keeps_journal(&self.disk, &self.layout, kept, self.watermark)? {
+            return Ok(());
+        }
         let retired: Vec<Sealed> = self
             .files()
             .sealed
@@ -158,7 +156,7 @@ impl Segments {
         if !recycled.is_empty() {
             // Before a spare gets a new header its old name must be gone for good: a segment found under the name
             // of another one would be damage.
-            self.disk.sync_folder(&self.folder)?;
+            self.disk.sync_folder(self.folder())?;
             self.files().spares.extend(recycled);
         }
         failpoint::reach("segments-retired");
@@ -200,7 +198,7 @@ impl Segments {
     fn next_spare_path(&self) -> PathBuf {
         let mut files = self.files();
         files.named += 1;
-        self.folder.join(format!("{SPARE}{}", files.named))
+        self.folder().join(format!("{SPARE}{}", files.named))
     }
 
     /// Lists change by single pushes and pops, so a panic elsewhere leaves them usable.

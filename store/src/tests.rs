@@ -1,13 +1,12 @@
 //! Tests of the whole package: the contract over both engines, and what only files can show.
 
 mod adoption;
+mod backup;
 mod busy;
 mod contract;
-mod copies;
 mod crash;
 mod exhaustive;
 mod faults;
-mod hold;
 mod look;
 mod mend;
 mod refuse;

@@ -10,7 +10,6 @@ use bytes::Bytes;
 
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::failpoint;
-use crate::holds::Holds;
 use crate::key::{Key, Prefix};
 use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;
@@ -23,30 +22,12 @@ pub(crate) struct Tree {
     root: PathBuf,
     /// Where objects wait for their keys.
     tmp: PathBuf,
-    pub(crate) holds: Holds,
-    /// Whether it is a copy that nobody has opened yet.
-    is_copy: bool,
 }
 
 impl Tree {
     pub(crate) fn new(disk: Disk, root: PathBuf) -> Self {
         let tmp = Layout::new(&root).tmp;
-        let holds = Holds::new(&disk, &root);
-        Self {
-            disk,
-            root,
-            tmp,
-            holds,
-            is_copy: false,
-        }
-    }
-
-    /// The files of a copy that was made under a hold, to be read before its first opening has changed anything.
-    pub(crate) fn of_copy(disk: Disk, root: PathBuf) -> Self {
-        Self {
-            is_copy: true,
-            ..Self::new(disk, root)
-        }
+        Self { disk, root, tmp }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -62,23 +43,13 @@ impl Tree {
         self.in_folder(&path, || replace::replace(&self.disk, &path, bytes))
     }
 
-    /// Gives an object its key. It gets a name beside the journal first, since a copy may look for it in one place too
-    /// late and in the other too early, and loses that again when there is no hold: one that comes later finds the key.
+    /// Gives an object its key, unless it has it already.
     pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
         let (from, to) = (self.staged(staged.name()), self.path(key));
         if self.disk.kind(&from)? == Kind::File {
-            // Afterwards it is too late: the next try finds the object at its key.
-            self.holds.keep_object(&from, staged.name())?;
             self.in_folder(&to, || self.disk.rename(&from, &to))?;
             failpoint::reach("object-adopted");
-            // A rename between two names of one file does nothing.
-            absent(self.disk.remove_file(&from))?;
-            if !self.holds.any()? {
-                self.holds.let_go_of_object(staged.name())?;
-            }
-            return Ok(());
-        }
-        if self.disk.kind(&to)? != Kind::File {
+        } else if self.disk.kind(&to)? != Kind::File {
             // The record that names the object answers that it is gone, and everything else goes on.
             tracing::error!(%key, "a large object is missing: its file was removed from `tmp` before it had its place");
         }
@@ -132,7 +103,7 @@ impl Tree {
     }
 
     /// Removes the folders that `key` was the last file of.
-    fn prune(&self, key: &Key) -> Result<(), DiskError> {
+    pub(crate) fn prune(&self, key: &Key) -> Result<(), DiskError> {
         use io::ErrorKind::{DirectoryNotEmpty, NotADirectory, NotFound, ResourceBusy};
         for folder in key.ancestors() {
             match self.disk.remove_folder(&self.path(&folder)) {
@@ -187,30 +158,17 @@ impl Tree {
         staged: Option<&Staged>,
         limit: u64,
     ) -> Result<Option<Bytes>, DiskError> {
-        let waiting = staged.map(|staged| self.waiting(staged.name()));
-        for path in waiting.into_iter().flatten() {
-            if let Some(bytes) = absent(self.disk.read(&path, limit))? {
-                return Ok(Some(bytes.into()));
-            }
+        if let Some(staged) = staged
+            && let Some(bytes) = absent(self.disk.read(&self.staged(staged.name()), limit))?
+        {
+            return Ok(Some(bytes.into()));
         }
         self.read(key, limit)
     }
 
-    /// Where an object may wait for its key, the surest place first: what a copy has in `tmp/` may have been copied while
-    /// it was written, unlike what has a second name.
-    fn waiting(&self, name: &StagedName) -> impl Iterator<Item = PathBuf> + use<> {
-        let held = self.is_copy.then(|| self.holds.second_name(name));
-        held.into_iter().chain([self.staged(name)])
-    }
-
     /// The object of that name, while it has no key.
     pub(crate) fn open_staged(&self, name: &StagedName) -> Result<Option<DiskFile>, DiskError> {
-        for path in self.waiting(name) {
-            if let Some(file) = absent(self.disk.open_to_read(&path))? {
-                return Ok(Some(file));
-            }
-        }
-        Ok(None)
+        absent(self.disk.open_to_read(&self.staged(name)))
     }
 
     /// The file of a key, or of the object that will get it.
@@ -296,7 +254,7 @@ impl Tree {
 }
 
 /// A missing file, a folder in its place or a file in place of its folder are all no file.
-fn absent<T>(result: Result<T, DiskError>) -> Result<Option<T>, DiskError> {
+pub(crate) fn absent<T>(result: Result<T, DiskError>) -> Result<Option<T>, DiskError> {
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
     match result {
         Ok(value) => Ok(Some(value)),

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::batch::{Batch, InvalidBatch, Seq};
+use crate::batch::{Batch, InvalidBatch};
 use crate::disk::{DiskError, DiskFile, Kind};
 use crate::engine::{CommitError, Page, Piece, ReadError, Reader};
-use crate::feed::{Changes, Compacted};
 use crate::key::{Key, Prefix};
 use crate::limits::{GET_BYTES, OPTIMISTIC_READS, PAGE_KEYS};
 use crate::overlay::Entry;
@@ -115,10 +114,6 @@ impl Reader for FileReader {
             Ok(Err(Refused::Failed(source))) => Err(ReadError::Disk(source)),
             Ok(Err(Refused::Full)) | Err(_) => Err(ReadError::Unsettled),
         }
-    }
-
-    fn watch(&self, from: Seq) -> Result<Changes, Compacted> {
-        self.pending.watch(from)
     }
 }
 

@@ -1,5 +1,4 @@
-//! Backups made while jobs come and end, by our own program and by those that everybody has, and what is restored from
-//! them.
+//! Backups made while jobs come and end, copied by the programs that everybody has, and what is restored from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,8 +32,8 @@ scans:
 /// Several times what the jobs and their copies take, on a machine on which the story is long.
 const ROOM: u64 = 2 << 30;
 
-/// Copies the state folder of a world to another one.
-type BackUp = fn(&World, &Path);
+/// Copies a backup to another folder.
+type Move = fn(&World, &Path, &Path);
 
 /// A backup and what it must have.
 struct Taken {
@@ -62,15 +61,13 @@ fn backups_made_under_load_are_whole() {
         for _ in 0..2 {
             scope.spawn(|| keep_dispatching(&world, &dispatched, &done));
         }
-        let methods: [(&str, BackUp); 6] = [
-            ("first", by_our_own),
-            ("second", by_our_own),
-            ("third", by_our_own),
+        let methods: [(&str, Move); 4] = [
+            ("itself", |_, from, to| fs::rename(from, to).unwrap()),
             ("cp", by_cp),
             ("tar", by_tar),
             ("rsync", by_rsync),
         ];
-        for (name, back_up) in methods {
+        for (name, move_to) in methods {
             if let Some(reason) = missing(name) {
                 skip(&reason);
                 continue;
@@ -83,7 +80,10 @@ fn backups_made_under_load_are_whole() {
             let folder = world.path(name);
             let acknowledged = dispatched.lock().unwrap().clone();
             let ended = ended_jobs(&world.path("state"));
-            back_up(&world, &folder);
+            let made = world.path("made");
+            back_up(&world, &made);
+            move_to(&world, &made, &folder);
+            drop(fs::remove_dir_all(&made));
             taken.push(Taken {
                 name,
                 folder,
@@ -97,7 +97,6 @@ fn backups_made_under_load_are_whole() {
     }
     world.stop_runner();
     world.stop_daemon();
-    assert!(taken.len() >= 3);
     let mut seen = (0, 0);
     for backup in &taken {
         let (jobs, ended) = assert_whole(&world, backup);
@@ -144,7 +143,7 @@ fn keep_dispatching(world: &World, dispatched: &Mutex<BTreeSet<String>>, done: &
     }
 }
 
-fn by_our_own(world: &World, to: &Path) {
+fn back_up(world: &World, to: &Path) {
     let (state, to) = (world.path("state"), to.display().to_string());
     let arguments = ["backup", &to, "--output", "json", "--state-dir"];
     let output = world
@@ -160,70 +159,30 @@ fn by_our_own(world: &World, to: &Path) {
     assert!(report["sequence"].as_u64().unwrap() > 5, "{report}");
 }
 
-fn by_cp(world: &World, to: &Path) {
-    under_a_hold(world, || {
-        // Files that go meanwhile are told as errors.
-        run(
-            world,
-            "cp",
-            &["-a", "state", &to.display().to_string()],
-            &[0, 1],
-        );
-        fs::remove_dir_all(to.join("journal")).unwrap();
-        // Files of the journal get other names meanwhile.
-        let to = to.display().to_string();
-        run(world, "cp", &["-a", "state/journal", &to], &[0, 1]);
-    });
+fn by_cp(world: &World, from: &Path, to: &Path) {
+    run(world, "cp", &["-a", &text(from), &text(to)]);
 }
 
-fn by_tar(world: &World, to: &Path) {
+fn by_tar(world: &World, from: &Path, to: &Path) {
     let archive = format!("{}.tar", to.display());
-    under_a_hold(world, || {
-        let all = ["-C", "state", "-cf", &archive, "--exclude=./journal", "."];
-        run(world, "tar", &all, &[0, 1]);
-        run(
-            world,
-            "tar",
-            &["-C", "state", "-rf", &archive, "./journal"],
-            &[0, 1],
-        );
-    });
+    run(world, "tar", &["-C", &text(from), "-cf", &archive, "."]);
     fs::create_dir(to).unwrap();
-    let to = to.display().to_string();
-    run(world, "tar", &["-C", &to, "-xf", &archive], &[0]);
+    run(world, "tar", &["-C", &text(to), "-xf", &archive]);
 }
 
-fn by_rsync(world: &World, to: &Path) {
-    let to = format!("{}/", to.display());
-    under_a_hold(world, || {
-        // 24: some files vanished.
-        let all = ["-a", "--exclude=/journal/", "state/", &to];
-        run(world, "rsync", &all, &[0, 24]);
-        run(world, "rsync", &["-a", "state/journal", &to], &[0, 24]);
-    });
+fn by_rsync(world: &World, from: &Path, to: &Path) {
+    let (from, to) = (format!("{}/", from.display()), format!("{}/", to.display()));
+    run(world, "rsync", &["-a", &from, &to]);
 }
 
-fn under_a_hold(world: &World, copy: impl FnOnce()) {
-    let state = world.path("state").display().to_string();
-    let taken = world.output("everscand", &["backup", "--hold", "--state-dir", &state]);
-    assert!(taken.status.success());
-    let id = String::from_utf8(taken.stdout).unwrap();
-    copy();
-    let release = ["backup", "--release", id.trim(), "--state-dir", &state];
-    assert!(world.output("everscand", &release).status.success());
-    assert_eq!(world.output("everscand", &release).status.code(), Some(1));
+fn text(path: &Path) -> String {
+    path.display().to_string()
 }
 
-fn run(world: &World, program: &str, arguments: &[&str], codes: &[i32]) {
+fn run(world: &World, program: &str, arguments: &[&str]) {
     let output = world.output(program, arguments);
-    assert!(
-        output
-            .status
-            .code()
-            .is_some_and(|code| codes.contains(&code)),
-        "{program}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {said}");
 }
 
 /// Why a way to copy cannot be tried here.

@@ -1,4 +1,4 @@
-//! Copies of a state folder that somebody makes of it while others work: by a hold, or as a backup.
+//! Backups of a state folder that somebody makes while others work.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,7 @@ use crate::promises::{Finding, Promises};
 use crate::support::{World, eventually};
 use crate::tree::{self, Past};
 
-/// How long somebody holds, and the pause between two backups.
-const HELD: Duration = Duration::from_millis(150);
+/// Between two backups.
 const BACKUP_PAUSE: Duration = Duration::from_millis(200);
 
 /// The program that copies, and its folders.
@@ -29,8 +28,6 @@ pub(crate) struct Copier {
 /// What whoever copies was told.
 #[derive(Default)]
 pub(crate) struct Copies {
-    /// Holds that were taken, and whether somebody has asked to release them.
-    holds: BTreeMap<String, bool>,
     /// Backups that were begun.
     begun: u64,
     /// The last backup that was made.
@@ -70,23 +67,6 @@ impl Copier {
     }
 }
 
-/// Holds for a while.
-pub(crate) async fn hold(copier: &Copier, promises: &Mutex<Promises>) {
-    let holds = |hold: &str, is_released| {
-        let mut promises = promises.lock().unwrap();
-        promises.copies.holds.insert(hold.to_owned(), is_released);
-    };
-    let Some(hold) = copier.run(&["backup", "--hold"]).await else {
-        return tokio::time::sleep(HELD).await;
-    };
-    holds(&hold, false);
-    tokio::time::sleep(HELD).await;
-    holds(&hold, true);
-    if copier.run(&["backup", "--release", &hold]).await.is_some() {
-        promises.lock().unwrap().copies.holds.remove(&hold);
-    }
-}
-
 /// Makes a backup.
 pub(crate) async fn back_up(copier: &Copier, promises: &Mutex<Promises>) {
     tokio::time::sleep(BACKUP_PAUSE).await;
@@ -110,27 +90,6 @@ pub(crate) async fn back_up(copier: &Copier, promises: &Mutex<Promises>) {
 }
 
 impl Copies {
-    /// Releases all holds, beside a daemon or without one. Those that were acknowledged must have lasted.
-    pub(crate) fn release(&mut self, world: &World) -> Vec<Finding> {
-        let release = |hold: &str| {
-            let state = world.path("state").display().to_string();
-            let release = ["backup", "--release", hold, "--state-dir", &state];
-            world.output("everscand", &release).status.success()
-        };
-        let mut findings = Vec::new();
-        for (hold, may_be_released) in std::mem::take(&mut self.holds) {
-            if !release(&hold) && !may_be_released {
-                findings.push(Finding::Lost(format!("the hold {hold}")));
-            }
-        }
-        // Whoever took the others never heard of it.
-        let names = tree::names(&world.path("state/journal")).into_iter();
-        for hold in names.filter_map(|name| name.strip_prefix("HOLD.").map(str::to_owned)) {
-            release(&hold);
-        }
-        findings
-    }
-
     /// Restores the last backup, if one was made, and compares it with the jobs it must have, as far as they are still
     /// there.
     pub(crate) fn compare(&mut self, world: &World, past: &Past) -> Vec<Finding> {

@@ -1,11 +1,11 @@
-//! What is done beside a daemon that works, or before one does, is ended at every failpoint on its way: a hold, a backup, a
+//! What is done beside a daemon that works, or before one does, is ended at every failpoint on its way: a backup, a
 //! restore, the first opening of what was restored, and what is done about damage. Then it is done once more, and nothing
 //! may be in its way.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 use store::failpoint::POINTS_ASIDE;
@@ -16,10 +16,10 @@ use crate::tree;
 
 /// Who comes to a point.
 enum Deed {
-    TakeHold,
-    ReleaseHold,
     BackUp,
     Restore,
+    /// The start of a daemon that finds the hold of a backup whose process is gone.
+    StartHeld,
     /// The start of a daemon that finds a record it cannot read.
     StartDamaged,
     Repair,
@@ -29,7 +29,7 @@ enum Deed {
 /// A daemon at work, and copies of its state.
 struct Aside {
     site: Site,
-    /// A backup made at work, with objects that only its journal has.
+    /// A backup made at work.
     backup: PathBuf,
 }
 
@@ -60,11 +60,10 @@ fn ended_there_it_is_in_nobodys_way() {
 
 fn deed(point: &str) -> Deed {
     match point {
-        "hold-begun" | "hold-taken" => Deed::TakeHold,
-        "hold-removed" => Deed::ReleaseHold,
-        "files-copied" | "journal-copied" => Deed::BackUp,
-        "copy-synced" | "copy-finished" | "copy-marked" | "object-returned" | "hold-ended"
-        | "copy-settled" | "mark-removed" => Deed::Restore,
+        "hold-taken" | "files-copied" | "logs-copied" | "hold-removed" => Deed::BackUp,
+        "copy-synced" | "manifest-written" | "copy-finished" | "copy-settled"
+        | "manifest-removed" => Deed::Restore,
+        "hold-ended" => Deed::StartHeld,
         "damage-copied" | "damage-kept" => Deed::StartDamaged,
         "file-set-aside" => Deed::Repair,
         "file-named-aside" | "loss-removed" => Deed::AcceptLoss,
@@ -73,33 +72,14 @@ fn deed(point: &str) -> Deed {
 }
 
 impl Aside {
-    /// Makes the backup while objects get their places.
-    fn back_up(&mut self) {
-        let hold = self.done(&["backup", "--hold"]);
-        let journal = self.site.world.path("state/journal");
-        eventually("an object under a hold", || {
-            let names = tree::names(&journal);
-            names.iter().any(|name| name.starts_with("held-"))
-        });
+    fn back_up(&self) {
         let backup = self.backup.display().to_string();
         self.done(&["backup", &backup]);
-        self.done(&["backup", "--release", hold.trim()]);
     }
 
     fn end_at(&mut self, point: &str) {
         let world = &self.site.world;
         match deed(point) {
-            Deed::TakeHold => {
-                self.ended(point, &["backup", "--hold"]);
-                let hold = self.done(&["backup", "--hold"]);
-                self.done(&["backup", "--release", hold.trim()]);
-            }
-            Deed::ReleaseHold => {
-                let hold = self.done(&["backup", "--hold"]);
-                let release = ["backup", "--release", hold.trim()];
-                self.ended(point, &release);
-                assert_eq!(self.run(&release).status.code(), Some(1));
-            }
             Deed::BackUp => {
                 let (to, again) = (world.path(point), world.path("again"));
                 self.ended(point, &["backup", &to.display().to_string()]);
@@ -109,6 +89,15 @@ impl Aside {
                 std::fs::remove_dir_all(again).unwrap();
             }
             Deed::Restore => self.end_restore_at(point),
+            Deed::StartHeld => {
+                let state = self.restored(point);
+                let hold = state.join("journal/HOLD");
+                std::fs::write(&hold, "").unwrap();
+                assert_killed(point, armed(serve(world, &state), point));
+                open_and_close(world, &state);
+                assert!(!hold.exists());
+                self.assert_clean(point, &state);
+            }
             Deed::StartDamaged => {
                 let state = self.restored(point);
                 let runner = files_in(&state.join("runners")).remove(0);
@@ -131,12 +120,8 @@ impl Aside {
                 self.assert_clean(point, &state);
             }
             Deed::AcceptLoss => {
-                let state = world.path(point);
-                let copied = Command::new("cp")
-                    .arg("-a")
-                    .args([&self.backup, &state])
-                    .status();
-                assert!(copied.unwrap().success());
+                let state = self.restored(point);
+                open_and(world, &state, "KILL");
                 let files = files_in(&state.join("journal")).into_iter();
                 let segments = files.filter(|file| file.extension().is_some_and(|it| it == "jnl"));
                 std::fs::remove_file(segments.max().unwrap()).unwrap();
@@ -165,7 +150,7 @@ impl Aside {
         }
         open_and_close(world, &state);
         self.assert_clean(point, &state);
-        assert!(!state.join("journal/RESTORED").exists(), "{point}");
+        assert!(!state.join("BACKUP").exists(), "{point}");
         for job in tree::files(&state.join("jobs"), "job.json") {
             assert_ne!(read(&job)["body"]["state"]["name"], "running", "{point}");
         }
@@ -239,15 +224,22 @@ fn serve(world: &World, state: &Path) -> Command {
 }
 
 fn open_and_close(world: &World, state: &Path) {
+    let status = open_and(world, state, "TERM");
+    assert!(status.success(), "{status}");
+}
+
+/// Opens a state and ends the daemon by that signal.
+fn open_and(world: &World, state: &Path, end: &str) -> ExitStatus {
     let mut command = serve(world, state);
     let daemon = command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut daemon = daemon.spawn().unwrap();
     let mut url = String::new();
     let mut output = BufReader::new(daemon.stdout.take().unwrap());
     output.read_line(&mut url).unwrap();
-    signal(daemon.id(), "TERM");
+    signal(daemon.id(), end);
     let status = daemon.wait().unwrap();
-    assert!(url.starts_with("http://") && status.success(), "{status}");
+    assert!(url.starts_with("http://"), "{status}");
+    status
 }
 
 fn read(record: &Path) -> Value {

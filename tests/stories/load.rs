@@ -63,8 +63,6 @@ enum Role {
     Delete,
     /// Removes more jobs than retention does.
     Prune,
-    /// Takes a hold, and releases it after a while.
-    Hold,
     /// Makes a backup.
     BackUp,
 }
@@ -80,10 +78,10 @@ pub(crate) struct Player {
 impl Load {
     /// Clients that go on and on.
     pub(crate) fn start(runtime: &Handle, player: &Player) -> Self {
-        use Role::{BackUp, Delete, Dispatch, Hold, Prune, Set, Watch};
+        use Role::{BackUp, Delete, Dispatch, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
         for role in [
-            Dispatch, Dispatch, Dispatch, Set, Watch, Delete, Prune, Hold, BackUp,
+            Dispatch, Dispatch, Dispatch, Set, Watch, Delete, Prune, BackUp,
         ] {
             let player = player.clone();
             let play = async move {
@@ -96,11 +94,11 @@ impl Load {
         Self { tasks }
     }
 
-    /// One client of each role, which plays it once. To the daemon a backup is no more than a hold.
+    /// One client of each role, which plays it once.
     pub(crate) fn once(runtime: &Handle, player: &Player) -> Self {
-        use Role::{Delete, Dispatch, Hold, Prune, Set, Watch};
+        use Role::{BackUp, Delete, Dispatch, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
-        for role in [Dispatch, Set, Watch, Delete, Prune, Hold] {
+        for role in [Dispatch, Set, Watch, Delete, Prune, BackUp] {
             let player = player.clone();
             tasks.spawn_on(async move { role.play(&player).await }, runtime);
         }
@@ -127,7 +125,6 @@ impl Role {
             Self::Watch => watch(client, promises).await,
             Self::Delete => removals::delete(client, promises).await,
             Self::Prune => removals::prune(client).await,
-            Self::Hold => copies::hold(copier, promises).await,
             Self::BackUp => copies::back_up(copier, promises).await,
         }
     }

@@ -113,7 +113,6 @@ impl Site {
             return findings;
         }
         let mut promises = self.promises.lock().unwrap();
-        findings.extend(promises.copies.release(&self.world));
         let compared = self.runtime.block_on(promises.compare(&self.client));
         findings.extend(compared.unwrap());
         findings.extend(promises.compare_executions(&self.world.path("ran")));

@@ -118,7 +118,7 @@ codes! {
     /// `journal/CHECKPOINT` is missing or not as written.
     CheckpointDamaged "checkpoint_damaged" Error Alone
         "bring the file back from a backup, or let `everscand fsck --repair` write it anew from the rest";
-    /// Acknowledged changes in the journal can no longer be read, or a copy has not got them.
+    /// Acknowledged changes in the journal can no longer be read, or a backup lacks them.
     JournalDamaged "journal_damaged" Error Alone
         "restore a backup; without one, `everscand fsck --repair --accept-loss` keeps what is readable";
     /// A live index is not as written.

@@ -15,7 +15,7 @@ use super::stream::{LogStream, decode};
 use super::{LogError, LogReceipt, NewLogRecord, Stream};
 use crate::alarm::Alarm;
 use crate::error::{ReadError, WriteError};
-use crate::limits::{LOG_PIECE_BYTES, LOG_TAIL_BYTES};
+use crate::limits::LOG_TAIL_BYTES;
 
 pub(crate) struct JobLog {
     pub(super) root: PathBuf,
@@ -239,27 +239,6 @@ impl JobLog {
 
     pub(crate) fn is_durable(&self) -> bool {
         self.durable == self.received
-    }
-
-    /// Whether a backup that is being made may miss a part.
-    pub(crate) fn is_missed(&self) -> bool {
-        self.file.as_ref().is_some_and(AppendFile::is_missed)
-    }
-
-    /// The next piece that a backup needs in the journal too.
-    pub(crate) fn next_to_journal(&mut self) -> Result<Option<Append>, LogError> {
-        let piece = match &mut self.file {
-            Some(file) => file.next_to_journal(LOG_PIECE_BYTES),
-            None => Ok(None),
-        };
-        piece.map_err(|error| self.broken(error))
-    }
-
-    /// The journal holds that piece.
-    pub(crate) fn journalled(&mut self, piece: &Append) {
-        if let Some(file) = &mut self.file {
-            file.journalled(piece);
-        }
     }
 
     /// A commit holds everything up to record `records`.

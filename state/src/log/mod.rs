@@ -6,8 +6,8 @@
 //!
 //! A log that reaches its limit is cut: see `cut.rs`.
 
-mod backed_up;
 mod cut;
+mod durable;
 mod job_log;
 mod records;
 mod stream;
@@ -305,7 +305,7 @@ impl Logs {
         }
     }
 
-    /// Lets go of the log of a job that was removed: what of it waits for a sync or a backup has no place to go to.
+    /// Lets go of the log of a job that was removed: what of it waits for a sync has no place to go to.
     pub fn forget(&self, job: JobId) {
         self.shared.growth.close(job);
         lock(&self.shared.open).remove(&job);
@@ -354,10 +354,9 @@ struct Sealed {
     tail: Vec<Append>,
 }
 
-/// Whether nobody uses a log and nothing of it waits for a sync or a backup. Its map is locked, so nobody can begin to.
+/// Whether nobody uses a log and nothing of it waits for a sync. Its map is locked, so nobody can begin to.
 fn is_done_with(slot: &Slot) -> bool {
-    let is_done = |log: &JobLog| log.is_durable() && !log.is_missed();
-    Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(is_done)
+    Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(JobLog::is_durable)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -386,7 +385,6 @@ impl State {
         // Where there is no log, none is made only to be empty.
         if records > 0 || logs.records(job).await? > 0 {
             let now = self.now();
-            self.journal_log(job, u64::MAX).await?;
             let sealed = blocking(move || logs.seal(job, records, now)).await?;
             (complete.log_records, complete.log_bytes) = (sealed.records, sealed.bytes);
             tail = sealed.tail;

@@ -299,10 +299,6 @@ impl<R: store::Reader> store::Reader for Counting<R> {
     async fn settled(&self) -> Result<(), store::ReadError> {
         self.0.settled().await
     }
-
-    fn watch(&self, from: store::Seq) -> Result<store::Changes, store::Compacted> {
-        self.0.watch(from)
-    }
 }
 
 #[tokio::test]

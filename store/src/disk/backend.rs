@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// The operations on paths.
 pub(crate) trait FileSystem: Send + Sync {
@@ -50,6 +51,8 @@ pub(crate) trait OpenFile: Send + Sync {
     fn start_writeback(&self, at: u64, len: u64);
 
     fn set_len(&self, len: u64) -> io::Result<()>;
+
+    fn set_modified(&self, at: SystemTime);
 
     /// Reserves `size` bytes and fills them with zeros, so that later writes inside change no metadata and need no
     /// room. A file system that cannot reserve is filled all the same.
@@ -112,6 +115,5 @@ pub(crate) struct Metadata {
     pub(crate) len: u64,
     /// The names it has.
     pub(crate) links: u64,
-    /// When the file was made, in nanoseconds since 1970, where the file system knows. No program can set it.
-    pub(crate) born: Option<u64>,
+    pub(crate) modified: SystemTime,
 }

@@ -9,7 +9,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::SystemTime;
 
 use super::backend::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
 
@@ -129,11 +129,7 @@ impl OpenFile for File {
             identity: Identity::of(&metadata),
             len: metadata.len(),
             links: metadata.nlink(),
-            born: metadata
-                .created()
-                .ok()
-                .and_then(|born| born.duration_since(UNIX_EPOCH).ok())
-                .and_then(|born| born.as_nanos().try_into().ok()),
+            modified: metadata.modified()?,
         })
     }
 
@@ -158,6 +154,10 @@ impl OpenFile for File {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         File::set_len(self, len)
+    }
+
+    fn set_modified(&self, at: SystemTime) {
+        let _ = File::set_modified(self, at);
     }
 
     fn allocate(&self, size: u64) -> io::Result<()> {

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::batch::Seq;
 use crate::control::{self, Mark, StoreId};
-use crate::copied::Shortfall;
 use crate::disk::{Disk, DiskError};
 use crate::engine::OpenError;
 use crate::layout::Layout;
+use crate::manifest::Manifest;
 use crate::scan::{self, Scan};
 
 /// A file of the store's own that is not as it was written.
@@ -97,12 +97,23 @@ impl<'a> DamageList<'a> {
         Ok(())
     }
 
-    /// What is missing of the journal of a copy.
-    pub(super) fn add_shortfall(&mut self, shortfall: Option<Shortfall>) {
-        if let Some(Shortfall { first, last, what }) = shortfall {
-            let journal = &self.layout.journal;
-            self.add(Part::Journal { first, last }, journal, 0, what);
+    /// What a backup lacks of what its manifest tells.
+    pub(super) fn add_manifest(
+        &mut self,
+        disk: &Disk,
+        store: StoreId,
+        last: Seq,
+    ) -> Result<(), DiskError> {
+        if let Some(manifest) = Manifest::read(disk, self.layout)?
+            && let Some(what) = manifest.contradicts(store, last)
+        {
+            let part = Part::Journal {
+                first: last.next(),
+                last: manifest.sequence.max(last.next()),
+            };
+            self.add(part, &self.layout.manifest, 0, what);
         }
+        Ok(())
     }
 
     /// Whether something is wrong with the checkpoint.

@@ -35,8 +35,7 @@ pub enum Role {
 }
 
 impl Look {
-    /// What a folder holds as it will be, in order of names. The folder is given as below the root. The names that a hold
-    /// gives to objects are the store's own, and not counted as names of a file.
+    /// What a folder holds as it will be, in order of names. The folder is given as below the root.
     pub fn entries(&self, folder: &str) -> Result<Vec<Entry>, DiskError> {
         let prefix = if folder.is_empty() {
             Some(Prefix::root())
@@ -46,20 +45,9 @@ impl Look {
         let path = self.layout.root.join(folder);
         let mut entries = BTreeMap::new();
         for name in self.tree.disk.names(&path)? {
-            let Some(mut details) = self.tree.disk.details(&path.join(&name))? else {
+            let Some(details) = self.tree.disk.details(&path.join(&name))? else {
                 continue;
             };
-            if details.form == Form::File && details.links > 1 {
-                // The two are from different moments: a hold may have given a name in between.
-                let held = self.tree.holds.names_of(&details)?;
-                details.links = details.links.saturating_sub(held);
-                // Or taken it back.
-                if details.links > 1
-                    && let Some(again) = self.tree.disk.details(&path.join(&name))?
-                {
-                    details.links = details.links.min(again.links);
-                }
-            }
             let name = name.to_string_lossy().into_owned();
             let role = self.role(folder, prefix.as_ref(), &name, &details);
             if let Role::File(key) = &role

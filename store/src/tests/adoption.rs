@@ -12,12 +12,8 @@ use super::world::{
 };
 use crate::disk::{Action, Disk, DiskError};
 use crate::file::Options;
-use crate::hold::Hold;
 use crate::objects::Objects;
-use crate::{Engine, Key, OpenError, Reader, Seq};
-
-/// What Linux says to a link where there is none.
-const EPERM: i32 = 1;
+use crate::{Engine, Key, Reader, Seq};
 
 fn read(objects: &Objects, key: &Key) -> Option<String> {
     let (mut file, size) = objects.open(key).unwrap()?;
@@ -81,77 +77,6 @@ async fn an_adopted_object_is_found_before_it_has_its_place() {
     is_full.store(false, Ordering::SeqCst);
     world.engine.close().unwrap();
     assert_eq!(files(folder.path())["a.zip"], "zip");
-}
-
-#[tokio::test]
-async fn under_a_hold_no_object_gets_its_key_before_its_second_name() {
-    let folder = temporary_folder();
-    let is_full = Arc::new(AtomicBool::new(true));
-    let full = is_full.clone();
-    let disk = Disk::with_hook(move |action, _| {
-        if action == Action::Link && full.load(Ordering::SeqCst) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        Ok(())
-    });
-    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
-    let _hold = Hold::take(folder.path()).unwrap();
-    let object = staged(&world.engine.objects(), "zip");
-    let second = format!("held-{}", object.name().as_str());
-    let second = folder.path().join("journal").join(second);
-    world.commit([adopt("a.zip", object)]).await.unwrap();
-    assert!(!folder.path().join("a.zip").exists());
-    is_full.store(false, Ordering::SeqCst);
-    world.engine.close().unwrap();
-    assert_eq!(files(folder.path())["a.zip"], "zip");
-    assert_eq!(fs::read_to_string(second).unwrap(), "zip");
-}
-
-#[tokio::test]
-async fn where_files_have_one_name_only_nobody_gets_a_hold_and_objects_their_keys() {
-    let folder = temporary_folder();
-    let disk = Disk::with_hook(|action, _| match action {
-        Action::Link => Err(io::Error::from_raw_os_error(EPERM)),
-        _ => Ok(()),
-    });
-    let mut world = World::open_on(disk.clone(), folder.path(), tiny())
-        .await
-        .unwrap();
-    let error = Hold::take_on(disk, folder.path()).err().unwrap();
-    let OpenError::Disk(error) = error else {
-        panic!("{error}");
-    };
-    let told = std::error::Error::source(&error).unwrap().to_string();
-    assert!(
-        told.contains("stop the daemon and copy the folder"),
-        "{told}"
-    );
-    let object = staged(&world.engine.objects(), "zip");
-    world.commit([adopt("a.zip", object)]).await.unwrap();
-    world.engine.close().unwrap();
-    assert_eq!(files(folder.path())["a.zip"], "zip");
-    let left = fs::read_dir(folder.path().join("journal")).unwrap();
-    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let left: Vec<_> = left.filter(|name| name.starts_with("HOLD")).collect();
-    assert_eq!(left, [""; 0]);
-}
-
-#[tokio::test]
-async fn an_object_that_has_its_key_already_does_not_wait_any_more() {
-    let folder = temporary_folder();
-    let root = folder.path();
-    let mut world = World::open(root).await.unwrap();
-    let object = staged(&world.engine.objects(), "zip");
-    // As a redo that was broken off leaves it in a copy: two names of one file.
-    fs::hard_link(
-        root.join("tmp").join(object.name().as_str()),
-        root.join("a.zip"),
-    )
-    .unwrap();
-    world.commit([adopt("a.zip", object)]).await.unwrap();
-    world.engine.close().unwrap();
-    assert_eq!(waiting_objects(root), [""; 0]);
-    assert_eq!(files(root)["a.zip"], "zip");
 }
 
 #[tokio::test]

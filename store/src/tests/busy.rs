@@ -1,4 +1,4 @@
-//! A store that is written to without a pause, and what its copies are held against.
+//! A store that is written to without a pause, and what its backups are compared with.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +12,7 @@ use super::world::{
     waiting_objects,
 };
 use crate::append_file::AppendFile;
+use crate::backup::{Copying, restore};
 use crate::batch::{Epoch, Seq};
 use crate::disk::Disk;
 use crate::file::Options;
@@ -80,12 +81,6 @@ impl Busy {
         let n = self.steps;
         let line = format!("{n:07}\n");
         self.log.append(line.as_bytes()).unwrap();
-        while let Some(piece) = self.log.next_to_journal(1_000).unwrap() {
-            let text = std::str::from_utf8(&piece.bytes).unwrap();
-            let append = append("side.log", piece.at, text);
-            self.commit(vec![append], |_| ()).await;
-            self.log.journalled(&piece);
-        }
         let object = staged(&self.world.engine.objects(), &format!("object {n}"));
         let (zip, old) = (format!("job/{n}/a.zip"), n.wrapping_sub(3));
         let gone = format!("job/{old}/a.zip");
@@ -125,20 +120,21 @@ impl Busy {
             .unwrap();
     }
 
-    /// Opens a copy, which must be the store as it was at some moment since `least`. A look tells the same before.
-    pub(super) async fn assert_whole(&self, copied: &Path, least: Seq) {
-        let look = Look::at(copied).unwrap();
-        assert_eq!(look.damage(), []);
-        let shown = shown(&look);
-        let opened = World::open(copied).await.unwrap();
-        assert_eq!(look.position().last, opened.last);
-        let (last, epoch) = (opened.last, opened.epoch);
+    /// Restores a backup, which must be the store as it was at its last commit. A look tells the same before.
+    pub(super) async fn assert_whole(&self, backup: &Path, last: Seq) {
+        let root = self.folder("restored");
+        restore(backup, &root, copying()).unwrap();
+        for folder in [backup, &root] {
+            let look = Look::at(folder).unwrap();
+            assert_eq!((look.damage(), look.position().last), (&[][..], last));
+            assert_eq!(shown(&look), files(folder));
+        }
+        let opened = World::open(&root).await.unwrap();
+        assert_eq!(opened.last, last);
         assert!(opened.engine.is_restored());
-        assert!(last >= least, "it ends with {last}, and {least} was there");
+        assert!(opened.epoch > Epoch(COPY_EPOCHS), "{}", opened.epoch);
         opened.engine.close().unwrap();
-        assert!(epoch > Epoch(COPY_EPOCHS), "{epoch}");
-        let mut found = files(copied);
-        assert_eq!(shown, found, "at {last}");
+        let mut found = files(&root);
         let log = found.remove("side.log").unwrap_or_default();
         assert_eq!(found, self.past[&last], "at {last}");
         let lines: usize = found.get("lines").map_or(0, |lines| lines.parse().unwrap());
@@ -148,18 +144,25 @@ impl Busy {
             "{} bytes for {lines} lines",
             log.len()
         );
-        let ours = |name: &str| name.starts_with("HOLD.") || name.starts_with("held-");
-        assert!(!names(copied, "journal").iter().any(|name| ours(name)));
-        assert_eq!(waiting_objects(copied), Vec::<String>::new());
+        assert_eq!(waiting_objects(&root), Vec::<String>::new());
+        fs::remove_dir_all(root).unwrap();
     }
 
-    /// What the hold kept is given up.
-    pub(super) fn assert_let_go(self) {
+    /// What a hold kept is given up.
+    pub(super) fn assert_released(self) {
         let root = self.root();
         self.world.engine.close().unwrap();
         assert_eq!(segments(&root), Vec::<PathBuf>::new());
-        let journal = names(&root, "journal");
-        assert!(!journal.iter().any(|name| name.starts_with("held-")));
+        assert!(!names(&root, "journal").contains(&"HOLD".to_owned()));
+    }
+}
+
+/// How these stores are copied.
+pub(super) fn copying() -> Copying<'static> {
+    Copying {
+        leave_out: &|_| false,
+        counts_on: &|key| (key.as_str() == "lines").then(|| Key::new("side.log").unwrap()),
+        is_stopped: &|| false,
     }
 }
 

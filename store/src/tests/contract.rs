@@ -10,11 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use reading::{
-    a_reader_that_falls_behind_holds_nobody_up_and_is_told, changes_arrive_in_order,
-    changes_of_an_earlier_opening_are_compacted, lists_go_backwards_in_pages,
-    pieces_end_where_they_are_asked_to,
-};
+use reading::{lists_go_backwards_in_pages, pieces_end_where_they_are_asked_to};
 
 use adoption::{
     an_object_appears_with_the_batch_that_adopts_it, an_object_that_no_batch_took_is_gone,
@@ -113,9 +109,6 @@ promises!(
     appends_are_idempotent_and_leave_no_gap,
     lists_go_backwards_in_pages,
     pieces_end_where_they_are_asked_to,
-    changes_arrive_in_order,
-    changes_of_an_earlier_opening_are_compacted,
-    a_reader_that_falls_behind_holds_nobody_up_and_is_told,
     an_empty_batch_changes_nothing,
     an_object_appears_with_the_batch_that_adopts_it,
     an_object_that_no_batch_took_is_gone,

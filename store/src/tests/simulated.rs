@@ -10,10 +10,10 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use model::{DataChange, Inode, Model, NameChange, Node, Operation, Tree, Write};
 
-use crate::Seq;
 use crate::disk::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
 
 /// Where engines find randomness.
@@ -41,12 +41,8 @@ pub(crate) enum Event {
     Begun,
     /// The engine answered that the batch is durable.
     Acknowledged,
-    /// Somebody has a hold, in a file of this name, and may begin to copy.
-    Held {
-        /// Promised to every copy.
-        last: Seq,
-        name: String,
-    },
+    /// Somebody has a hold.
+    Held,
 }
 
 struct SimulatedFile {
@@ -78,6 +74,11 @@ impl Simulated {
     /// What happened so far.
     pub(crate) fn record(&self) -> Vec<Event> {
         lock(&self.0).record.clone()
+    }
+
+    /// Does what another process has done at this moment.
+    pub(crate) fn apply(&self, operation: &Operation) {
+        lock(&self.0).model.apply(operation);
     }
 
     /// The number of events so far.
@@ -278,7 +279,7 @@ impl OpenFile for SimulatedFile {
             identity: identity(self.inode),
             len: state.visible().content(self.inode)?.len() as u64,
             links: 1,
-            born: None,
+            modified: UNIX_EPOCH,
         })
     }
 
@@ -302,6 +303,8 @@ impl OpenFile for SimulatedFile {
         self.write(Write::Length(len as usize));
         Ok(())
     }
+
+    fn set_modified(&self, _: SystemTime) {}
 
     /// Only ever asked of a new file, which becomes zeros by getting longer.
     fn allocate(&self, size: u64) -> io::Result<()> {

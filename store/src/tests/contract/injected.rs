@@ -3,7 +3,7 @@
 use super::{open, text};
 use crate::memory::{Fault, MemoryStore};
 use crate::tests::world::{ops, put};
-use crate::{CommitError, Compacted, Engine, Reader, Seq};
+use crate::{CommitError, Engine, Seq};
 
 #[tokio::test]
 async fn a_batch_that_is_refused_may_be_tried_again() {
@@ -66,21 +66,4 @@ async fn a_second_engine_fences_the_first() {
     open(&mut second).await;
     let result = first.commit(ops(epoch, [put("a", "x")])).await;
     assert!(matches!(result, Err(CommitError::Fenced { .. })));
-}
-
-#[tokio::test]
-async fn a_compacted_feed_tells_its_watchers() {
-    let store = MemoryStore::new();
-    let mut engine = store.engine();
-    let (epoch, last, _) = open(&mut engine).await;
-    let mut changes = engine.reader().watch(last).unwrap();
-    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
-    store.compact_feed();
-    assert_eq!(
-        changes.next().await,
-        Err(Compacted {
-            from: Seq(0),
-            oldest: Seq(1)
-        })
-    );
 }

@@ -1,11 +1,10 @@
-//! What every engine promises to its readers: listings and changes.
+//! What every engine promises to its readers: listings and pieces.
 
 use bytes::Bytes;
 
 use super::{Store, open};
-use crate::limits::FEED_BATCHES;
 use crate::tests::world::{append, delete, key, ops, put};
-use crate::{Change, Compacted, Engine, Page, Piece, Prefix, Reader, Seq};
+use crate::{Engine, Page, Piece, Prefix, Reader};
 
 pub(super) async fn lists_go_backwards_in_pages<S: Store>() {
     let store = S::new();
@@ -137,89 +136,4 @@ pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
         .await
         .unwrap();
     expect("l", u64::MAX, 3, 3, "in\n").await;
-}
-
-pub(super) async fn changes_arrive_in_order<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, last, _) = open(&mut engine).await;
-    let reader = engine.reader();
-    let mut changes = reader.watch(last).unwrap();
-    engine
-        .commit(ops(
-            epoch,
-            [put("b", "x"), delete("a"), append("c", 0, "x")],
-        ))
-        .await
-        .unwrap();
-    engine.commit(ops(epoch, [put("d", "x")])).await.unwrap();
-    let first = Change {
-        seq: Seq(1),
-        keys: [key("a"), key("b"), key("c")].into(),
-    };
-    let second = Change {
-        seq: Seq(2),
-        keys: [key("d")].into(),
-    };
-    assert_eq!(changes.next().await.unwrap().unwrap(), first);
-    assert_eq!(changes.next().await.unwrap().unwrap(), second);
-    let mut late = reader.watch(Seq(1)).unwrap();
-    assert_eq!(late.next().await.unwrap().unwrap(), second);
-    drop(engine);
-    assert_eq!(late.next().await, Ok(None), "a closed store ends the feed");
-    assert!(reader.watch(Seq(2)).is_err());
-}
-
-pub(super) async fn a_reader_that_falls_behind_holds_nobody_up_and_is_told<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, last, _) = open(&mut engine).await;
-    let reader = engine.reader();
-    let mut slow = reader.watch(last).unwrap();
-    let mut keeping_up = reader.watch(last).unwrap();
-    let beyond = FEED_BATCHES as u64 + 3;
-    for n in 1..=beyond {
-        // Nobody reads `slow`, and every commit goes through.
-        let seq = engine.commit(ops(epoch, [delete("none")])).await.unwrap();
-        assert_eq!(seq, Seq(n));
-        assert_eq!(keeping_up.next().await.unwrap().unwrap().seq, seq);
-    }
-    let compacted = Compacted {
-        from: Seq(0),
-        oldest: Seq(3),
-    };
-    assert_eq!(slow.next().await, Err(compacted));
-    let compacted = Compacted {
-        from: Seq(2),
-        oldest: Seq(3),
-    };
-    assert_eq!(reader.watch(Seq(2)).unwrap_err(), compacted);
-    // Within the bound a reader goes on where it was, and misses nothing.
-    let mut resumed = reader.watch(Seq(3)).unwrap();
-    for n in 4..=beyond {
-        assert_eq!(resumed.next().await.unwrap().unwrap().seq, Seq(n));
-        assert_eq!(resumed.position(), Seq(n));
-    }
-}
-
-pub(super) async fn changes_of_an_earlier_opening_are_compacted<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
-    engine.commit(ops(epoch, [put("b", "x")])).await.unwrap();
-    open(&mut engine).await;
-    let reader = engine.reader();
-    assert_eq!(
-        reader.watch(Seq(1)).unwrap_err(),
-        Compacted {
-            from: Seq(1),
-            oldest: Seq(2)
-        }
-    );
-    assert!(reader.watch(Seq(2)).is_ok());
-    assert!(
-        reader.watch(Seq(3)).is_err(),
-        "a position that was never given out"
-    );
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::checker::{files, on, simulated};
-use super::copies::{Copying, Sight, copies};
-use super::workload::{Beginning, Files, Life, ROOT, Schedule, Step, Stop, live_records, options};
+use super::workload::{Beginning, Files, Life, ROOT, Schedule, Step, live_records, options};
 use crate::Seq;
 use crate::layout::Layout;
 use crate::mend::{Loss, Mending};
@@ -89,7 +88,7 @@ fn found(disk: &Simulated) -> Result<Kept, String> {
     let recovered = recover(&on(disk), &layout, &options(0))
         .map_err(|error| format!("it does not open: {error}"))?;
     let mut files = files(&disk.model().visible);
-    // What a copy has of a replacement, or of a new folder, is left when the change it was for is lost.
+    // Of a change that is lost a replacement, or a new folder, may be left.
     files.retain(|name, _| !is_temporary(name) && !name.ends_with('/'));
     let live = recovered.live.iter();
     let live: Vec<_> = live
@@ -124,19 +123,11 @@ fn contents(tree: &Tree) -> BTreeSet<Vec<u8>> {
 fn set_aside(tree: &Tree) -> BTreeSet<Vec<u8>> {
     let layout = Layout::new(Path::new(ROOT));
     let mut found = BTreeSet::new();
-    let parts = [
-        (&layout.journal, ".jnl"),
-        (&layout.journal, "held-"),
-        (&layout.tmp, "object-"),
-    ];
+    let parts = [(&layout.journal, ".jnl"), (&layout.tmp, "object-")];
     for (folder, part) in parts {
         let folder = tree.folder(tree.find(folder).unwrap()).unwrap();
-        for (name, inode) in folder.iter().filter(|(name, _)| name.contains(part)) {
-            // A copy may have a part of an object whose whole it has as well.
-            let whole = layout.journal.join(format!("held-{name}"));
-            if tree.find(&whole).is_err() {
-                found.insert(tree.content(*inode).unwrap().clone());
-            }
+        for (_, inode) in folder.iter().filter(|(name, _)| name.contains(part)) {
+            found.insert(tree.content(*inode).unwrap().clone());
         }
     }
     found
@@ -220,7 +211,7 @@ fn kills(life: &Life) -> Vec<Tree> {
         match event {
             Event::Disk(operation) => disk.apply(operation),
             Event::Acknowledged => trees.push(disk.visible.clone()),
-            Event::Begun | Event::Held { .. } => {}
+            Event::Begun | Event::Held => {}
         }
     }
     trees
@@ -231,7 +222,7 @@ async fn a_loss_is_accepted_whenever_the_power_fails() {
     let beginning = Beginning::small_store(0).await;
     let mut losses = 0;
     for steps in LIVES {
-        for schedule in [Schedule::AtOnce, Schedule::Late(Stop::Change)] {
+        for schedule in [Schedule::AtOnce, Schedule::Late] {
             let is_late = schedule != Schedule::AtOnce;
             if is_late && steps.iter().any(|step| step.waits_for_the_tree()) {
                 continue;
@@ -258,30 +249,4 @@ async fn a_loss_is_accepted_whenever_the_power_fails() {
         }
     }
     assert!(losses > 20, "{losses}");
-}
-
-#[tokio::test]
-async fn the_loss_of_a_copy_is_accepted_whenever_the_power_fails() {
-    let beginning = Beginning::small_store(0).await;
-    let mut dice = Dice::default();
-    let mut losses = 0;
-    for steps in LIVES {
-        let steps = [&[Step::Adopt, Step::OtherHold, Step::Hold], steps].concat();
-        let life = beginning.live(&steps, Schedule::AtOnce, 0).await;
-        let sight = Sight::of(&life);
-        for number in 0..copies() {
-            let (copied, _) = Copying::new(&sight, &mut dice).copy();
-            for damage in Damage::ALL {
-                let checked = damage
-                    .done_to(&copied)
-                    .map_or(Ok(None), |tree| check(&tree));
-                assert!(
-                    checked.is_ok(),
-                    "{steps:?}, copy {number}, {damage:?}: {checked:?}"
-                );
-                losses += usize::from(checked.is_ok_and(|loss| loss.is_some()));
-            }
-        }
-    }
-    assert!(losses > copies(), "{losses}");
 }

@@ -3,16 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 
 use bytes::Bytes;
 
+use crate::append_file::AppendFile;
 use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::Hold;
-use crate::holds;
+use crate::layout::Layout;
 use crate::objects::Objects;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
@@ -25,6 +27,9 @@ pub(super) const ROOT: &str = "/state";
 
 /// Content so long that the journal needs another segment for it.
 const FILLER_BYTES: usize = 2000;
+
+/// By which the growing file gets longer.
+const LINE_BYTES: u64 = 17;
 
 /// Every kind of change that a store knows, and what can come between two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +52,12 @@ pub(super) enum Step {
     /// Begins another segment.
     Fill,
     Checkpoint,
-    /// Somebody begins to copy the folder, or has done so.
+    /// A backup begins or ends.
     Hold,
-    /// Somebody else does.
-    OtherHold,
+    /// A growing file gets longer, and a record counts its bytes.
+    Log,
+    /// The two are deleted.
+    EndLog,
     Reopen,
 }
 
@@ -76,25 +83,8 @@ pub(super) const STEPS: [Step; 13] = [
 pub(super) enum Schedule {
     /// After each batch.
     AtOnce,
-    /// After all batches. Until then it waits in the middle of the first that comes to the stop.
-    Late(Stop),
-}
-
-/// What the tree waits before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// Any change of a key.
-    Change,
-    /// The second name of an object,
-    Link,
-    /// the look for holds after the object has its key,
-    Look,
-    /// the end of its second name when there is none.
-    Unlink,
-}
-
-impl Stop {
-    pub(super) const ALL: [Self; 4] = [Self::Change, Self::Link, Self::Look, Self::Unlink];
+    /// After all batches. Until then it waits before the first change of a key.
+    Late,
 }
 
 /// The contents of all files.
@@ -169,84 +159,216 @@ impl Beginning {
         schedule: Schedule,
         spare_segments: usize,
     ) -> Life {
+        self.live_beside(steps, schedule, spare_segments, None)
+            .await
+    }
+
+    /// The same. A backup takes its hold before operation number `held_at` of the disk, or before the close.
+    pub(super) async fn live_beside(
+        &self,
+        steps: &[Step],
+        schedule: Schedule,
+        spare_segments: usize,
+        held_at: Option<usize>,
+    ) -> Life {
         let simulated = Simulated::new(self.disk.clone());
         let gate = Arc::new(Gate::new());
+        let other = Arc::new(Other::new(&simulated, held_at));
         let disk = Disk::on(Arc::new(simulated.clone())).hooked({
-            let gate = gate.clone();
+            let (gate, other) = (gate.clone(), other.clone());
             move |action, path| {
+                other.pass();
                 gate.pass(action, path);
                 Ok(())
             }
         });
-        let mut files = vec![self.files.clone()];
-        let mut last_step = 0;
-        let mut world = open(disk.clone(), spare_segments).await;
-        let (mut hold, mut other) = (None, None);
+        let mut living = Living {
+            world: open(disk.clone(), spare_segments).await,
+            files: vec![self.files.clone()],
+            simulated: &simulated,
+            schedule,
+        };
+        let (mut last_step, mut hold) = (0, None);
         // Before the world, which waits for its threads, also when a test fails here.
         let _opening = Opening(&gate);
-        gate.set(match schedule {
-            Schedule::AtOnce => None,
-            Schedule::Late(stop) => Some(stop),
-        });
+        gate.set(schedule == Schedule::Late);
         for (number, step) in steps.iter().enumerate() {
             last_step = simulated.now();
-            let pending = world.engine.reader().pending;
             match step {
-                Step::Checkpoint => pending.wait_for_checkpoint().unwrap(),
+                Step::Checkpoint => {
+                    let pending = living.world.engine.reader().pending;
+                    pending.wait_for_checkpoint().unwrap();
+                }
                 Step::Hold => {
-                    if let Some(hold) = toggle(&mut hold, &disk) {
-                        let name = holds::file_name(hold.id());
-                        let last = hold.last();
-                        simulated.note(Event::Held { last, name });
+                    hold = match hold.take() {
+                        None => Some(Hold::take(&disk, &Layout::new(Path::new(ROOT))).unwrap()),
+                        Some(_) => None,
                     }
                 }
-                Step::OtherHold => {
-                    toggle(&mut other, &disk);
-                }
                 Step::Reopen => {
-                    world.engine.close().unwrap();
-                    world = open(disk.clone(), spare_segments).await;
+                    living.world.engine.close().unwrap();
+                    living.world = open(disk.clone(), spare_segments).await;
                 }
+                Step::Log => living.log(&disk).await,
+                Step::EndLog => living.end_log().await,
                 _ => {
-                    let objects = world.engine.objects();
-                    for batch in step.batches(number, &files[files.len() - 1], &objects) {
-                        let mut after = files[files.len() - 1].clone();
-                        change(&mut after, &batch);
-                        files.push(after);
-                        simulated.note(Event::Begun);
-                        world.commit(batch).await.unwrap();
-                        simulated.note(Event::Acknowledged);
-                        match schedule {
-                            Schedule::AtOnce => pending.wait_for_tree().unwrap(),
-                            Schedule::Late(_) if *step == Step::Adopt && files.len() == 2 => {
-                                gate.wait_until_somebody_waits();
-                            }
-                            Schedule::Late(_) => {}
+                    let objects = living.world.engine.objects();
+                    for batch in step.batches(number, living.now(), &objects) {
+                        living.commit(batch).await;
+                        if schedule == Schedule::Late
+                            && *step == Step::Adopt
+                            && living.files.len() == 2
+                        {
+                            gate.wait_until_somebody_waits();
                         }
                     }
                 }
             }
         }
-        gate.set(None);
-        world.engine.close().unwrap();
+        other.hold();
+        gate.set(false);
+        living.world.engine.close().unwrap();
         Life {
             disk: self.disk.clone(),
             record: simulated.record(),
             last_step,
             batches: self.batches,
-            files,
+            files: living.files,
             spare_segments,
         }
     }
 }
 
-/// Takes a hold, which is answered, or releases the one there is.
-fn toggle<'a>(hold: &'a mut Option<Hold>, disk: &Disk) -> Option<&'a Hold> {
-    match hold.take() {
-        None => Some(hold.insert(Hold::take_on(disk.clone(), Path::new(ROOT)).unwrap())),
-        Some(taken) => {
-            assert!(taken.release().unwrap(), "it lasted");
-            None
+/// A store at work.
+struct Living<'a> {
+    world: World,
+    files: Vec<Files>,
+    simulated: &'a Simulated,
+    schedule: Schedule,
+}
+
+impl Living<'_> {
+    fn now(&self) -> &Files {
+        &self.files[self.files.len() - 1]
+    }
+
+    async fn commit(&mut self, batch: Vec<Op>) {
+        let mut after = self.now().clone();
+        change(&mut after, &batch);
+        self.files.push(after);
+        self.simulated.note(Event::Begun);
+        self.world.commit(batch).await.unwrap();
+        self.simulated.note(Event::Acknowledged);
+        if self.schedule == Schedule::AtOnce {
+            let pending = self.world.engine.reader().pending;
+            pending.wait_for_tree().unwrap();
+        }
+    }
+
+    /// The record is there before the file, and again once the file is longer. What an earlier writer has added and not
+    /// counted is cut off. No name is given twice: a redo would delete the second file with the first.
+    async fn log(&mut self, disk: &Disk) {
+        let known = self
+            .now()
+            .keys()
+            .find(|name| name.ends_with(COUNTS))
+            .cloned();
+        let counts = match known {
+            Some(counts) => counts,
+            None => {
+                let counts = format!("work/{}{COUNTS}", self.world.last.0);
+                self.commit(vec![put(&counts, "0")]).await;
+                counts
+            }
+        };
+        let counted: u64 = self.now()[&counts].parse().unwrap();
+        let name = log_of(&counts).unwrap();
+        let mut log = AppendFile::on(disk.clone(), Path::new(ROOT), &key(&name)).unwrap();
+        log.cut(counted).unwrap();
+        log.append(&log_bytes(counted..counted + LINE_BYTES))
+            .unwrap();
+        self.commit(vec![put(&counts, &log.len().to_string())])
+            .await;
+    }
+
+    async fn end_log(&mut self) {
+        let counts = self
+            .now()
+            .keys()
+            .find(|name| name.ends_with(COUNTS))
+            .cloned();
+        if let Some(counts) = counts {
+            let log = log_of(&counts).unwrap();
+            self.commit(vec![delete(&log), delete(&counts)]).await;
+        }
+    }
+}
+
+/// The ends of the names of a growing file, and of the record that counts its bytes.
+const LOG: &str = "/log";
+const COUNTS: &str = "/counts";
+
+/// The growing file that a record counts the bytes of.
+pub(super) fn log_of(name: &str) -> Option<String> {
+    Some(format!("{}{LOG}", name.strip_suffix(COUNTS)?))
+}
+
+/// Takes the growing files from what there is, unless they are wrong: each is known to a record, and has at least the
+/// bytes that are counted.
+pub(super) fn take_logs(found: &mut Files) -> Result<(), String> {
+    let counts = found
+        .iter()
+        .filter_map(|(name, count)| Some((log_of(name)?, count.clone())));
+    for (name, counted) in counts.collect::<Vec<_>>() {
+        let log = found.remove(&name).unwrap_or_default();
+        let length = log.len() as u64;
+        if length < counted.parse().unwrap() || log.as_bytes() != log_bytes(0..length) {
+            return Err(format!(
+                "{name} is {log:?}, and {counted} bytes are counted"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What the growing file holds there, in whichever life it was written.
+fn log_bytes(range: std::ops::Range<u64>) -> Vec<u8> {
+    range.map(|at| b'a' + (at % 23) as u8).collect()
+}
+
+/// Another process, which makes a backup.
+struct Other {
+    disk: Disk,
+    simulated: Simulated,
+    left: AtomicUsize,
+    held_at: Option<usize>,
+    hold: Mutex<Option<Hold>>,
+}
+
+impl Other {
+    fn new(simulated: &Simulated, held_at: Option<usize>) -> Self {
+        Self {
+            disk: Disk::on(Arc::new(simulated.clone())),
+            simulated: simulated.clone(),
+            left: AtomicUsize::new(held_at.unwrap_or_default()),
+            held_at,
+            hold: Mutex::default(),
+        }
+    }
+
+    fn pass(&self) {
+        let earlier = |left: usize| left.checked_sub(1);
+        if self.left.fetch_update(SeqCst, SeqCst, earlier).is_err() {
+            self.hold();
+        }
+    }
+
+    fn hold(&self) {
+        let mut hold = self.hold.lock().unwrap();
+        if self.held_at.is_some() && hold.is_none() {
+            let layout = Layout::new(Path::new(ROOT));
+            *hold = Some(Hold::take(&self.disk, &layout).unwrap());
+            self.simulated.note(Event::Held);
         }
     }
 }
@@ -294,13 +416,16 @@ impl Step {
                 line("pair/log.jsonl"),
             ]],
             Self::Fill => one(put("filler", &text.repeat(FILLER_BYTES / text.len()))),
-            Self::Checkpoint | Self::Hold | Self::OtherHold | Self::Reopen => Vec::new(),
+            Self::Checkpoint | Self::Hold | Self::Log | Self::EndLog | Self::Reopen => Vec::new(),
         }
     }
 
     /// Whether the step needs the tree to be where the journal is.
     pub(super) fn waits_for_the_tree(self) -> bool {
-        matches!(self, Self::Turn | Self::Checkpoint | Self::Reopen)
+        matches!(
+            self,
+            Self::Turn | Self::Checkpoint | Self::EndLog | Self::Reopen
+        )
     }
 }
 
@@ -338,11 +463,11 @@ pub(super) fn live_records(files: &Files) -> Records {
         .collect()
 }
 
-/// Holds the thread of the applier back, while there is a stop.
+/// Holds the thread of the applier back before it changes a key, while it is closed.
 struct Gate {
     state: Mutex<GateState>,
     changed: Condvar,
-    /// Takes the holds, and is never held back.
+    /// Never held back.
     steps: ThreadId,
 }
 
@@ -355,8 +480,8 @@ impl Gate {
         }
     }
 
-    fn set(&self, stop: Option<Stop>) {
-        self.state.lock().unwrap().stop = stop;
+    fn set(&self, is_closed: bool) {
+        self.state.lock().unwrap().is_closed = is_closed;
         self.changed.notify_all();
     }
 
@@ -370,21 +495,17 @@ impl Gate {
         if std::thread::current().id() == self.steps {
             return;
         }
-        let is_below = |folder| path.starts_with(Path::new(ROOT).join(folder));
-        let begins = |stop: Stop| match (stop, action) {
-            // Objects come to `tmp/` without the applier.
-            (Stop::Change, Action::CreateFile | Action::RemoveFile | Action::Rename) => {
-                !["journal", "index", "tmp"].into_iter().any(is_below)
-            }
-            (Stop::Link, Action::Link) => true,
-            (Stop::Look, Action::ListFolder) => is_below("journal"),
-            (Stop::Unlink, Action::RemoveFile) => {
-                is_below("journal") && path.to_string_lossy().contains("held-")
-            }
-            _ => false,
-        };
+        // Objects come to `tmp/` without the applier.
+        let folders = ["journal", "index", "tmp"];
+        let is_key = !folders
+            .iter()
+            .any(|folder| path.starts_with(Path::new(ROOT).join(folder)));
+        let changes = matches!(
+            action,
+            Action::CreateFile | Action::RemoveFile | Action::Rename
+        );
         let mut state = self.state.lock().unwrap();
-        while state.stop.is_some_and(begins) {
+        while state.is_closed && is_key && changes {
             state.is_reached = true;
             self.changed.notify_all();
             state = self.changed.wait(state).unwrap();
@@ -394,8 +515,8 @@ impl Gate {
 
 #[derive(Default)]
 struct GateState {
-    stop: Option<Stop>,
-    /// Whether the applier has come to the stop.
+    is_closed: bool,
+    /// Whether the applier has come to it.
     is_reached: bool,
 }
 
@@ -404,6 +525,6 @@ struct Opening<'a>(&'a Gate);
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        self.0.set(None);
+        self.0.set(false);
     }
 }

@@ -1,0 +1,31 @@
+//! Keeping logs durable: they grow beside the journal.
+
+use model::JobId;
+use tokio::time::Instant;
+
+use crate::files::blocking;
+use crate::limits::LOG_SYNC;
+use crate::state::State;
+
+impl State {
+    /// Syncs what is appended to logs, at most every second, for as long as the daemon runs.
+    pub async fn keep_logs_durable(&self) {
+        loop {
+            self.logs().shared.dirty.notified().await;
+            tokio::time::sleep(LOG_SYNC).await;
+            let logs = self.logs().clone();
+            let now = Instant::now();
+            match blocking(move || logs.sync(now)).await {
+                Ok(true) => {}
+                Ok(false) => self.logs().shared.dirty.notify_one(),
+                Err(error) => tracing::error!(%error, "a log cannot be synced"),
+            }
+        }
+    }
+
+    /// How long the log of a job is that is about to end otherwise than by its runner, in bytes. The log may go on
+    /// growing.
+    pub async fn log_bytes_at_end(&self, job: JobId) -> u64 {
+        self.logs().bytes(job).await
+    }
+}

@@ -1,0 +1,478 @@
+//! Backups: a copy of the folder of a store, made beside its writer, and its way back.
+//!
+//! While the files are copied they change, and the copy has them of different moments. The journal puts that right: a
+//! [`Hold`] keeps it, and the records since the last checkpoint are done again in the copy, as after a crash. Three
+//! things are not in the journal, and are copied once it has been read:
+//! - The objects that its records give a key. One that is gone was deleted meanwhile, and the record of that is in the
+//!   journal by now.
+//! - The growing files that its records count on. What such a record counts on was written before it. The same holds
+//!   for one that is gone.
+//!
+//! So whenever something is gone, the journal is read once more. A finished backup is a store that was stopped, with
+//! its manifest. `FORMAT` comes last, durably; without it nothing takes the folder for a store.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::batch::{Batch, Epoch, Seq};
+use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
+use crate::copy::{Copier, Size, measure};
+use crate::disk::{Disk, DiskError, DiskFile};
+use crate::engine::OpenError;
+use crate::failpoint;
+use crate::hold::Hold;
+use crate::key::Key;
+use crate::layout::Layout;
+use crate::limits::{BACKUP_ROUNDS, CONTROL_FILE_BYTES};
+use crate::lock::Owner;
+use crate::manifest::Manifest;
+use crate::objects::Object;
+use crate::overlay::Overlay;
+use crate::record::Record;
+use crate::replace;
+use crate::scan::{self, Scan};
+use crate::staged::Staged;
+use crate::tree::Tree;
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Files and their bytes, without the manifest.
+    pub files: u64,
+    pub bytes: u64,
+    /// The last commit that the copy has.
+    pub sequence: Seq,
+}
+
+/// Why a store was not copied.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    #[error(transparent)]
+    Open(OpenError),
+    #[error("there is no state in {root}")]
+    NoState { root: PathBuf },
+    #[error("a backup of {root} is being made by {owner}; wait for its end")]
+    Busy { root: PathBuf, owner: Owner },
+    #[error("{path} is not empty; choose an empty or missing folder")]
+    NotEmpty { path: PathBuf },
+    #[error(
+        "{path} lies in {root}: a copy of a folder into itself never ends; choose a folder beside it"
+    )]
+    Inside { path: PathBuf, root: PathBuf },
+    #[error("{path} is no backup, or one that was not finished: it has no FORMAT or no BACKUP")]
+    NotABackup { path: PathBuf },
+    #[error("the backup {path} is not whole: {what}")]
+    NotWhole { path: PathBuf, what: String },
+    #[error(
+        "the daemon ended the backup: it kept too much of the journal, or the disk is nearly full; make it again"
+    )]
+    HoldEnded,
+    #[error("objects and logs are deleted faster than they are copied; make the backup again")]
+    TooBusy,
+    #[error("stopped; the copy is not whole")]
+    Stopped,
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+impl From<OpenError> for CopyError {
+    /// An opening may make a store where there is none; a copy cannot.
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotAState { root } => Self::NoState { root },
+            error => Self::Open(error),
+        }
+    }
+}
+
+/// What a copy leaves out and what it must know, and when it stops.
+#[derive(Clone, Copy)]
+pub struct Copying<'a> {
+    /// Whether a folder, by its path below the root, is left out.
+    pub leave_out: &'a dyn Fn(&Path) -> bool,
+    /// The growing file that a change of this key may count on.
+    pub counts_on: &'a dyn Fn(&Key) -> Option<Key>,
+    /// Asked between two pieces.
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Copying<'_> {
+    fn leaves_out(&self, root: &Path, path: &Path) -> bool {
+        path.strip_prefix(root)
+            .is_ok_and(|below| (self.leave_out)(below))
+    }
+}
+
+/// Copies the store at `root` to the empty folder `to`, beside its writer if there is one.
+pub fn back_up(root: &Path, to: &Path, copying: Copying<'_>) -> Result<Copied, CopyError> {
+    back_up_on(&Disk::new(), root, to, copying)
+}
+
+pub(crate) fn back_up_on(
+    disk: &Disk,
+    root: &Path,
+    to: &Path,
+    copying: Copying<'_>,
+) -> Result<Copied, CopyError> {
+    let from = Layout::new(root);
+    let Some(store) = control::read_format(disk, &from.format)? else {
+        return Err(CopyError::NoState {
+            root: root.to_owned(),
+        });
+    };
+    refuse_inside(root, to)?;
+    make_empty(disk, to)?;
+    // Open before the first write, so that the sync reports every error since.
+    let target = disk.open_to_read(to)?;
+    let hold = Hold::take(disk, &from)?;
+    let mut backup = Backup {
+        copier: Copier { disk, copying },
+        store,
+        from,
+        to: Layout::new(to),
+        being_written: None,
+        whole: BTreeSet::new(),
+        missed: BTreeSet::new(),
+    };
+    let copied = backup.copy();
+    // Without its hold it may have failed on anything, or have read half a journal.
+    let lasted = hold.lasts()?;
+    let (journal, at) = match copied {
+        Err(CopyError::Stopped) => return Err(CopyError::Stopped),
+        _ if !lasted => return Err(CopyError::HoldEnded),
+        copied => copied?,
+    };
+    drop(hold);
+    backup.finish(&target, journal, at)
+}
+
+/// What the journal says that is not in the files for certain.
+#[derive(Default)]
+struct Journal {
+    overlay: Overlay,
+    /// The growing files that its newest records may count on.
+    counted_on: BTreeSet<Key>,
+}
+
+struct Backup<'a> {
+    copier: Copier<'a>,
+    store: StoreId,
+    from: Layout,
+    to: Layout,
+    /// The least epoch of the segment that is being written, if one is.
+    being_written: Option<Epoch>,
+    /// Objects that the copy has, by their names in `tmp/`.
+    whole: BTreeSet<String>,
+    /// Objects that were looked for and were not there.
+    missed: BTreeSet<String>,
+}
+
+impl Backup<'_> {
+    /// Copies everything, and answers what must be done again in the copy and how far it then comes.
+    fn copy(&mut self) -> Result<(Journal, Checkpoint), CopyError> {
+        let disk = self.copier.disk;
+        let Some(mark) = control::read_mark(disk, &self.from.checkpoint, self.store)? else {
+            return Err(self.damaged(
+                &self.from.checkpoint,
+                0,
+                "it is missing; the next start of the daemon makes it again",
+            ));
+        };
+        let base = mark.at;
+        self.being_written = Mark::being_written(Some(mark));
+        self.copy_tree()?;
+        failpoint::reach("files-copied");
+        let mut read = base.seq;
+        for _ in 0..BACKUP_ROUNDS {
+            let mut journal = Journal::default();
+            let growing = self.copier.copying.counts_on;
+            let scan = self.read_journal(base.seq, &mut |record| {
+                journal.overlay.add(record.seq, &record.batch);
+                if record.seq > read {
+                    journal
+                        .counted_on
+                        .extend(changed(&record.batch).filter_map(growing));
+                }
+            })?;
+            read = scan.last;
+            if self.copy_objects(&journal.overlay)? && self.copy_growing(&journal, read)? {
+                let epoch = base.epoch.max(scan.epoch);
+                return Ok((journal, Checkpoint { seq: read, epoch }));
+            }
+        }
+        Err(CopyError::TooBusy)
+    }
+
+    /// Copies the files, but for those of the engine that the copy gets anew.
+    fn copy_tree(&self) -> Result<(), CopyError> {
+        let Layout {
+            root,
+            format,
+            lock,
+            journal,
+            manifest,
+            tmp,
+            index,
+            ..
+        } = &self.from;
+        let anew = [format, lock, journal, manifest, tmp, index];
+        let copying = self.copier.copying;
+        self.copier.folder(root, &self.to.root, &|path| {
+            anew.iter().any(|anew| path == *anew) || copying.leaves_out(root, path)
+        })?;
+        self.to
+            .folders()
+            .into_iter()
+            .try_for_each(|folder| self.copier.disk.create_folder(folder))?;
+        Ok(())
+    }
+
+    /// Reads the journal after a record as far as it comes, which is at least to the last commit that was acknowledged
+    /// before.
+    fn read_journal(&self, after: Seq, take: &mut dyn FnMut(Record)) -> Result<Scan, CopyError> {
+        let read = |take: &mut dyn FnMut(Record)| {
+            let (disk, folder) = (self.copier.disk, &self.from.journal);
+            scan::survey(disk, folder, self.store, after, self.being_written, take)
+        };
+        let scan = read(take)?;
+        // The end of a journal that is being written can look damaged, but not twice in one place.
+        if let Some(broken) = &scan.broken
+            && let Some(again) = read(&mut drop)?.broken
+            && (&broken.path, broken.offset) == (&again.path, again.offset)
+        {
+            return Err(self.damaged(&broken.path, broken.offset, &broken.what));
+        }
+        Ok(scan)
+    }
+
+    /// Copies the objects that get their keys. False when one of them is gone, and the journal must say why.
+    fn copy_objects(&mut self, overlay: &Overlay) -> Result<bool, CopyError> {
+        let mut has_all = true;
+        for (key, _, staged) in overlay.adoptions() {
+            let name = staged.name().as_str();
+            if self.whole.contains(name) {
+                continue;
+            }
+            if !self.copy_object(key, staged)? {
+                if self.missed.insert(name.to_owned()) {
+                    has_all = false;
+                    continue;
+                }
+                tracing::warn!(%key, "an object is missing in the state, and so in its backup");
+            }
+            self.whole.insert(name.to_owned());
+        }
+        Ok(has_all)
+    }
+
+    /// False when the object is nowhere. It goes from `tmp/` to its key, so it is looked for in that order.
+    fn copy_object(&self, key: &Key, staged: &Staged) -> Result<bool, CopyError> {
+        let disk = self.copier.disk;
+        let tree = |layout: &Layout| Tree::new(disk.clone(), layout.root.clone());
+        let (from, to) = (tree(&self.from), tree(&self.to));
+        if let Some(file) = to.open(key)?
+            && is_object(&file, staged)?
+        {
+            return Ok(true);
+        }
+        let copy = to.staged(staged.name());
+        for path in [from.staged(staged.name()), from.path(key)] {
+            if self.copier.file(&path, &copy)?.is_some()
+                && is_object(&disk.open_to_read(&copy)?, staged)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies the growing files that records up to `last` count on. False when one of them is gone, and was deleted
+    /// later.
+    fn copy_growing(&self, journal: &Journal, last: Seq) -> Result<bool, CopyError> {
+        let disk = self.copier.disk;
+        let mut gone = BTreeSet::new();
+        for key in &journal.counted_on {
+            let path = |layout: &Layout| layout.root.join(key.as_str());
+            let to = path(&self.to);
+            if let Some(folder) = to.parent() {
+                disk.create_folders(folder)?;
+            }
+            if self.copier.file(&path(&self.from), &to)?.is_none() {
+                gone.insert(key);
+            }
+        }
+        failpoint::reach("logs-copied");
+        let mut is_deleted = false;
+        self.read_journal(last, &mut |record| {
+            is_deleted |= record.batch.deletes.iter().any(|key| gone.contains(key));
+        })?;
+        Ok(!is_deleted)
+    }
+
+    /// Makes a store of the copy.
+    fn finish(
+        &self,
+        target: &DiskFile,
+        journal: Journal,
+        at: Checkpoint,
+    ) -> Result<Copied, CopyError> {
+        let (disk, to) = (self.copier.disk, &self.to);
+        let tree = Tree::new(disk.clone(), to.root.clone());
+        journal.overlay.redo(&tree)?;
+        for key in &journal.counted_on {
+            tree.prune(key)?;
+        }
+        // Objects that a later record has deleted again.
+        for (name, _) in disk.list(&to.tmp)? {
+            disk.remove_file(&to.tmp.join(name))?;
+        }
+        control::write_checkpoint(disk, &to.checkpoint, self.store, at, Condition::Stopped)?;
+        let format = disk.read(&self.from.format, CONTROL_FILE_BYTES)?;
+        let Size { files, bytes } = measure(disk, &to.root)?;
+        let manifest = Manifest {
+            store: self.store,
+            sequence: at.seq,
+            epoch: at.epoch,
+            files: files + 1,
+            bytes: bytes + format.len() as u64,
+            made: disk.seconds_since_1970().unwrap_or_default(),
+        };
+        make_store(disk, target, to, &manifest, &format)?;
+        Ok(Copied {
+            files: manifest.files,
+            bytes: manifest.bytes,
+            sequence: manifest.sequence,
+        })
+    }
+
+    fn damaged(&self, path: &Path, offset: u64, what: &str) -> CopyError {
+        CopyError::Open(OpenError::Damaged {
+            path: path.to_owned(),
+            offset,
+            what: what.to_owned(),
+        })
+    }
+}
+
+/// Every key that a batch changes.
+fn changed(batch: &Batch) -> impl Iterator<Item = &Key> {
+    batch.written().chain(&batch.deletes)
+}
+
+/// Whether a file is that object, and not another one of the same key.
+fn is_object(file: &DiskFile, staged: &Staged) -> Result<bool, DiskError> {
+    let expected = Object {
+        sha256: staged.sha256(),
+        size: staged.size(),
+    };
+    Ok(file.len()? == expected.size && Object::read(file)? == expected)
+}
+
+/// Puts a backup back into the empty folder `root`. Whoever opens it next finds the manifest.
+pub fn restore(from: &Path, root: &Path, copying: Copying<'_>) -> Result<Copied, CopyError> {
+    restore_on(&Disk::new(), from, root, copying)
+}
+
+pub(crate) fn restore_on(
+    disk: &Disk,
+    from: &Path,
+    root: &Path,
+    copying: Copying<'_>,
+) -> Result<Copied, CopyError> {
+    let (source, layout) = (Layout::new(from), Layout::new(root));
+    let store = control::read_format(disk, &source.format)?;
+    let manifest = Manifest::read(disk, &source)?;
+    let (Some(store), Some(manifest)) = (store, manifest) else {
+        return Err(CopyError::NotABackup {
+            path: from.to_owned(),
+        });
+    };
+    let not_whole = |what| CopyError::NotWhole {
+        path: from.to_owned(),
+        what,
+    };
+    let at = control::read_checkpoint(disk, &source.checkpoint, store)?;
+    let last = at.map_or(Seq(0), |at| at.seq);
+    if let Some(what) = manifest.contradicts(store, last) {
+        return Err(not_whole(what));
+    }
+    refuse_inside(from, root)?;
+    make_empty(disk, root)?;
+    let target = disk.open_to_read(root)?;
+    let copier = Copier { disk, copying };
+    let later = [&source.format, &source.lock, &source.manifest];
+    let mut size = copier.folder(from, root, &|path| {
+        later.iter().any(|later| path == *later) || copying.leaves_out(from, path)
+    })?;
+    let format = disk.read(&source.format, CONTROL_FILE_BYTES)?;
+    size.files += 1;
+    size.bytes += format.len() as u64;
+    let Manifest { files, bytes, .. } = manifest;
+    if size.files < files || size.bytes < bytes {
+        return Err(not_whole(format!(
+            "it should have {files} files with {bytes} bytes, and has {} with {}",
+            size.files, size.bytes
+        )));
+    }
+    // Some tools copy no empty folders.
+    layout
+        .folders()
+        .into_iter()
+        .try_for_each(|folder| disk.create_folder(folder))?;
+    make_store(disk, &target, &layout, &manifest, &format)?;
+    Ok(Copied {
+        files: size.files,
+        bytes: size.bytes,
+        sequence: last,
+    })
+}
+
+/// Makes a copy durable and then a store.
+fn make_store(
+    disk: &Disk,
+    target: &DiskFile,
+    layout: &Layout,
+    manifest: &Manifest,
+    format: &[u8],
+) -> Result<(), CopyError> {
+    target.sync_file_system()?;
+    failpoint::reach("copy-synced");
+    manifest.write(disk, layout)?;
+    failpoint::reach("manifest-written");
+    replace::replace_durably(disk, &layout.format, format)?;
+    failpoint::reach("copy-finished");
+    Ok(())
+}
+
+/// Refuses to copy a folder to a place in itself, by whatever names both are given.
+fn refuse_inside(from: &Path, to: &Path) -> Result<(), CopyError> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let root = real(from);
+    let absolute = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
+    // What does not exist yet will be where the first folder above it is that does.
+    let place = absolute.ancestors().find_map(real);
+    match (root, place) {
+        (Some(root), Some(place)) if place.starts_with(&root) => Err(CopyError::Inside {
+            path: to.to_owned(),
+            root: from.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The folder must hold nothing, or not exist yet.
+fn make_empty(disk: &Disk, path: &Path) -> Result<(), CopyError> {
+    disk.create_folders(path)?;
+    // A file system of its own has a folder for lost files.
+    if disk
+        .list(path)?
+        .iter()
+        .all(|(name, _)| name == "lost+found")
+    {
+        Ok(())
+    } else {
+        Err(CopyError::NotEmpty {
+            path: path.to_owned(),
+        })
+    }
+}

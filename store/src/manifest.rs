@@ -1,0 +1,75 @@
+//! The file `BACKUP`: what a backup says of itself. It goes with the files when the backup is restored, and tells the
+//! first opening that what went on when the backup was made does not go on here.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::batch::{Epoch, Seq};
+use crate::control::StoreId;
+use crate::disk::{Disk, DiskError, Kind};
+use crate::failpoint;
+use crate::layout::Layout;
+use crate::limits::CONTROL_FILE_BYTES;
+use crate::replace::replace_durably;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) store: StoreId,
+    /// The last commit that the backup has.
+    pub(crate) sequence: Seq,
+    pub(crate) epoch: Epoch,
+    /// Files and their bytes, without the manifest.
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    /// Seconds since 1970.
+    pub(crate) made: u64,
+}
+
+impl Manifest {
+    /// None when there is no manifest, or none that can be read.
+    pub(crate) fn read(disk: &Disk, layout: &Layout) -> Result<Option<Self>, DiskError> {
+        match disk.read(&layout.manifest, CONTROL_FILE_BYTES) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn write(&self, disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
+        let line = serde_json::json!(self);
+        replace_durably(disk, &layout.manifest, format!("{line}\n").as_bytes())
+    }
+
+    /// Why a folder that ends with commit `last` is not the one that this tells of.
+    pub(crate) fn contradicts(&self, store: StoreId, last: Seq) -> Option<String> {
+        if self.store != store {
+            Some(format!("it is of store {}, not {store}", self.store))
+        } else if self.sequence > last {
+            let told = self.sequence;
+            Some(format!(
+                "it tells of record {told}, and the files end with record {last}"
+            ))
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether the folder is a backup, or was restored from one, and nobody has settled what went on in it.
+pub(crate) fn is_restored(disk: &Disk, layout: &Layout) -> Result<bool, DiskError> {
+    Ok(disk.kind(&layout.manifest)? == Kind::File)
+}
+
+/// What went on when the backup was made has been settled, durably: the store at `root` is one like any other.
+pub fn forget_restored(root: &Path) -> Result<(), DiskError> {
+    let (disk, layout) = (Disk::new(), Layout::new(root));
+    match disk.remove_file(&layout.manifest) {
+        Err(error) if error.is_missing() => Ok(()),
+        result => {
+            result?;
+            failpoint::reach("manifest-removed");
+            disk.sync_folder(&layout.root)
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Backups on a real disk: beside a writer that goes on, refused, stopped and broken off.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::busy::{Busy, copying, names};
+use super::world::{World, adopt, delete, put, segments, staged, temporary_folder, tiny};
+use crate::backup::{CopyError, Copying, back_up, back_up_on, restore};
+use crate::disk::{Action, Disk};
+use crate::hold::{Hold, keeps_journal};
+use crate::layout::Layout;
+use crate::limits::HOLD_JOURNAL_BYTES;
+use crate::look::{Look, Part};
+use crate::manifest::Manifest;
+use crate::mend::Mending;
+use crate::{Engine, OpenError, Seq, Watermark, forget_restored};
+
+fn take_hold(root: &Path) -> Hold {
+    Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
+}
+
+/// Objects get their places late on it.
+fn slow() -> Disk {
+    Disk::with_hook(|action, path: &Path| {
+        if action == Action::Rename && path.ends_with("a.zip") {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn backups_made_while_the_store_is_written_are_whole() {
+    for disk in [Disk::new(), slow()] {
+        let mut busy = Busy::on(disk).await;
+        busy.steps(5).await;
+        for round in 0..6 {
+            busy.steps(3).await;
+            let (root, backup) = (busy.root(), busy.folder(&format!("backup-{round}")));
+            let (before, to) = (busy.world.last, backup.clone());
+            let copying = std::thread::spawn(move || back_up(&root, &to, copying()).unwrap());
+            while !copying.is_finished() {
+                busy.step().await;
+            }
+            let copied = copying.join().unwrap();
+            assert!(copied.sequence >= before);
+            busy.assert_whole(&backup, copied.sequence).await;
+        }
+        busy.steps(40).await;
+        busy.assert_released();
+    }
+}
+
+#[tokio::test]
+async fn one_backup_is_made_at_a_time() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = take_hold(&busy.root());
+    let error = back_up(&busy.root(), &busy.folder("backup"), copying()).unwrap_err();
+    let told = error.to_string();
+    let process = format!("is being made by process {}", std::process::id());
+    assert!(
+        matches!(error, CopyError::Busy { .. }) && told.contains(&process),
+        "{told}"
+    );
+    drop(hold);
+    let copied = back_up(&busy.root(), &busy.folder("backup"), copying()).unwrap();
+    busy.assert_whole(&busy.folder("backup"), copied.sequence)
+        .await;
+}
+
+#[tokio::test]
+async fn a_hold_keeps_the_journal_through_a_restart() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let hold = take_hold(&busy.root());
+    let first = segments(&busy.root())[0].clone();
+    busy.steps(40).await;
+    busy.open_again().await;
+    busy.steps(40).await;
+    assert!(first.exists() && hold.lasts().unwrap());
+    assert!(!busy.world.engine.is_restored());
+    drop(hold);
+    busy.assert_released();
+}
+
+#[tokio::test]
+async fn the_hold_of_a_process_that_is_gone_means_nothing() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let path = busy.root().join("journal/HOLD");
+    fs::write(&path, "{}").unwrap();
+    let copied = back_up(&busy.root(), &busy.folder("backup"), copying()).unwrap();
+    busy.assert_whole(&busy.folder("backup"), copied.sequence)
+        .await;
+    fs::write(&path, "{}").unwrap();
+    busy.steps(40).await;
+    busy.world
+        .engine
+        .reader()
+        .pending
+        .wait_for_checkpoint()
+        .unwrap();
+    assert!(!path.exists());
+    busy.assert_released();
+}
+
+#[tokio::test]
+async fn a_segment_that_took_the_name_of_an_empty_one_stays_when_a_hold_ends() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let hold = take_hold(&busy.root());
+    // Nothing is committed in between, so each of these begins a segment with the same record.
+    for _ in 0..3 {
+        busy.open_again().await;
+    }
+    drop(hold);
+    for _ in 0..20 {
+        busy.step().await;
+        assert_ne!(segments(&busy.root()), Vec::<PathBuf>::new());
+    }
+    busy.assert_released();
+}
+
+#[tokio::test]
+async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
+    let roomy = Watermark::NONE;
+    let full = Watermark {
+        percent: 200,
+        bytes: u64::MAX,
+        files: 0,
+    };
+    let folder = temporary_folder();
+    drop(World::open(folder.path()).await.unwrap());
+    let (disk, layout) = (Disk::new(), Layout::new(folder.path()));
+    let keeps = |bytes, watermark| keeps_journal(&disk, &layout, bytes, watermark).unwrap();
+    assert!(!keeps(0, roomy), "there is no hold");
+    for (bytes, watermark) in [(HOLD_JOURNAL_BYTES + 1, roomy), (0, full)] {
+        let hold = take_hold(folder.path());
+        assert!(keeps(HOLD_JOURNAL_BYTES, roomy) && hold.lasts().unwrap());
+        assert!(!keeps(bytes, watermark));
+        assert!(!hold.lasts().unwrap());
+    }
+    // Another one was taken meanwhile, which the end of the first must not touch.
+    let ended = take_hold(folder.path());
+    assert!(!keeps(0, full));
+    let hold = take_hold(folder.path());
+    drop(ended);
+    assert!(hold.lasts().unwrap());
+}
+
+/// What is no backup.
+fn assert_unfinished(backup: &Path, target: &Path) {
+    let restored = restore(backup, target, copying());
+    assert!(
+        matches!(restored, Err(CopyError::NotABackup { .. })),
+        "{restored:?}"
+    );
+    assert!(!target.exists());
+}
+
+#[tokio::test]
+async fn a_backup_whose_hold_was_ended_fails() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let (root, backup) = (busy.root(), busy.folder("backup"));
+    let end = || {
+        drop(fs::remove_file(root.join("journal/HOLD")));
+        false
+    };
+    let ended = Copying {
+        is_stopped: &end,
+        ..copying()
+    };
+    let error = back_up(&root, &backup, ended).unwrap_err();
+    assert!(matches!(error, CopyError::HoldEnded), "{error}");
+    assert_unfinished(&backup, &busy.folder("restored"));
+}
+
+#[tokio::test]
+async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
+    let mut busy = Busy::new().await;
+    busy.steps(5).await;
+    let (root, target) = (busy.root(), busy.folder("restored"));
+    for stop_at in 0.. {
+        let backup = busy.folder(&format!("stopped-{stop_at}"));
+        let asked = AtomicUsize::new(0);
+        let is_stopped = || asked.fetch_add(1, Ordering::SeqCst) == stop_at;
+        let stopping = Copying {
+            is_stopped: &is_stopped,
+            ..copying()
+        };
+        match back_up(&root, &backup, stopping) {
+            Err(CopyError::Stopped) => assert_unfinished(&backup, &target),
+            done => {
+                assert!(stop_at > 5 && done.is_ok(), "{done:?}");
+                break;
+            }
+        }
+        assert!(!root.join("journal/HOLD").exists());
+    }
+    for fail_at in 0.. {
+        let backup = busy.folder(&format!("failed-{fail_at}"));
+        let done = Arc::new(AtomicUsize::new(0));
+        let counter = done.clone();
+        let disk =
+            Disk::with_hook(
+                move |_, _| match counter.fetch_add(1, Ordering::SeqCst) == fail_at {
+                    true => Err(io::Error::other("it fails")),
+                    false => Ok(()),
+                },
+            );
+        match back_up_on(&disk, &root, &backup, copying()) {
+            Err(_) if backup.join("FORMAT").exists() => assert!(backup.join("BACKUP").exists()),
+            Err(_) => assert_unfinished(&backup, &target),
+            Ok(copied) => {
+                busy.assert_whole(&backup, copied.sequence).await;
+                // The end of the hold may fail alone: its file goes with the next checkpoint.
+                if done.load(Ordering::SeqCst) <= fail_at {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The writer deletes an object between the backup's reading of the journal and its copying of the object.
+#[tokio::test]
+async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
+    let folder = temporary_folder();
+    let root = folder.path().join("state");
+    let disk = Disk::with_hook(|action, path: &Path| match action {
+        Action::Rename if path.ends_with("late.zip") => Err(io::ErrorKind::StorageFull.into()),
+        _ => Ok(()),
+    });
+    let mut world = World::open_on(disk, &root, tiny()).await.unwrap();
+    world.round(0).await.unwrap();
+    let object = staged(&world.engine.objects(), "whole");
+    let waits = root.join("tmp").join(object.name().as_str());
+    let adopt = [adopt("late.zip", object), put("late", "named")];
+    world.commit(adopt).await.unwrap();
+    let world = Arc::new(std::sync::Mutex::new(Some(world)));
+    let deleting = world.clone();
+    let looked_for = waits.clone();
+    let disk = Disk::with_hook(move |_, path| {
+        if path == looked_for
+            && let Some(mut world) = deleting.lock().unwrap().take()
+        {
+            let gone = world.commit([delete("late.zip"), delete("late")]);
+            futures_now(gone).unwrap();
+            fs::remove_file(path).unwrap();
+        }
+        Ok(())
+    });
+    let copied = back_up_on(&disk, &root, &folder.path().join("backup"), copying()).unwrap();
+    assert_eq!(copied.sequence, Seq(3));
+    assert!(world.lock().unwrap().is_none());
+    assert!(!folder.path().join("backup/late.zip").exists());
+}
+
+/// What a commit answers, which waits for nothing but its disk.
+fn futures_now<T>(future: impl Future<Output = T>) -> T {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(answer) => answer,
+        std::task::Poll::Pending => panic!("it waits"),
+    }
+}
+
+#[tokio::test]
+async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
+    let mut busy = Busy::new().await;
+    busy.steps(9).await;
+    let (root, backup) = (busy.root(), busy.folder("backup"));
+    let copied = back_up(&root, &backup, copying()).unwrap();
+    let (disk, layout) = (Disk::new(), Layout::new(&backup));
+    let manifest = Manifest::read(&disk, &layout).unwrap().unwrap();
+    assert_eq!(manifest.sequence, copied.sequence);
+    assert_eq!(
+        (manifest.files, manifest.bytes),
+        (copied.files, copied.bytes)
+    );
+    let refused = || {
+        let target = busy.folder("refused");
+        match restore(&backup, &target, copying()) {
+            Err(CopyError::NotWhole { what, .. }) => {
+                drop(fs::remove_dir_all(target));
+                what
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let lines = fs::read(backup.join("lines")).unwrap();
+    fs::remove_file(backup.join("lines")).unwrap();
+    assert!(refused().contains("it should have"));
+    fs::write(backup.join("lines"), lines).unwrap();
+
+    let ahead = Seq(manifest.sequence.0 + 7);
+    let other = Manifest {
+        sequence: ahead,
+        ..manifest.clone()
+    };
+    other.write(&disk, &layout).unwrap();
+    assert!(refused().contains("it tells of record"));
+    let error = World::open(&backup).await.err();
+    assert!(
+        matches!(error, Some(OpenError::Damaged { .. })),
+        "{error:?}"
+    );
+    let look = Look::at(&backup).unwrap();
+    let [damage] = look.damage() else {
+        panic!("{:?}", look.damage());
+    };
+    let first = manifest.sequence.next();
+    assert_eq!(damage.part, Part::Journal { first, last: ahead });
+    let accepted = Mending::begin(&backup).unwrap().accept_loss().unwrap();
+    assert_eq!(accepted.unwrap().0.last, ahead);
+    let world = World::open(&backup).await.unwrap();
+    assert!(world.engine.is_restored() && world.last > ahead);
+    drop(world);
+
+    let nobody = Manifest {
+        store: crate::control::StoreId([1; 16]),
+        ..manifest
+    };
+    nobody.write(&disk, &layout).unwrap();
+    assert!(refused().contains("it is of store"));
+}
+
+#[tokio::test]
+async fn a_restored_store_is_told_until_somebody_has_settled_it() {
+    let mut busy = Busy::new().await;
+    busy.steps(3).await;
+    let (backup, root) = (busy.folder("backup"), busy.folder("restored"));
+    back_up(&busy.root(), &backup, copying()).unwrap();
+    restore(&backup, &root, copying()).unwrap();
+    for folder in [root, backup] {
+        for _ in 0..2 {
+            assert!(World::open(&folder).await.unwrap().engine.is_restored());
+        }
+        forget_restored(&folder).unwrap();
+        forget_restored(&folder).unwrap();
+        assert!(!World::open(&folder).await.unwrap().engine.is_restored());
+        assert!(!names(&folder, "").contains(&"BACKUP".to_owned()));
+    }
+}

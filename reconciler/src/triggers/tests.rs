@@ -11,7 +11,7 @@ use super::*;
 use crate::SourceConfig;
 use crate::clock::ClockTrouble;
 use crate::git::testing::{FILE, Fixture};
-use crate::testing::{House, activate, freeze, source_name};
+use crate::testing::{House, activate, freeze, in_time, source_name};
 
 const LOOP: &str = "
 scans:
@@ -233,11 +233,17 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
             reason: Reason::ClockSetBack { .. }
         }
     ));
-    let trouble = house.handle.clock_trouble();
-    assert!(
-        matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. })),
-        "{trouble:?}"
-    );
+    let is_told = || {
+        let trouble = house.handle.clock_trouble();
+        matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. }))
+    };
+    // Once the task has its answer, which is after the schedule was seen here.
+    in_time("the schedule to be told of", async {
+        while !is_told() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     pass(&house, 60).await;
     house.until("the job of the next slot", one).await;
     // The time is told by the clock again once it has been right for an hour.

@@ -13,6 +13,7 @@ use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, Moment, Order, Recent, ScanKey, World, error_chain};
 use store::{Batch, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
+use workflow::Sandbox;
 
 use crate::alarm::Alarm;
 use crate::encode::{Encoder, fold};
@@ -320,6 +321,7 @@ impl<E: Engine> Committer<E> {
             steady: self.pending.time(self.clock.steady()),
             order: self.order,
             entropy: &mut *self.entropy,
+            sandbox: Sandbox::shared(),
         };
         command.decide(
             &Deciding {

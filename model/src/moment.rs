@@ -1,7 +1,9 @@
-//! What a decision may not find out by itself: the time, its place in the order of decisions, and randomness.
+//! What a decision is given from outside: the time, its place in the order of decisions, randomness, and the sandbox
+//! that evaluates expressions.
 
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
+use workflow::{EngineError, Sandbox};
 
 use crate::Timestamp;
 
@@ -45,7 +47,7 @@ pub trait Entropy: Send {
     }
 }
 
-/// When, where in the order, and with which randomness a decision is taken.
+/// What a decision is given from outside.
 pub struct Moment<'a> {
     /// The wall clock.
     pub now: Timestamp,
@@ -55,6 +57,8 @@ pub struct Moment<'a> {
     pub order: Order,
     /// Fresh randomness.
     pub entropy: &'a mut dyn Entropy,
+    /// What evaluates expressions, or why it could not be started.
+    pub sandbox: Result<&'a Sandbox, EngineError>,
 }
 
 /// Repeatable randomness for tests: SplitMix64.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use workflow::{
-    ArtifactSummary, Context, Expression, JobSummary, Reach, References, Sandbox, Scan,
-    ScanHistory, ScanName,
+    ArtifactSummary, Context, Expression, JobSummary, Reach, References, Scan, ScanHistory,
+    ScanName,
 };
 
 use crate::frozen;
@@ -14,6 +14,7 @@ use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
 use crate::ledger::{Evaluation, ScanRead};
 use crate::limits::SCANS_READ;
+use crate::moment::Moment;
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
 use crate::world::World;
@@ -180,6 +181,7 @@ impl<'a> Past<'a> {
         holder: &ScanKey,
         expression: &Expression,
         evaluated: Option<JobId>,
+        moment: &Moment<'_>,
     ) -> Evaluation {
         let references = expression.references();
         let context = Context {
@@ -193,13 +195,12 @@ impl<'a> Past<'a> {
             scans: self.scans(workflow, holder, references, evaluated),
             ok: true,
         };
-        let explained = Sandbox::shared()
-            .map_err(|error| error.to_string())
-            .and_then(|sandbox| {
-                sandbox
-                    .explain(expression, &context)
-                    .map_err(|error| error.to_string())
-            });
+        let explained = match &moment.sandbox {
+            Ok(sandbox) => sandbox
+                .explain(expression, &context)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
         let clause = match explained {
             Ok(explanation) => Clause::of(&explanation),
             Err(error) => Clause::failed(expression.source(), &error),

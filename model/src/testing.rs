@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use workflow::{TemplatePolicy, Workflow};
+use workflow::{Sandbox, TemplatePolicy, Workflow};
 
 use crate::decide::{
     Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, Refusal,
@@ -113,6 +113,7 @@ impl House {
             steady: self.world.time(self.steady()),
             order: self.order,
             entropy: &mut self.entropy,
+            sandbox: Sandbox::shared(),
         };
         let decision = decide(&self.world, command, &mut moment)?;
         assert!(decision.changes.len() < BATCH, "a decision fits a batch");

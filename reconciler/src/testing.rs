@@ -19,7 +19,7 @@ use state::{Closing, OpenError, Options, State};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use uuid::Uuid;
-use workflow::TemplatePolicy;
+use workflow::{Sandbox, TemplatePolicy};
 
 use crate::{
     Handle, LOG_LIMIT, Message, Reconciler, RetentionSettings, RunnerSession, SourceConfig, Start,
@@ -143,6 +143,7 @@ impl Lab {
             steady: self.world.time(self.now),
             order: self.order,
             entropy: &mut self.entropy,
+            sandbox: Sandbox::shared(),
         };
         let decision = decide(&self.world, command, &mut moment)?;
         for change in &decision.changes {

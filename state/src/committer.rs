@@ -15,6 +15,7 @@ use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, Moment, Order, ScanKey, World, error_chain};
 use store::{Batch, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
+use workflow::Sandbox;
 
 pub(crate) use self::histories::Histories;
 use crate::alarm::Alarm;
@@ -337,6 +338,7 @@ impl<E: Engine> Committer<E> {
             steady: self.pending.time(self.clock.steady()),
             order: self.order,
             entropy: &mut *self.entropy,
+            sandbox: Sandbox::shared(),
         };
         command.decide(
             &Deciding {

@@ -42,8 +42,8 @@ pub use dispatch::{Dispatch, Input, InputError, InputKind, InputProblem, InputVa
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use excerpt::excerpts;
 pub use expression::{
-    EvaluationError, Explanation, Expression, ExpressionError, Operand, Reach, References, Sandbox,
-    Site, Value, should_run,
+    EngineError, EvaluationError, Explanation, Expression, ExpressionError, Operand, Reach,
+    References, Sandbox, Site, Value, should_run,
 };
 pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};

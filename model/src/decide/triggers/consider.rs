@@ -102,7 +102,7 @@ pub(in crate::decide) fn consider(
     if unreadable(past.world(), &subject.workflow, expression.references()).is_some() {
         return Ok(Vec::new());
     }
-    let evaluation = past.evaluate(&subject.workflow, key, expression, None);
+    let evaluation = past.evaluate(&subject.workflow, key, expression, None, moment);
     let mut head = past.head(key).as_ref().clone();
     head.considered = Some(moment.order);
     let mut changes = Vec::new();
@@ -159,7 +159,7 @@ impl Command for ExplainTrigger {
     fn decide(
         self,
         world: &World,
-        _: &mut Moment<'_>,
+        moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<Evaluation>>, Refusal> {
         let past = Past::of(world);
         let Some(subject) = Subject::new(&past, &self.scan) else {
@@ -173,7 +173,8 @@ impl Command for ExplainTrigger {
                 scan: scan.scan.to_string(),
             });
         }
-        let evaluation = Some(past.evaluate(&subject.workflow, &self.scan, expression, None));
+        let evaluation =
+            Some(past.evaluate(&subject.workflow, &self.scan, expression, None, moment));
         Ok(Decision::unchanged(evaluation))
     }
 }

@@ -43,7 +43,7 @@ pub(in crate::decide) fn recheck(
     let Some((workflow, expression)) = expression else {
         return Ok(Recheck::Wanted(Box::new(head)));
     };
-    let evaluation = past.evaluate(&workflow, &key, &expression, Some(job.id));
+    let evaluation = past.evaluate(&workflow, &key, &expression, Some(job.id), moment);
     // These results were looked at now; later ones are another look.
     head.considered = Some(moment.order);
     let Err(reason) = verdict(&evaluation) else {

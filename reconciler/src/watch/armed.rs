@@ -1,0 +1,102 @@
+//! One watch of the kernel over the folders that show a change of the references.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use notify::{ErrorKind, Event, RecommendedWatcher, Watcher};
+
+use super::news::News;
+use crate::git::{Scene, Verdict};
+use crate::limits::WATCH_ATTEMPTS;
+
+/// What the system refuses to watch.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot watch the folder {}", path.display())]
+pub(super) struct ArmError {
+    pub(super) path: PathBuf,
+    pub(super) source: notify::Error,
+}
+
+/// A watch that stands.
+pub(super) struct Armed {
+    scene: Scene,
+    _watcher: RecommendedWatcher,
+}
+
+impl Armed {
+    pub(super) fn new(path: &Path, news: &Arc<News>) -> Result<Armed, ArmError> {
+        Armed::over(path, news, || Scene::at(path))
+    }
+
+    /// Sets the watch up over what `look` sees, again while that changes under its hands.
+    pub(super) fn over(
+        path: &Path,
+        news: &Arc<News>,
+        mut look: impl FnMut() -> Scene,
+    ) -> Result<Armed, ArmError> {
+        let mut scene = look();
+        let mut attempt = 1;
+        loop {
+            match watcher(&scene, Arc::clone(news)) {
+                Ok(watcher) => {
+                    let now = look();
+                    let is_current = now == scene;
+                    if is_current || attempt == WATCH_ATTEMPTS {
+                        // The step that came in between was not seen by this watch.
+                        if !is_current {
+                            news.add(|pending| pending.rearm = true);
+                        }
+                        return Ok(Armed {
+                            scene,
+                            _watcher: watcher,
+                        });
+                    }
+                    scene = now;
+                }
+                Err(source) if attempt == WATCH_ATTEMPTS || !is_vanished(&source) => {
+                    let path = path.to_owned();
+                    return Err(ArmError { path, source });
+                }
+                Err(_) => scene = look(),
+            }
+            attempt += 1;
+        }
+    }
+
+    pub(super) fn still_waits_for(&self, path: &Path) -> bool {
+        match &self.scene {
+            Scene::Waiting { .. } => self.scene == Scene::at(path),
+            // A folder may have come that the watch does not cover yet.
+            Scene::Repository { .. } => false,
+        }
+    }
+}
+
+fn watcher(scene: &Scene, news: Arc<News>) -> Result<RecommendedWatcher, notify::Error> {
+    let of_handler = scene.clone();
+    let mut watcher =
+        notify::recommended_watcher(move |event: notify::Result<Event>| match event {
+            Ok(event) => match of_handler.judge(&event) {
+                Verdict::Nothing => {}
+                Verdict::Changed => news.add(|pending| pending.changed = true),
+                Verdict::Rearm => news.add(|pending| pending.rearm = true),
+            },
+            Err(error) => news.add(|pending| pending.lost = Some(error)),
+        })?;
+    for (folder, mode) in scene.folders() {
+        watcher.watch(&folder, mode)?;
+    }
+    Ok(watcher)
+}
+
+fn is_vanished(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
+        ErrorKind::Generic(_)
+        | ErrorKind::WatchNotFound
+        | ErrorKind::InvalidConfig(_)
+        | ErrorKind::MaxFilesWatch => false,
+    }
+}

@@ -1,0 +1,70 @@
+//! What the watcher reports to the thread that acts on it.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What has happened and is not yet acted upon. Repetitions merge, so it never grows.
+#[derive(Default)]
+pub(super) struct News {
+    pending: Mutex<Pending>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct Pending {
+    pub(super) stop: bool,
+    pub(super) lost: Option<notify::Error>,
+    pub(super) rearm: bool,
+    pub(super) changed: bool,
+}
+
+pub(super) enum Next {
+    Stop,
+    Lost(notify::Error),
+    Rearm,
+    Changed,
+}
+
+impl News {
+    pub(super) fn add(&self, change: impl FnOnce(&mut Pending)) {
+        change(&mut self.lock());
+        self.arrived.notify_all();
+    }
+
+    /// Waits for the weightiest news; the lighter ones are covered by acting on it.
+    pub(super) fn next(&self) -> Next {
+        let mut pending = self.lock();
+        loop {
+            if pending.stop {
+                return Next::Stop;
+            }
+            let taken = std::mem::take(&mut *pending);
+            if let Some(error) = taken.lost {
+                return Next::Lost(error);
+            }
+            if taken.rearm {
+                return Next::Rearm;
+            }
+            if taken.changed {
+                return Next::Changed;
+            }
+            pending = self
+                .arrived
+                .wait(pending)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for the pause to pass; true when it is time to stop.
+    pub(super) fn stops_within(&self, pause: Duration) -> bool {
+        let (pending, _) = self
+            .arrived
+            .wait_timeout_while(self.lock(), pause, |pending| !pending.stop)
+            .unwrap_or_else(PoisonError::into_inner);
+        pending.stop
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

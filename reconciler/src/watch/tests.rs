@@ -1,0 +1,207 @@
+use std::fs;
+use std::sync::mpsc::{self, Receiver};
+
+use git2::Repository;
+use notify::ErrorKind;
+
+use super::*;
+use crate::git::testing::{Fixture, git};
+use crate::git::{CommitId, Scene};
+use crate::limits::WATCH_ATTEMPTS;
+
+/// Long enough for the busiest machine; never waited for when the watch works.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+struct Watched {
+    _watch: RepositoryWatch,
+    wakes: Receiver<()>,
+}
+
+impl Watched {
+    fn at(path: &Path) -> Watched {
+        let (sender, wakes) = mpsc::channel();
+        let watch = RepositoryWatch::new(path, move || {
+            // The test may be over.
+            let _closed = sender.send(());
+        });
+        Watched {
+            _watch: watch.unwrap(),
+            wakes,
+        }
+    }
+
+    /// Waits until a wake-up finds what is expected, as the reconciler would.
+    fn sees(&self, what: &str, mut is_there: impl FnMut() -> bool) {
+        loop {
+            let woken = self.wakes.recv_timeout(PATIENCE);
+            assert!(woken.is_ok(), "no wake-up for {what}");
+            if is_there() {
+                return;
+            }
+        }
+    }
+}
+
+fn tip(path: &Path, reference: &str) -> Option<CommitId> {
+    let repository = Repository::open(path).ok()?;
+    repository.refname_to_id(reference).ok().map(CommitId::from)
+}
+
+#[test]
+fn every_way_to_move_a_reference_wakes() {
+    let source = Fixture::bare();
+    let path = source.path();
+    source.push_text("1");
+    let watched = Watched::at(&path);
+
+    let commit = source.push_text("2");
+    watched.sees("a push", || tip(&path, "refs/heads/main") == Some(commit));
+
+    source.git(&["branch", "team/deep/feature"]);
+    watched.sees("a branch in new folders", || {
+        tip(&path, "refs/heads/team/deep/feature").is_some()
+    });
+    source.git(&["update-ref", "refs/heads/team/deep/feature", "HEAD~1"]);
+    watched.sees("a push in new folders", || {
+        tip(&path, "refs/heads/team/deep/feature") != Some(commit)
+    });
+
+    source.git(&["pack-refs", "--all", "--prune"]);
+    watched.sees("packed references", || path.join("packed-refs").exists());
+    source.git(&["branch", "-D", "team/deep/feature"]);
+    watched.sees("a deleted branch", || {
+        tip(&path, "refs/heads/team/deep/feature").is_none()
+    });
+
+    source.git(&["symbolic-ref", "HEAD", "refs/heads/other"]);
+    watched.sees("another HEAD", || {
+        fs::read_to_string(path.join("HEAD"))
+            .unwrap()
+            .contains("other")
+    });
+}
+
+#[test]
+fn a_push_through_the_program_wakes() {
+    let source = Fixture::bare();
+    source.push_text("1");
+    let path = source.path();
+    let clone = path.with_file_name("clone");
+    git(&path, &["clone", "-q", ".", &clone.display().to_string()]);
+    let watched = Watched::at(&path);
+    git(&clone, &["commit", "-q", "--allow-empty", "-m", "pushed"]);
+    git(&clone, &["push", "-q", "origin", "HEAD:refs/heads/a/b"]);
+    watched.sees("the push", || tip(&path, "refs/heads/a/b").is_some());
+}
+
+#[test]
+fn commits_in_a_work_tree_wake() {
+    let source = Fixture::with_work_tree();
+    source.push_text("1");
+    let watched = Watched::at(&source.path());
+    let commit = source.push_text("2");
+    let path = source.path();
+    watched.sees("the commit", || {
+        tip(&path, "refs/heads/main") == Some(commit)
+    });
+
+    source.git(&["worktree", "add", "-q", "-b", "linked", "../linked"]);
+    let linked = path.with_file_name("linked");
+    let watched = Watched::at(&linked);
+    let before = tip(&linked, "HEAD");
+    git(&linked, &["commit", "-q", "--allow-empty", "-m", "beside"]);
+    watched.sees("the commit beside", || tip(&linked, "HEAD") != before);
+}
+
+#[test]
+fn a_repository_is_waited_for_and_its_loss_is_seen() {
+    let source = Fixture::bare();
+    let parent = source.path().parent().unwrap().to_owned();
+    let path = parent.join("not/yet/there");
+    let watched = Watched::at(&path);
+    let made = || Repository::open(&path).is_ok();
+    for _ in 0..2 {
+        fs::create_dir_all(&path).unwrap();
+        git(&path, &["init", "-q", "-b", "main"]);
+        watched.sees("a new repository", made);
+        git(&path, &["commit", "-q", "--allow-empty", "-m", "first"]);
+        watched.sees("its first commit", || {
+            tip(&path, "refs/heads/main").is_some()
+        });
+        fs::remove_dir_all(parent.join("not")).unwrap();
+        watched.sees("its loss", || !made());
+    }
+}
+
+#[test]
+fn a_watch_that_could_not_keep_up_is_set_up_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = WATCH_ATTEMPTS + 1;
+    let folders: Vec<PathBuf> = (0..steps)
+        .map(|step| folder.path().join(step.to_string()))
+        .collect();
+    for folder in &folders {
+        fs::create_dir(folder).unwrap();
+    }
+    let news = Arc::new(News::default());
+    let mut step = 0;
+    let armed = Armed::over(folder.path(), &news, || {
+        let seen = Scene::Waiting {
+            path: folder.path().join("flows"),
+            folders: vec![folders[step.min(steps - 1)].clone()],
+        };
+        step += 1;
+        seen
+    });
+    assert!(armed.is_ok());
+    assert!(matches!(news.next(), Next::Rearm));
+}
+
+#[test]
+fn a_watch_that_is_refused_at_first_is_tried_again_and_then_wakes() {
+    let source = Fixture::bare();
+    let (sender, wakes) = mpsc::channel();
+    let mut refusals = 2;
+    let watch = RepositoryWatch::armed_by(
+        &source.path(),
+        move || {
+            // The test may be over.
+            let _closed = sender.send(());
+        },
+        move |path, news| {
+            if refusals > 0 {
+                refusals -= 1;
+                let (path, source) = (
+                    path.to_owned(),
+                    notify::Error::new(ErrorKind::MaxFilesWatch),
+                );
+                return Err(ArmError { path, source });
+            }
+            Armed::new(path, news)
+        },
+        Duration::ZERO,
+    );
+    let watched = Watched {
+        _watch: watch.unwrap(),
+        wakes,
+    };
+    // It wakes once it stands: something may have happened before.
+    watched.sees("the watch", || true);
+    let commit = source.push_text("1");
+    watched.sees("a push", || {
+        tip(&source.path(), "refs/heads/main") == Some(commit)
+    });
+}
+
+#[test]
+fn a_dropped_watch_is_silent() {
+    let source = Fixture::bare();
+    let watched = Watched::at(&source.path());
+    let Watched { _watch, wakes } = watched;
+    drop(_watch);
+    source.push_text("1");
+    assert_eq!(
+        wakes.recv_timeout(PATIENCE),
+        Err(mpsc::RecvTimeoutError::Disconnected)
+    );
+}

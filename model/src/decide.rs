@@ -25,6 +25,7 @@ mod values;
 mod vars;
 mod workflows;
 
+pub use crate::past::PreparedExpression;
 pub use artifact::{StoreArtifact, declared_artifact};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use clock::{FollowClock, KeepEnd};
@@ -42,7 +43,7 @@ pub use runners::{
 pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken};
-pub use triggers::{Consider, ExplainTrigger, Fire, Rewind};
+pub use triggers::{Consider, ExplainedTrigger, Fire, Rewind};
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use workflow::{
-    ArtifactSummary, Context, Expression, JobSummary, Reach, References, Scan, ScanHistory,
-    ScanName,
+    ArtifactSummary, Context, EngineError, Expression, JobSummary, Reach, References, Sandbox,
+    Scan, ScanHistory, ScanName,
 };
 
 use crate::frozen;
@@ -15,6 +15,7 @@ use crate::job::{EndState, Job};
 use crate::ledger::{Evaluation, ScanRead};
 use crate::limits::SCANS_READ;
 use crate::moment::Moment;
+use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
 use crate::world::World;
@@ -24,6 +25,8 @@ use crate::{Clause, JobId, ScanKey};
 pub(crate) struct Past<'a> {
     world: &'a World,
     ended: Option<&'a Ended>,
+    /// Newest jobs of scans that the world does not have at hand.
+    read: Option<&'a BTreeMap<ScanKey, Arc<Recent>>>,
 }
 
 /// A job that ends in the decision that is being taken.
@@ -36,14 +39,33 @@ pub(crate) struct Ended {
 
 impl<'a> Past<'a> {
     pub(crate) const fn of(world: &'a World) -> Self {
-        Self { world, ended: None }
+        Self {
+            world,
+            ended: None,
+            read: None,
+        }
     }
 
     pub(crate) const fn after(world: &'a World, ended: &'a Ended) -> Self {
         Self {
             world,
             ended: Some(ended),
+            read: None,
         }
+    }
+
+    /// The world, with newest jobs that were read for somebody who does not change it.
+    pub(crate) const fn with(world: &'a World, read: &'a BTreeMap<ScanKey, Arc<Recent>>) -> Self {
+        Self {
+            world,
+            ended: None,
+            read: Some(read),
+        }
+    }
+
+    fn recent(&self, scan: &ScanKey) -> Option<&'a Arc<Recent>> {
+        let read = || self.read?.get(scan);
+        self.world.recent(scan).or_else(read)
     }
 
     pub(crate) const fn world(&self) -> &'a World {
@@ -146,7 +168,7 @@ impl<'a> Past<'a> {
             .take(HISTORY_JOBS)
             .map(|job| (job.id, summary_of(job)))
             .collect();
-        if let Some(recent) = self.world.recent(scan) {
+        if let Some(recent) = self.recent(scan) {
             jobs.extend(recent.lines().map(|line| (line.id, line.summary())));
         }
         if let Some(ended) = self.ended.filter(|ended| ended.scan == *scan) {
@@ -183,6 +205,18 @@ impl<'a> Past<'a> {
         evaluated: Option<JobId>,
         moment: &Moment<'_>,
     ) -> Evaluation {
+        self.prepare(workflow, holder, expression, evaluated)
+            .evaluate(&moment.sandbox)
+    }
+
+    /// Takes from the world what `on.expr` of a scan reads.
+    pub(crate) fn prepare<'e>(
+        &self,
+        workflow: &ActiveWorkflow,
+        holder: &ScanKey,
+        expression: &'e Expression,
+        evaluated: Option<JobId>,
+    ) -> PreparedExpression<'e> {
         let references = expression.references();
         let context = Context {
             job: None,
@@ -194,16 +228,6 @@ impl<'a> Past<'a> {
             inputs: BTreeMap::new(),
             scans: self.scans(workflow, holder, references, evaluated),
             ok: true,
-        };
-        let explained = match &moment.sandbox {
-            Ok(sandbox) => sandbox
-                .explain(expression, &context)
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let clause = match explained {
-            Ok(explanation) => Clause::of(&explanation),
-            Err(error) => Clause::failed(expression.source(), &error),
         };
         let reads = context.scans.iter().take(SCANS_READ).map(|(name, scan)| {
             let key = ScanKey {
@@ -223,22 +247,56 @@ impl<'a> Past<'a> {
             };
             (name.clone(), read)
         });
+        let reads = reads.collect();
+        PreparedExpression {
+            expression,
+            context,
+            reads,
+        }
+    }
+}
+
+/// An expression with everything that it reads. It needs no world any more.
+pub struct PreparedExpression<'e> {
+    expression: &'e Expression,
+    context: Context,
+    reads: BTreeMap<String, ScanRead>,
+}
+
+impl PreparedExpression<'_> {
+    /// Evaluates it. An expression that fails says so in its clause.
+    pub fn evaluate(self, sandbox: &Result<&Sandbox, EngineError>) -> Evaluation {
+        let Self {
+            expression,
+            context,
+            reads,
+        } = self;
+        let explained = match sandbox {
+            Ok(sandbox) => sandbox
+                .explain(expression, &context)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let clause = match explained {
+            Ok(explanation) => Clause::of(&explanation),
+            Err(error) => Clause::failed(expression.source(), &error),
+        };
         Evaluation {
             expression: expression.source().to_owned(),
             clause,
-            scans: reads.collect(),
+            scans: reads,
         }
     }
 }
 
 /// The first scan whose jobs are read and could not be: nothing may be said of it then.
 pub(crate) fn unreadable(
-    world: &World,
+    past: &Past<'_>,
     workflow: &ActiveWorkflow,
     references: &References,
 ) -> Option<ScanKey> {
     let mut read = histories(workflow, references).into_iter();
-    read.find(|scan| world.recent(scan).is_none())
+    read.find(|scan| past.recent(scan).is_none())
 }
 
 /// The scans whose jobs an expression with these references reads.

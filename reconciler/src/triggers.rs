@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use model::decide::{Command, Consider, ExplainTrigger, Fire};
+use model::decide::{Command, Consider, ExplainedTrigger, Fire};
 use model::limits::CLOCK_JUMP;
 use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
 use state::{DamagedLines, JobFilter, Ledger, ReadError, State, SubmitError};
 use tokio::time::Instant;
+use workflow::Sandbox;
 
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
@@ -101,11 +102,7 @@ impl Handle {
         limit: usize,
     ) -> Result<Why, WhyError> {
         let evaluation = match at {
-            None => {
-                self.state()
-                    .submit(ExplainTrigger { scan: scan.clone() })
-                    .await?
-            }
+            None => self.explain(scan).await?,
             Some(_) => None,
         };
         // How things stand is no answer about the past.
@@ -132,6 +129,24 @@ impl Handle {
             records,
             damaged,
         })
+    }
+
+    /// Evaluates the expression of a scan as things stand; none when it has none.
+    async fn explain(&self, scan: &ScanKey) -> Result<Option<Evaluation>, WhyError> {
+        let state = self.state();
+        let Some(trigger) = state.read(|world| ExplainedTrigger::of(world, scan)) else {
+            return Ok(None);
+        };
+        let read = state.recent_jobs(trigger.histories()).await;
+        let state = state.clone();
+        let evaluating = tokio::task::spawn_blocking(move || {
+            let prepared = state.read(|world| trigger.prepare(world, &read))?;
+            Ok(prepared.map(|expression| expression.evaluate(&Sandbox::shared())))
+        });
+        match evaluating.await {
+            Ok(evaluated) => evaluated.map_err(|refusal| SubmitError::Refused(refusal).into()),
+            Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+        }
     }
 
     async fn newest_job(&self, scan: &ScanKey) -> Result<Option<Arc<Job>>, ReadError> {

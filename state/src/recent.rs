@@ -34,7 +34,7 @@ impl ReadRecent for StoreReader {
 }
 
 /// Lines that are damaged are left out, and so are records.
-async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadError> {
+pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadError> {
     let KnownPast { head, retention } = past;
     let mut recent = Recent::default();
     let mut found = 0;

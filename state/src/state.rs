@@ -1,10 +1,11 @@
 //! The handle everybody holds on the state.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::decide::Command;
-use model::{Clock, Entropy, Job, JobId, RevisionRef, ScanKey, Secret, Timestamp, World};
+use model::{Clock, Entropy, Job, JobId, Recent, RevisionRef, ScanKey, Secret, Timestamp, World};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
 use store::{Engine, Gauge, Room, Seq};
@@ -16,6 +17,7 @@ use crate::error::{
     CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError,
 };
 use crate::feed::{ChangesGone, Subscription};
+use crate::history::KnownPast;
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Layout;
 use crate::ledger::Ledger;
@@ -25,6 +27,7 @@ use crate::log::Logs;
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
+use crate::recent::recent;
 use crate::written::{Rewritten, Written};
 
 /// What the state needs from outside.
@@ -295,6 +298,35 @@ impl State {
             Some(head) => crate::ledger::newest(&self.shared.reader, &head, until, limit).await,
             None => Ok(Ledger::default()),
         }
+    }
+
+    /// The newest finished jobs of those of these scans of which the world has none at hand. What cannot be read is left
+    /// out.
+    pub async fn recent_jobs(&self, scans: BTreeSet<ScanKey>) -> BTreeMap<ScanKey, Arc<Recent>> {
+        let unread: Vec<_> = self.read(|world| {
+            let unread = scans
+                .into_iter()
+                .filter(|scan| world.recent(scan).is_none());
+            let with_past = |scan: ScanKey| {
+                let head = world.head(&scan);
+                (head.map(|head| KnownPast::of(world, head)), scan)
+            };
+            unread.map(with_past).collect()
+        });
+        let mut read = BTreeMap::new();
+        for (past, scan) in unread {
+            let recent = match &past {
+                Some(past) => recent(&self.shared.reader, past).await,
+                None => Ok(Recent::default()),
+            };
+            match recent {
+                Ok(recent) => drop(read.insert(scan, Arc::new(recent))),
+                Err(error) => {
+                    tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read");
+                }
+            }
+        }
+        read
     }
 
     /// The revision from which on its workflow is without the scan, as far as the newest revisions tell.

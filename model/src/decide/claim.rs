@@ -104,7 +104,7 @@ impl Command for Claim {
             return Err(Refusal::JobOver { job: job.id });
         }
         let scan = workflow.scan(&job.scan).ok_or_else(lost_revision)?;
-        if let Some(scan) = unreadable(world, &workflow, &scan.references()) {
+        if let Some(scan) = unreadable(&Past::of(world), &workflow, &scan.references()) {
             return Err(Refusal::HistoryUnreadable {
                 scan: scan.scan.to_string(),
             });

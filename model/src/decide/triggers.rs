@@ -5,6 +5,7 @@
 
 mod cause;
 mod consider;
+mod explain;
 mod fire;
 mod recheck;
 mod rewind;
@@ -17,8 +18,9 @@ use std::sync::Arc;
 
 use workflow::{Overlap, Scan};
 
-pub use consider::{Consider, ExplainTrigger};
+pub use consider::Consider;
 pub(super) use consider::{Replacing, consider, read_by_trigger};
+pub use explain::ExplainedTrigger;
 pub use fire::Fire;
 pub(super) use recheck::{Recheck, recheck};
 pub use rewind::Rewind;

@@ -99,7 +99,7 @@ pub(in crate::decide) fn consider(
         (Obstacle::Replaceable(jobs), Replacing::Allowed(log_bytes)) => (jobs, log_bytes),
     };
     // The success stays unseen, and is looked at when the history can be read.
-    if unreadable(past.world(), &subject.workflow, expression.references()).is_some() {
+    if unreadable(past, &subject.workflow, expression.references()).is_some() {
         return Ok(Vec::new());
     }
     let evaluation = past.evaluate(&subject.workflow, key, expression, None, moment);
@@ -137,44 +137,5 @@ pub(super) fn verdict(evaluation: &Evaluation) -> Result<(), Reason> {
         None => Err(Reason::ExpressionFailed {
             message: evaluation.clause.error.clone().unwrap_or_default(),
         }),
-    }
-}
-
-/// Evaluate the expression of a scan and change nothing.
-#[derive(Debug, Clone)]
-pub struct ExplainTrigger {
-    /// The scan.
-    pub scan: ScanKey,
-}
-
-impl Command for ExplainTrigger {
-    /// None when the scan has no expression, or is gone.
-    type Answer = Option<Evaluation>;
-    const URGENCY: Urgency = Urgency::Finishing;
-
-    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
-        read_by_trigger(world, &self.scan)
-    }
-
-    fn decide(
-        self,
-        world: &World,
-        moment: &mut Moment<'_>,
-    ) -> Result<Decision<Option<Evaluation>>, Refusal> {
-        let past = Past::of(world);
-        let Some(subject) = Subject::new(&past, &self.scan) else {
-            return Ok(Decision::unchanged(None));
-        };
-        let Some(expression) = subject.scan().and_then(|scan| scan.on.expr.as_ref()) else {
-            return Ok(Decision::unchanged(None));
-        };
-        if let Some(scan) = unreadable(world, &subject.workflow, expression.references()) {
-            return Err(Refusal::HistoryUnreadable {
-                scan: scan.scan.to_string(),
-            });
-        }
-        let evaluation =
-            Some(past.evaluate(&subject.workflow, &self.scan, expression, None, moment));
-        Ok(Decision::unchanged(evaluation))
     }
 }

@@ -56,20 +56,13 @@ pub enum RunnerError {
 pub enum WorkerError {
     /// There is no such job, or the token is not its worker's.
     #[error("job {job} does not exist or the token is not its worker's")]
-    Unauthorized {
-        /// The job.
-        job: JobId,
-    },
+    Unauthorized { job: JobId },
     /// The offer is older than ten seconds, or somebody else has claimed the job.
     #[error("the offer of job {job} has lapsed")]
-    OfferLapsed {
-        /// The job.
-        job: JobId,
-    },
+    OfferLapsed { job: JobId },
     /// The job has ended.
     #[error("job {job} is {state}")]
     Over {
-        /// The job.
         job: JobId,
         /// The name of its state.
         state: &'static str,
@@ -77,7 +70,6 @@ pub enum WorkerError {
     /// The decision.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The log.
     #[error(transparent)]
     Log(#[from] LogError),
     /// Reading the state.
@@ -102,10 +94,7 @@ impl From<CompleteError> for WorkerError {
 pub enum RemovalError {
     /// There is no such job, any more or at all.
     #[error("there is no job `{job}`")]
-    NoSuchJob {
-        /// The job.
-        job: JobId,
-    },
+    NoSuchJob { job: JobId },
     /// The decision.
     #[error(transparent)]
     Submit(#[from] SubmitError),

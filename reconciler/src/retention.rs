@@ -22,7 +22,6 @@ use pass::{Manner, Pass};
 pub struct RetentionSettings {
     /// For every workflow that is not named below.
     pub default: RetentionPolicy,
-    /// By workflow.
     pub workflows: HashMap<WorkflowId, RetentionPolicy>,
 }
 
@@ -45,9 +44,7 @@ impl RetentionSettings {
 /// What a policy removed of a workflow, or would.
 #[derive(Debug, Clone)]
 pub struct Retained {
-    /// The policy.
     pub policy: RetentionPolicy,
-    /// Scan by scan.
     pub scans: Vec<ScanRetained>,
     /// Whether there is more to remove than one request does.
     pub has_more: bool,
@@ -58,7 +55,6 @@ pub struct Retained {
 /// What a policy removed of a scan, or would.
 #[derive(Debug, Clone)]
 pub struct ScanRetained {
-    /// The scan.
     pub scan: ScanName,
     /// What went.
     pub removed: Pruned,

@@ -24,7 +24,6 @@ pub struct RunnerSession {
 }
 
 impl RunnerSession {
-    /// The runner.
     pub const fn runner(self) -> RunnerId {
         self.runner
     }

@@ -44,7 +44,6 @@ pub struct Resolved {
     pub job: Arc<Job>,
     /// The revision it runs.
     pub revision: Arc<Revision>,
-    /// Its inputs.
     pub inputs: BTreeMap<String, InputValue>,
     /// The secrets its expressions name, and what they name in vain.
     pub values: NamedValues,
@@ -53,7 +52,6 @@ pub struct Resolved {
 }
 
 impl Worker {
-    /// The job.
     pub fn job(&self) -> &Arc<Job> {
         &self.job
     }

@@ -77,7 +77,6 @@ pub(super) struct Call<'a> {
     pub deadline: Duration,
     /// Bytes the program may write into one file.
     pub file_bytes: u64,
-    /// The calls of which this is one.
     pub calls: &'a Calls,
 }
 

@@ -12,7 +12,6 @@ use notify::{Event, EventKind, RecursiveMode};
 /// What there is to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scene {
-    /// A repository.
     Repository {
         /// The folder of HEAD.
         git_dir: PathBuf,

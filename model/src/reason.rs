@@ -220,8 +220,8 @@ impl fmt::Display for Reason {
             Self::ExpressionFailed { message } => {
                 write!(f, "its expression failed: {message}")
             }
-            Self::Overlap { job } => write!(f, "job {job} of the scan was not over"),
-            Self::SlotsMissed => f.write_str("the time had passed while nothing could start"),
+            Self::Overlap { job } => write!(f, "job {job} of the scan had not finished"),
+            Self::SlotsMissed => f.write_str("the daemon could not start it in time"),
             Self::ClockSetBack { cursor } => {
                 let cursor = cursor.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(
@@ -249,14 +249,14 @@ impl fmt::Display for Reason {
             Self::RunnerStopped { message } => write!(f, "the runner was stopped: {message}"),
             Self::RunnerLost => f.write_str("the runner was lost"),
             Self::Restored => {
-                f.write_str("it was running when the backup was made that has been restored")
+                f.write_str("the job was running when the backup was taken")
             }
             Self::CancelledByUser => f.write_str("cancelled by a user"),
             Self::TimedOut => f.write_str("the scan's timeout passed"),
             Self::SessionExpired => f.write_str("the worker session ended"),
             Self::Retired => f.write_str("its file or scan is gone from the source"),
             Self::SourceDropped => f.write_str("its source is no longer configured"),
-            Self::Expired => f.write_str("its time was over"),
+            Self::Expired => f.write_str("it has expired"),
             Self::DeletedByUser => f.write_str("deleted by a user"),
             Self::Pruned => f.write_str("removed to make room"),
             Self::NoRunner => f.write_str("no runner is registered"),

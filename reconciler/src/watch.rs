@@ -45,7 +45,7 @@ impl RepositoryWatch {
     /// after a minute.
     ///
     /// # Errors
-    /// When there is no working directory to begin the path with, or no thread to watch on.
+    /// If the working directory of a relative path is unknown, or the thread cannot be started.
     pub(crate) fn new(
         path: &Path,
         wake: impl FnMut() + Send + 'static,

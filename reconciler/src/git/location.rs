@@ -97,7 +97,7 @@ impl Location {
     /// `http://` to a loopback address, or the short SSH form `user@host:path`.
     ///
     /// # Errors
-    /// For every other protocol, for credentials inside the text, and for what `git` could take for an option.
+    /// For other protocols, for credentials, and for what `git` could take for an option.
     pub fn parse(text: &str) -> Result<Location, LocationError> {
         if text.is_empty() {
             return Err(LocationError::Empty);

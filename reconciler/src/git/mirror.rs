@@ -63,7 +63,7 @@ impl Mirror {
     /// Looks up the commit of `reference` (by default the repository's HEAD), and fetches it unless the mirror has it.
     ///
     /// # Errors
-    /// See [`FetchError`]; what the mirror held stays readable.
+    /// See [`FetchError`]. The mirror stays readable.
     pub(crate) fn fetch(
         &self,
         location: &Location,

@@ -30,7 +30,7 @@ impl Reference {
     /// Parses what a person wrote: `main`, `v1.2`, `refs/heads/main`, forty hexadecimal digits, `HEAD`.
     ///
     /// # Errors
-    /// When Git would refuse the name, or when it could be taken for an option.
+    /// If Git would refuse the name, or could take it for an option.
     pub fn parse(text: &str) -> Result<Reference, ReferenceError> {
         if text == "HEAD" {
             return Ok(Reference(Kind::Head));

@@ -14,7 +14,7 @@ use crate::source::SourceConfig;
 /// The workflow files of a tip. A text that is active already is recognised by its digest and not parsed again.
 ///
 /// # Errors
-/// A message when the parser broke off; nothing follows about any file then.
+/// A message if the parser failed. Then nothing is known about any file.
 pub(super) async fn desired(
     state: &State,
     config: &SourceConfig,

@@ -98,9 +98,9 @@ fn text(why: &Why) -> String {
     }
     if why.records.is_empty() {
         text.push_str(match (&why.cron, &why.expr) {
-            _ if why.state == REMOVED => "No look at its schedule or expression is known.\n",
+            _ if why.state == REMOVED => "Its schedule or expression was never evaluated.\n",
             (None, None) => "It has neither a schedule nor an expression: it runs when somebody dispatches it.\n",
-            (Some(_), _) | (_, Some(_)) => "No look at them is known.\n",
+            (Some(_), _) | (_, Some(_)) => "Never evaluated.\n",
         });
     }
     text

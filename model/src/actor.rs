@@ -10,20 +10,17 @@ use crate::{RunnerId, TokenId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Actor {
-    /// The daemon by itself: a schedule, a deadline, a push.
+    /// The daemon itself: a schedule, a deadline, a push.
     Daemon,
     /// The holder of a personal access token.
     Token {
-        /// The token.
         id: TokenId,
-        /// Its name when it acted.
+        /// Its name at that time.
         name: String,
     },
-    /// A runner.
     Runner {
-        /// The runner.
         id: RunnerId,
-        /// Its name when it acted.
+        /// Its name at that time.
         name: String,
     },
 }

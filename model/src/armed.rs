@@ -1,4 +1,4 @@
-//! Since when the triggers of a workflow's scans count: an activation by itself starts nothing.
+//! Since when the triggers of a workflow's scans are active. An activation by itself starts no job.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use workflow::{Scan, ScanName, Workflow};
 
 use crate::{Order, Timestamp};
 
-/// Since when a scan's triggers count.
+/// Since when a scan's triggers are active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Armed {
     /// Its schedule, when it has one.
@@ -18,28 +18,26 @@ pub struct Armed {
     pub expr: Option<ArmedExpr>,
 }
 
-/// Since when an expression counts.
+/// Since when an expression is active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmedExpr {
-    /// The expression.
     pub expression: String,
-    /// Only successes after this place in the order of decisions wake it.
+    /// Only later successes trigger it.
     pub since: Order,
 }
 
-/// Since when a schedule counts.
+/// Since when a schedule is active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmedCron {
-    /// The five fields.
+    /// The five fields, as written.
     pub schedule: String,
-    /// The zone they are read in.
     pub timezone: String,
     /// Only slots after this are due.
     pub since: Timestamp,
 }
 
-/// The triggers of a definition that becomes active now. A schedule or expression that was active before goes on where
-/// it was; one that is new, changed or comes back begins now (design section 4).
+/// The triggers of a definition that becomes active now. An unchanged schedule or expression keeps its start. A new or
+/// changed one starts now (design section 4).
 pub(crate) fn arm(
     before: Option<&BTreeMap<ScanName, Armed>>,
     definition: &Workflow,

@@ -18,86 +18,83 @@ use crate::source::{Source, TipRecord};
 use crate::token::Token;
 use crate::{JobId, RegistrationId, RunnerId, ScanKey};
 
-/// One change of a decision. It carries the whole new record, so applying it makes no choice and a repeat is harmless.
+/// One change of a decision. It carries the whole new record, so that it can be applied twice without harm.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// A source is as given.
+    /// The new record of a source.
     Source(Arc<Source>),
-    /// A tip was seen. Settled at once.
+    /// A tip was seen. It goes to disk only.
     Tip(Arc<TipRecord>),
-    /// A workflow is as given.
+    /// The new record of a workflow.
     Workflow(Arc<WorkflowRecord>),
-    /// A workflow has a new revision, with its text unless an object is adopted as that.
+    /// A workflow has a new revision. The text is absent when it was written as an object before.
     Revision(Arc<Revision>, Option<Arc<str>>),
-    /// A scan's head is as given.
+    /// The new head of a scan.
     Head(Arc<ScanHead>),
-    /// The digests of a scan's newest successes go to their own file. The head in memory has them.
+    /// The digests of a scan's newest successes, which have a file of their own. The head in memory holds them too.
     Digests(Arc<Digests>),
-    /// The run of equal looks at a scan's triggers goes to its own file, or that file away. The head in memory has it.
+    /// The latest run of equal outcomes of a scan's triggers, which has a file of its own; none removes the file. The
+    /// head in memory holds it too.
     Repeats(ScanKey, Option<Repeats>),
-    /// A job is as given. Once terminal it leaves the world.
+    /// The new record of a job. A finished job leaves the world.
     Job(Arc<Job>),
-    /// A finished job's line goes to its scan's history.
+    /// A finished job's line is appended to its scan's history.
     History(HistoryEntry),
-    /// A finished job is gone, with its log and its artifacts.
+    /// A finished job is removed with its log and its artifacts.
     JobRemoved(Arc<Job>),
-    /// The file of an artifact of that name of a job is gone.
+    /// The file of a job's artifact is removed.
     ArtifactRemoved(JobId, String),
-    /// Artifacts of a finished job run out. Settled at once.
+    /// Artifacts of a finished job will expire. It goes to disk only.
     Expiry(Expiry),
-    /// They did, or will at another time.
+    /// The entry is obsolete: the artifacts have expired, or expire at another time.
     ExpiryRemoved(Expiry),
-    /// What is remembered of the jobs removed from a scan is as given.
+    /// The new record of the jobs that were removed from a scan.
     Retention(Arc<Retention>),
-    /// Nothing of a page of a scan's history is there any more.
+    /// A page of a scan's history is removed, because none of its jobs is left.
     HistoryPageRemoved(ScanKey, u64),
-    /// A record goes to a scan's ledger.
+    /// A record is appended to a scan's ledger.
     Ledger(LedgerEntry),
-    /// A page of a scan's ledger is too old to be kept.
+    /// The oldest page of a scan's ledger is removed.
     LedgerPageRemoved(ScanKey, u64),
-    /// The newest finished jobs of a scan were read from its history. Nothing is stored.
+    /// The newest finished jobs of a scan, read from its history. It is not stored.
     Recent(ScanKey, Arc<Recent>),
-    /// A runner is as given.
+    /// The new record of a runner.
     Runner(Arc<Runner>),
-    /// A runner is gone.
     RunnerRemoved(RunnerId),
-    /// A token is as given.
+    /// The new record of a token.
     Token(Arc<Token>),
-    /// A registration waits.
+    /// A new registration token.
     Registration(Arc<Registration>),
-    /// A registration was used or ran out.
+    /// A registration token was used or has expired.
     RegistrationRemoved(RegistrationId),
-    /// A request is remembered.
+    /// A request is stored with its answer, so that a repeat finds it.
     Idempotency(Arc<Idempotency>),
-    /// A request is forgotten, by its key.
+    /// The request with this key is forgotten.
     IdempotencyRemoved(String),
-    /// A project's vars are as given.
+    /// The new vars of a project.
     Vars(Arc<ProjectVars>),
-    /// A project's secrets are as given.
+    /// The new secrets of a project.
     Secrets(Arc<ProjectSecrets>),
-    /// The ends in live records follow a jump of the wall clock. Nothing is stored by itself.
+    /// The expiry times of live records are moved by a jump of the wall clock. It is not stored.
     ClockFollowed(TimeDelta),
 }
 
-/// A line for a scan's history and the place it goes to.
+/// A line for a scan's history, and where it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// The scan.
     pub scan: ScanKey,
     /// The page, from 0.
     pub page: u64,
     /// The offset in the page, in bytes.
     pub at: u64,
-    /// The line.
     pub line: HistoryLine,
-    /// The same as JSON with its line end.
+    /// The line as JSON, with its line end.
     pub text: String,
 }
 
-/// A record for a scan's ledger and the place it goes to.
+/// A record for a scan's ledger, and where it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// The scan.
     pub scan: ScanKey,
     /// The page, from 0.
     pub page: u64,

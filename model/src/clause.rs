@@ -1,4 +1,4 @@
-//! What the parts of an expression said, as much of it as a record may hold.
+//! The result of each part of an expression, cut to what a record may hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use workflow::{Explanation, Operand, Value};
 use crate::limits::{CLAUSE_CHARS, CLAUSES, JOBS_READ};
 use crate::{JobId, is_zero};
 
-/// A part of an expression with what it yields. One with neither value nor error was left out, since the others had
+/// A part of an expression with its result. A part without value and error was not evaluated, because other parts
 /// decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Clause {
     /// The operator of a combination, the source of a leaf.
     pub text: String,
-    /// What it yields.
+    /// Its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
-    /// Why it yields nothing.
+    /// Why it has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The scans that a leaf has asked, with the jobs that it has read, newest first.
+    /// The scans and jobs that a leaf has read, newest job first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, Vec<JobId>>,
-    /// How many jobs it has read besides those.
+    /// How many more jobs it has read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_jobs: u64,
     /// The parts of a combination, in order.
@@ -32,7 +32,7 @@ pub struct Clause {
 }
 
 impl Clause {
-    /// An explanation as a record holds it: as many parts and jobs as there is room for.
+    /// An explanation, cut to what a record may hold.
     pub(crate) fn of(explanation: &Explanation) -> Self {
         let mut room = Room {
             clauses: CLAUSES,
@@ -61,7 +61,7 @@ impl Clause {
     }
 }
 
-/// What a record may still take.
+/// How much a record may still take.
 struct Room {
     clauses: usize,
     jobs: usize,
@@ -98,14 +98,14 @@ impl Room {
         }
     }
 
-    /// The jobs that there is room for, and how many more there are.
+    /// The jobs that fit, and how many more there are.
     fn jobs(
         &mut self,
         read: &BTreeMap<String, BTreeSet<String>>,
     ) -> (BTreeMap<String, Vec<JobId>>, u64) {
         let mut more = 0;
         let jobs = read.iter().map(|(scan, jobs)| {
-            // Ids rise with time.
+            // Newer jobs have greater ids.
             let newest = jobs.iter().rev().filter_map(|job| job.parse().ok());
             let newest: Vec<JobId> = newest.take(self.jobs).collect();
             self.jobs -= newest.len();
@@ -116,7 +116,7 @@ impl Room {
     }
 }
 
-/// A value as a record shows it: whole when it is short, else what it is.
+/// A value as a record shows it: a long one is replaced by its type.
 fn value_of(value: &Value) -> serde_json::Value {
     let whole = value.to_json();
     if whole.to_string().len() <= CLAUSE_CHARS {

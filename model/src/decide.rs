@@ -1,7 +1,7 @@
-//! The decisions: one file for each family of commands.
+//! The decisions. Each family of commands has one file.
 //!
-//! A decision reads the world, takes no other input than its command and the moment, and says what changes. It is
-//! taken by the one committer against everything decided before it, so two decisions can never conflict.
+//! A decision is a function of the world, the command and the moment. Its result is a list of changes. The one
+//! committer takes all decisions one after another, so two decisions can never conflict.
 
 mod append;
 mod artifact;
@@ -54,21 +54,20 @@ use crate::change::Change;
 use crate::moment::Moment;
 use crate::world::World;
 
-/// A wish that is decided on.
+/// A request to change something.
 pub trait Command: Send + 'static {
-    /// What the asker is told once the changes are durable.
+    /// The reply once the changes are durable.
     type Answer: Send + 'static;
 
     /// Whether the command still goes through on a full disk.
     const URGENCY: Urgency;
 
-    /// Scans whose finished jobs must be at hand in the world when this is decided. They are read from their histories
-    /// at first use, because a world does not hold what only an expression may ask for.
+    /// Scans whose finished jobs the world must hold for this decision. The committer reads them from the history at
+    /// first use, because only expressions need them.
     fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
         BTreeSet::new()
     }
 
-    /// Decides.
     fn decide(
         self,
         world: &World,
@@ -87,13 +86,13 @@ pub enum Urgency {
     Finishing,
 }
 
-/// What changes, and what the asker is told once it is durable.
+/// What changes, and the reply once it is durable.
 #[derive(Debug)]
 #[must_use]
 pub struct Decision<A> {
-    /// In the order in which they apply; all or none.
+    /// Applied in this order, all or none.
     pub changes: Vec<Change>,
-    /// For the asker.
+    /// The reply.
     pub answer: A,
 }
 
@@ -107,7 +106,7 @@ impl<A> Decision<A> {
     }
 }
 
-/// Takes the decision on `command` in this `world` at this `moment`.
+/// Decides on `command`.
 pub fn decide<C: Command>(
     world: &World,
     command: C,

@@ -1,13 +1,13 @@
-//! Errors as text, for the edges where they leave the program: logs, records that people read, the terminal.
+//! Errors as text, for logs, records and the terminal.
 
 use std::error::Error;
 
-/// What led to an error, from the outside inwards.
+/// The causes of an error, the nearest first.
 pub fn causes(error: &dyn Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source())
 }
 
-/// An error and everything that led to it, in one line.
+/// An error and its causes, in one line.
 pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     for cause in causes(error) {

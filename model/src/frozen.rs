@@ -1,4 +1,4 @@
-//! What of a project's vars and secrets an evaluation reads: what its expressions name, as it is at that moment.
+//! The vars and secrets that an evaluation reads: those that its expressions name.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One line per finished job in its scan's history.
+//! The history of a scan: one line for each finished job.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,9 @@ use workflow::{ArtifactSummary, JobSummary};
 use crate::job::{EndState, Job, Trigger};
 use crate::{JobId, RevisionId, Timestamp, is_zero};
 
-/// What a scan's history says of a finished job: what lists show and what expressions read as `scans.X[i]`.
+/// The line of a finished job. Lists show it, and expressions read it as `scans.X[i]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryLine {
-    /// The job.
     pub id: JobId,
     /// How it ended.
     pub state: EndState,
@@ -19,9 +18,7 @@ pub struct HistoryLine {
     pub trigger: Trigger,
     /// The revision it ran.
     pub revision: RevisionId,
-    /// When it was scheduled.
     pub created_at: Timestamp,
-    /// When it was claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -29,7 +26,7 @@ pub struct HistoryLine {
     /// Artifact name to content digest and size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, (String, u64)>,
-    /// What the job takes on disk beside its record.
+    /// Bytes of its log, inputs and artifacts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
 }

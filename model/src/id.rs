@@ -1,4 +1,4 @@
-//! Identifiers. Each is parsed once, at the edge; inside, no bare UUID or string stands for a thing.
+//! Identifiers. Each is parsed once, at the edge. Inside, no bare UUID or string is used as an id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use crate::Timestamp;
 use crate::limits::SOURCE_NAME_BYTES;
 use crate::moment::Entropy;
 
-/// A text that is no identifier.
+/// The text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` is not an id (a UUID such as 0198c5f2-7c1e-7000-8000-000000000000)")]
 pub struct ParseIdError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ macro_rules! ids {
                 self.0
             }
 
-            /// An id that came over the wire.
+            /// An id from the wire.
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
@@ -62,7 +62,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A project: what one source's workflows share.
+    /// A project: the workflows of one source.
     ProjectId;
     /// A workflow file's identity across its revisions.
     WorkflowId;
@@ -76,15 +76,15 @@ ids! {
     RunnerId;
     /// A personal access token.
     TokenId;
-    /// A registration token waiting for its runner.
+    /// A registration token that is not used yet.
     RegistrationId;
 }
 
-/// The name space of ids that are derived from names, so that a rebuilt state folder finds the same ones.
+/// The UUID namespace of ids that are derived from names. A rebuilt state folder derives the same ids.
 const NAMES: Uuid = Uuid::from_u128(0x5e6d_3f0a_7b1c_5d2e_9a44_0c7f_e2b8_6d31);
 
 impl ProjectId {
-    /// The project of a source: one source is one project of the same name.
+    /// The project of a source. Each source has one project of the same name.
     pub fn of_source(source: &SourceName) -> Self {
         Self(Uuid::new_v5(&NAMES, format!("source\0{source}").as_bytes()))
     }
@@ -101,7 +101,7 @@ impl WorkflowId {
 }
 
 impl RevisionId {
-    /// The id of a workflow's revision: workflows number theirs from 1.
+    /// The id of a workflow's revision. Revisions are numbered from 1.
     pub fn derive(workflow: WorkflowId, number: u64) -> Self {
         Self(Uuid::new_v5(
             &workflow.0,
@@ -118,34 +118,31 @@ impl ArtifactId {
 }
 
 impl RunnerId {
-    /// A new runner's id.
     pub fn random(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4())
     }
 }
 
 impl TokenId {
-    /// A new token's id.
     pub fn random(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4())
     }
 }
 
 impl RegistrationId {
-    /// A new registration's id.
     pub fn random(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4())
     }
 }
 
 impl JobId {
-    /// The smallest id, before any job.
+    /// Smaller than the id of any job.
     pub const FIRST: Self = Self(Uuid::nil());
 
-    /// The greatest id, after every job.
+    /// Greater than the id of any job.
     pub const LAST: Self = Self(Uuid::max());
 
-    /// A new job's id: UUID v7 of `now`, but always greater than `latest`, also when the clock steps back.
+    /// A new job's id: a UUID v7 of `now` that is always greater than `latest`, even when the clock was set back.
     pub fn next(latest: Self, now: Timestamp, entropy: &mut dyn Entropy) -> Self {
         let millis = u64::try_from(now.timestamp_millis()).unwrap_or(0);
         let mut random = [0; 10];
@@ -158,7 +155,7 @@ impl JobId {
         }
     }
 
-    /// The moment in the id, to the millisecond: what the job's folder is named after.
+    /// The time in the id, to the millisecond. It names the job's folder.
     pub fn moment(self) -> Timestamp {
         let millis = (self.0.as_u128() >> 80) as u64;
         i64::try_from(millis)
@@ -168,7 +165,7 @@ impl JobId {
     }
 }
 
-/// The next UUID v7 in order: counts up the 74 bits that are neither time, version nor variant, and carries into time.
+/// The next UUID v7 in order. It increments the 74 random bits and carries into the time.
 fn successor(uuid: Uuid) -> Uuid {
     const LOW_BITS: u32 = 62;
     const MIDDLE_BITS: u32 = 12;
@@ -188,13 +185,13 @@ fn successor(uuid: Uuid) -> Uuid {
 #[serde(try_from = "String", into = "String")]
 pub struct SourceName(String);
 
-/// A text that is no source name.
+/// The text is not a source name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{name}` is not a source name (1 to {SOURCE_NAME_BYTES} of A-Z a-z 0-9 - _ . with a letter or digit first)"
 )]
 pub struct SourceNameError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub name: String,
 }
 
@@ -251,7 +248,7 @@ pub struct ScanKey {
     pub scan: ScanName,
 }
 
-/// Names a live record that holds an end.
+/// Names a live record that expires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// A personal access token.
@@ -262,7 +259,7 @@ pub enum Holder {
     Registration(RegistrationId),
     /// A running job.
     Job(JobId),
-    /// A remembered request, by its key.
+    /// A stored request, by its key.
     Idempotency(String),
 }
 

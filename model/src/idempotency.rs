@@ -1,4 +1,4 @@
-//! Remembering what was asked, so that a repeated request gets the answer of the first.
+//! Stored requests, so that a repeated request gets the answer of the first.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,17 +6,17 @@ use workflow::{hex, sha256};
 
 use crate::{JobId, Timestamp, TokenId};
 
-/// What a client sends along so that a repeat of its request makes no second job.
+/// The key that a client sends, so that a repeated request makes no second job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Digest of token, route and the client's key.
     pub key: String,
-    /// Digest of what was asked.
+    /// Digest of the request.
     pub request: String,
 }
 
 impl IdempotencyKey {
-    /// The key of a request. Keys are per token and route, so that two clients cannot meet.
+    /// The key of a request. Keys are separate for each token and route, so that two clients cannot collide.
     pub fn new(token: TokenId, route: &str, key: &str, request: &[u8]) -> Self {
         let mut scope = Sha256::new();
         for part in [
@@ -39,10 +39,8 @@ impl IdempotencyKey {
 pub struct Idempotency {
     /// Digest of token, route and the client's key.
     pub key: String,
-    /// Digest of what was asked.
+    /// Digest of the request.
     pub request: String,
-    /// The job.
     pub job: JobId,
-    /// When it is forgotten.
     pub expires_at: Timestamp,
 }

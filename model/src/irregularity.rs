@@ -1,4 +1,4 @@
-//! What no life of a job can lead to, for those who read a record that somebody may have changed.
+//! Contradictions in a job's record, for readers of a record that somebody may have changed.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::ArtifactId;
 use crate::job::{Job, JobState, Run, StepOutcome, StepStatus};
 
 impl Job {
-    /// Everything about the job that its life does not allow; empty for every job the daemon wrote.
+    /// All contradictions in the job's record. A record that the daemon wrote has none.
     pub fn irregularities(&self) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(run) = self.state.run() {

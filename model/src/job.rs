@@ -1,4 +1,4 @@
-//! The job record. A state carries exactly what that state has.
+//! The job record. Each state has exactly the data of that state.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,18 +12,16 @@ use crate::{
     Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp, TokenHash,
 };
 
-/// One invocation of a scan: one attempt, which is never repeated under the same id.
+/// One invocation of a scan. A job is one attempt and is never repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Globally unique.
     pub id: JobId,
     /// The project of the workflow.
     pub project: ProjectId,
-    /// The workflow it belongs to.
     pub workflow: WorkflowRef,
     /// The revision it runs.
     pub revision: RevisionRef,
-    /// The scan.
     pub scan: ScanName,
     /// What made it.
     pub trigger: Trigger,
@@ -31,16 +29,14 @@ pub struct Job {
     pub reason: Reason,
     /// Who made it.
     pub actor: Actor,
-    /// The inputs, complete with defaults.
+    /// The inputs, with defaults.
     pub inputs: Inputs,
-    /// When it was scheduled.
     pub created_at: Timestamp,
     /// Where it stands.
     pub state: JobState,
 }
 
 impl Job {
-    /// Names the scan it is an invocation of.
     pub fn scan_key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow.id,
@@ -72,7 +68,7 @@ impl Trigger {
     }
 }
 
-/// A job's inputs: in the record while small.
+/// A job's inputs. Small ones are in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
@@ -89,39 +85,34 @@ pub enum Inputs {
     Defaults,
 }
 
-/// Where a job stands. No edge goes back; see [`crate::JobEvent`] for the edges.
+/// The state of a job. It never goes back; [`crate::JobEvent`] has the transitions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum JobState {
     /// Waits for a runner.
     Scheduled,
     /// Claimed by a runner.
-    Running {
-        /// The execution.
-        run: Box<Run>,
-    },
+    Running { run: Box<Run> },
     /// Ended; no step failed it.
     Succeeded {
         /// How it ended.
         end: End,
-        /// The execution.
         run: Box<Run>,
     },
     /// Ended; a step, an artifact or the runner failed.
     Failed {
         /// How it ended.
         end: End,
-        /// The execution.
         run: Box<Run>,
     },
-    /// Ended by a person or a deadline, or gone from its source before it began.
+    /// Ended by a person or a deadline, or its scan was removed before it started.
     Cancelled {
         /// How it ended.
         end: End,
         /// The execution, when it had begun.
         run: Option<Box<Run>>,
     },
-    /// Never ran, because its condition no longer held when a runner came for it.
+    /// Never ran, because its expression was no longer true when a runner asked for it.
     Skipped {
         /// How it ended.
         end: End,
@@ -129,7 +120,7 @@ pub enum JobState {
 }
 
 impl Inputs {
-    /// What a job has that nobody dispatched.
+    /// The inputs of a job that was not dispatched.
     pub fn defaults_of(scan: &Scan) -> Self {
         let inputs = scan.default_inputs();
         match large_payload(&inputs) {
@@ -174,7 +165,6 @@ impl JobState {
         }
     }
 
-    /// The same, to be changed.
     pub(crate) fn run_mut(&mut self) -> Option<&mut Run> {
         match self {
             Self::Scheduled | Self::Skipped { .. } => None,
@@ -283,33 +273,28 @@ impl fmt::Display for EndState {
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// When.
     pub at: Timestamp,
-    /// Why.
     pub reason: Reason,
-    /// Who caused it.
     pub actor: Actor,
 }
 
 /// One execution of a job by one runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Who executes it.
     pub runner: RunnerRef,
-    /// Hash of the worker session token that alone may report on it.
+    /// Hash of the worker session token. Only its holder may report on the job.
     pub token: TokenHash,
-    /// When it was claimed.
     pub started_at: Timestamp,
     /// The claim's place in the order of decisions.
     pub claimed: Order,
     /// When the worker session token ends, and the job with it.
     pub expires_at: Timestamp,
-    /// When the scan's `timeout` is over.
+    /// When the scan's `timeout` expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// What expressions read, frozen at the claim. `inputs` are the job's own and not repeated here.
+    /// What expressions read, frozen at the claim. The inputs are in the job and not repeated here.
     pub context: Context,
-    /// The secrets that expressions name, with their versions at the claim. Values are nowhere in the record.
+    /// The secrets that expressions name, with their versions at the claim. The record never holds values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, u64>,
     /// The steps reported so far, in order.
@@ -324,7 +309,6 @@ pub struct Run {
     /// The longest log that the scan allows, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_limit: Option<u64>,
-    /// That the log was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<LogCut>,
 }
@@ -338,10 +322,9 @@ pub struct LogCut {
     pub limit: u64,
 }
 
-/// Names a runner with what people call it.
+/// Names a runner by id and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerRef {
-    /// Its id.
     pub id: RunnerId,
     /// Its name at the claim.
     pub name: String,
@@ -352,7 +335,6 @@ pub struct RunnerRef {
 pub struct Step {
     /// Position in the scan, from 0.
     pub index: u32,
-    /// What happened.
     pub status: StepStatus,
     /// What it means for the job; absent while the step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -363,7 +345,6 @@ pub struct Step {
     /// What went wrong, when something other than the exit code did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// When it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -416,21 +397,18 @@ pub struct Artifact {
     pub content_digest: String,
     /// When it was stored.
     pub created_at: Timestamp,
-    /// After this nobody gets it any more, and its file may be removed.
+    /// When it expires. Nobody can download it afterwards, and its file may be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// That its file is gone.
+    /// Set once its file is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
 }
 
-/// That an artifact's file is gone. What its record says of it stays.
+/// An artifact's file was removed. Its entry in the record stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
-    /// When.
     pub at: Timestamp,
-    /// Why.
     pub reason: Reason,
-    /// Who caused it.
     pub actor: Actor,
 }

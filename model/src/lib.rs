@@ -1,8 +1,8 @@
-//! The domain: identifiers, records, reasons, the life of a job, and every decision the service takes.
+//! The domain: identifiers, records, reasons, the life of a job, and every decision of the daemon.
 //!
-//! Pure and deterministic: a decision is a function of the [`World`], a command and the [`Moment`], and its result is
-//! a list of [`Change`]s that says everything and leaves no choice to whoever stores it. This package knows no file, no
-//! HTTP, no clock and no source of randomness; all of them come in as values.
+//! It is pure and deterministic. A decision is a function of the [`World`], a command and the [`Moment`]. Its result is
+//! a list of [`Change`]s, which are stored as they are. This package uses no files, no HTTP, no clock and no source of
+//! randomness. It gets all of them as values.
 
 mod actor;
 mod armed;
@@ -81,7 +81,7 @@ pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
 pub use waiting::waiting;
 pub use world::{StockMark, World};
 
-/// Whether a record leaves a number out.
+/// Whether a record omits a number.
 pub(crate) const fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -15,11 +15,10 @@ use crate::job::{Artifact, End, Job, JobState, LogCut, Run, Step, StepOutcome, S
 pub enum JobEvent {
     /// A runner claims it.
     Claimed(Box<Run>),
-    /// Its expression is no longer true at the claim.
+    /// Its expression is not true any more at the claim.
     NoLongerWanted(End),
     /// The worker reports the state of all steps.
     StepsReported(Vec<Step>),
-    /// An artifact was stored.
     ArtifactStored(Artifact),
     /// Its log reached its limit.
     LogCut(LogCut),
@@ -27,22 +26,19 @@ pub enum JobEvent {
     Completed {
         /// How it ended.
         end: End,
-        /// What the steps come to.
         verdict: Verdict,
-        /// The state of all steps.
         steps: Vec<Step>,
-        /// Number of log records.
         log_records: u64,
     },
-    /// The execution is gone with its runner.
+    /// The runner is lost.
     Lost(End),
     /// It runs longer than it may.
     OutOfTime(End),
-    /// A person ends it, or it is not wanted any more.
+    /// A person cancels it, or it is no longer wanted.
     Cancelled(End),
 }
 
-/// What the steps of a completed job come to.
+/// The verdict on a completed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing failed the job.
@@ -51,14 +47,13 @@ pub enum Verdict {
     Failed,
 }
 
-/// An event that is not legal in the job's state.
+/// The event is not legal in the job's state.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("job {job}: a job that is {state} cannot be {event}")]
 pub struct IllegalTransition {
     pub job: JobId,
     /// The state's name.
     pub state: &'static str,
-    /// What was tried.
     pub event: &'static str,
 }
 
@@ -162,7 +157,7 @@ impl JobState {
     }
 }
 
-/// The execution once its job has ended: nobody will report on a step that still runs, so it was stopped with the job.
+/// Stops the steps that still run when the job ends, because nobody will report on them.
 fn stopped(mut run: Box<Run>, end: &End) -> Box<Run> {
     let running = |step: &&mut Step| step.status == StepStatus::Running;
     for step in run.steps.iter_mut().filter(running) {

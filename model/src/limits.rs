@@ -1,4 +1,4 @@
-//! Every bound of the domain, with its reason.
+//! Every limit of the domain, with its reason.
 
 use chrono::TimeDelta;
 

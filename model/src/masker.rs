@@ -1,8 +1,8 @@
 //! Hides secrets in text, before the text goes anywhere.
 //!
-//! Every byte that is part of a secret, of a line of one or of one of their encodings is hidden, and each unbroken run of
-//! hidden bytes becomes one [`MASK`]. So the longest match wins, overlapping secrets are all hidden, and the outcome does
-//! not depend on how a stream is cut into pieces: a stream keeps back only what may be the beginning of a secret.
+//! It hides every byte of a secret, of its lines and of their encodings. Each unbroken run of hidden bytes becomes one
+//! [`MASK`]. So the longest match wins, and overlapping secrets are all hidden. The outcome does not depend on how a
+//! stream is cut into pieces, because a stream keeps back what may be the beginning of a secret.
 
 mod beginnings;
 mod patterns;
@@ -21,15 +21,15 @@ use thiserror::Error;
 
 use beginnings::Beginnings;
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 const MASK: &[u8] = b"***";
 
-/// Secrets that cannot be told from other text.
+/// The secrets cannot be distinguished from other text.
 #[derive(Debug, Error)]
 #[error("the job's secrets are too large to be masked")]
 pub struct MaskerError(#[from] aho_corasick::BuildError);
 
-/// Hides a fixed set of secrets. Cheap to clone; without secrets it changes nothing.
+/// Hides a fixed set of secrets. It is cheap to clone, and changes nothing without secrets.
 #[derive(Clone, Default)]
 pub struct Masker(Option<Arc<Automaton>>);
 
@@ -43,7 +43,7 @@ struct Automaton {
 }
 
 impl Masker {
-    /// A masker of these secrets. Those under three characters are not hidden: they cannot be told from other text.
+    /// A masker of these secrets. Secrets under three characters are not hidden, because they occur in every text.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, MaskerError> {
         let mut patterns = BTreeSet::new();
         for secret in secrets {
@@ -145,14 +145,14 @@ impl Automaton {
     }
 }
 
-/// Hides secrets in one stream, whatever pieces it comes in.
+/// Hides secrets in a stream that comes in pieces.
 #[derive(Debug)]
 pub struct MaskStream {
     reader: Option<Reader>,
 }
 
 impl MaskStream {
-    /// Takes the next bytes and appends to `out` what cannot belong to a secret that is still to end.
+    /// Takes the next bytes. Appends to `out` what cannot belong to an unfinished secret.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         match &mut self.reader {
             None => out.extend_from_slice(bytes),
@@ -160,7 +160,7 @@ impl MaskStream {
         }
     }
 
-    /// The stream has ended: appends what was kept back.
+    /// Ends the stream. Appends what was kept back.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(reader) = &mut self.reader {
             reader.release(reader.kept.len(), out);
@@ -176,7 +176,7 @@ struct Reader {
     state: StateID,
     /// The end of the stream that is not released yet.
     kept: Vec<u8>,
-    /// Parts of it that are hidden, in order, with something between any two.
+    /// The hidden parts, in order and not adjacent.
     hidden: VecDeque<Range<usize>>,
     /// Whether the last thing released belongs to a hidden run that may go on.
     in_run: bool,
@@ -209,7 +209,7 @@ impl Reader {
         self.hidden.push_back(run);
     }
 
-    /// Lets go of the first bytes.
+    /// Releases the first bytes.
     fn release(&mut self, count: usize, out: &mut Vec<u8>) {
         let mut at = 0;
         while at < count {

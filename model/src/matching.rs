@@ -1,10 +1,8 @@
-//! Which job a runner gets next.
-
 use std::collections::HashMap;
 
 use crate::{JobId, WorkflowId, World};
 
-/// Who was served when, so that workflows take turns. A busy workflow cannot starve a quiet one.
+/// Which workflow was served when. Workflows take turns, so that a busy one cannot starve a quiet one.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
     served: HashMap<WorkflowId, u64>,
@@ -18,7 +16,7 @@ impl Turns {
         self.served.insert(workflow, self.count);
     }
 
-    /// Forgets workflows that have nothing waiting: who comes new goes first.
+    /// Forgets workflows without waiting jobs. A new workflow comes first.
     pub fn keep_waiting(&mut self, world: &World) {
         let waiting = world.waiting_workflows();
         if self.served.len() > waiting.len() * 2 + 16 {
@@ -29,8 +27,8 @@ impl Turns {
     }
 }
 
-/// The job for a runner with these labels: workflows take turns, oldest first within one (design section 4).
-/// `taken` says which scheduled jobs are offered to somebody already.
+/// The next job for a runner with these labels. Workflows take turns, and the oldest job of a workflow comes first
+/// (design section 4). `taken` holds the scheduled jobs that are offered already.
 pub fn next_job(
     world: &World,
     labels: &[String],

@@ -7,7 +7,7 @@ use workflow::{EngineError, Sandbox};
 
 use crate::Timestamp;
 
-/// A decision's place in the total order of all decisions. "Later" between jobs compares this, never clocks.
+/// A decision's place in the total order of all decisions. It decides which of two jobs is later; clocks do not.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -27,10 +27,10 @@ impl Order {
 
 /// The clocks of the process.
 pub trait Clock: Send + Sync {
-    /// The time now, as people have it. It jumps whenever somebody sets it.
+    /// The wall clock. It jumps when somebody sets it.
     fn now(&self) -> Timestamp;
 
-    /// The time at which the process began, by the wall clock, and what has passed since. Nobody can set it.
+    /// The wall clock at the start of the process, plus the time since then. Nobody can set it.
     fn steady(&self) -> Timestamp;
 }
 
@@ -51,7 +51,7 @@ pub trait Entropy: Send {
 pub struct Moment<'a> {
     /// The wall clock.
     pub now: Timestamp,
-    /// What spans of time are counted by: [`World::time`](crate::World::time).
+    /// The clock that periods are measured with: [`World::time`](crate::World::time).
     pub steady: Timestamp,
     /// This decision's place.
     pub order: Order,

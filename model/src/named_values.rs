@@ -1,4 +1,5 @@
-//! What a job's expressions name beside what its record holds: the values of secrets, and what is not there and why.
+//! What a job's expressions name and its record does not hold: the values of secrets, and which names have no value and
+//! why.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +8,18 @@ use workflow::Scan;
 use crate::sealing::{SealingKey, SecretValue};
 use crate::{Job, World};
 
-/// For the runner that executes the job, and for nobody else.
+/// Only for the runner that executes the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedValues {
-    /// The secrets that can be opened.
+    /// The secrets that could be decrypted.
     pub secrets: BTreeMap<String, SecretValue>,
-    /// What has no value, as expressions write it (`vars.X`), with a sentence that says why and what to do.
+    /// Names without a value, as expressions write them (`vars.X`), with the reason and what to do.
     pub missing: BTreeMap<String, String>,
 }
 
 impl NamedValues {
-    /// Of a job that is executed. A secret that was set again since the claim has its newest value: the one before is
-    /// not kept.
+    /// Of a running job. A secret that was set again since the claim has its newest value, because old values are not
+    /// kept.
     pub fn of(world: &World, job: &Job, scan: &Scan, key: Option<&SealingKey>) -> Self {
         let mut found = Self::default();
         let Some(run) = job.state.run() else {

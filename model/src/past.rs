@@ -1,4 +1,4 @@
-//! What an expression sees of its workflow: the past of its scans, as it is or as a decision is about to make it.
+//! What an expression sees of its workflow: the jobs of its scans, as they are or as a decision is about to make them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::scan_head::ScanHead;
 use crate::world::World;
 use crate::{Clause, JobId, ScanKey};
 
-/// The world, or the world as it will be once a job has ended.
+/// The world, or the world as it will be after a job has ended.
 pub(crate) struct Past<'a> {
     world: &'a World,
     ended: Option<&'a Ended>,
@@ -91,7 +91,7 @@ impl<'a> Past<'a> {
         jobs.filter(move |job| Some(job.id) != ended)
     }
 
-    /// What expressions of `holder` may read: the scans they name, as that scan sees them. A job that is being
+    /// What expressions of `holder` may read: the scans they name, as that scan sees them. The job that is being
     /// evaluated is left out.
     pub(crate) fn scans(
         &self,
@@ -149,7 +149,7 @@ impl<'a> Past<'a> {
         }
     }
 
-    /// How many jobs of a scan are not over, without going through them.
+    /// How many jobs of a scan are unfinished, without going through them.
     fn unfinished_count(&self, scan: &ScanKey, evaluated: Option<JobId>) -> usize {
         let left_out = [self.ended.map(|ended| ended.job), evaluated];
         let is_of_scan = |id: &JobId| {
@@ -160,7 +160,7 @@ impl<'a> Past<'a> {
         self.world.unfinished_of(scan) - left_out.count()
     }
 
-    /// The jobs that expressions can reach, newest first.
+    /// The jobs that expressions can read, newest first.
     fn jobs(&self, scan: &ScanKey, evaluated: Option<JobId>, reach: Reach) -> Vec<JobSummary> {
         let mut jobs: BTreeMap<JobId, JobSummary> = self
             .unfinished(scan)
@@ -196,7 +196,7 @@ impl<'a> Past<'a> {
             .collect()
     }
 
-    /// Evaluates `on.expr` of a scan, with what decided.
+    /// Evaluates `on.expr` of a scan, and explains the result.
     pub(crate) fn evaluate(
         &self,
         workflow: &ActiveWorkflow,
@@ -289,7 +289,8 @@ impl PreparedExpression<'_> {
     }
 }
 
-/// The first scan whose jobs are read and could not be: nothing may be said of it then.
+/// The first scan whose jobs the expression reads and whose history could not be read. The expression must not be
+/// evaluated then.
 pub(crate) fn unreadable(
     past: &Past<'_>,
     workflow: &ActiveWorkflow,

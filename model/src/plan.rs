@@ -1,4 +1,4 @@
-//! From what a tip asks for and what runs to what must be done: a pure, specific plan.
+//! The plan for a tip: what must change so that the tip is active.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,35 +25,34 @@ pub struct DesiredFile {
 /// What a workflow file says.
 #[derive(Debug, Clone)]
 pub enum DesiredContent {
-    /// The same text as the newest revision; it was not parsed again.
+    /// The same text as the newest revision. It was not parsed again.
     Unchanged,
     /// A valid text.
     Valid {
-        /// The text.
         text: Arc<str>,
         /// SHA-256 of the text, hexadecimal.
         sha256: String,
         /// What it defines.
         definition: Arc<Workflow>,
-        /// What is worth a second look in it.
+        /// Warnings about it.
         warnings: Vec<Diagnostic>,
     },
-    /// Something that is no valid workflow, and why.
+    /// It is not a valid workflow.
     Invalid(Vec<Diagnostic>),
 }
 
-/// What a tip asks for.
+/// The workflow files of a tip.
 #[derive(Debug, Clone)]
 pub struct DesiredTip {
-    /// The commit.
     pub commit: String,
     /// Every workflow file, in order of path.
     pub files: Vec<DesiredFile>,
-    /// Whether the tree was read completely and has the source's folder. When not, a missing file means nothing.
+    /// Whether the tree was read completely and has the source's folder. If not, a missing file does not count as
+    /// deleted.
     pub complete: bool,
 }
 
-/// What must be done so that a source runs what its tip asks for.
+/// What must change so that a tip is active.
 #[derive(Debug, Clone, Default)]
 pub struct TipPlan {
     /// Revisions to activate.
@@ -66,8 +65,8 @@ pub struct TipPlan {
     pub verdicts: Vec<FileVerdict>,
 }
 
-/// Plans the way from what runs to what the tip asks for. Deciding per file: an invalid one never stops a valid one,
-/// and one that cannot be read is never taken for deleted.
+/// Plans how to make a tip active. Each file is planned by itself: an invalid file never stops a valid one, and a file
+/// that cannot be read does not count as deleted.
 pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp) -> TipPlan {
     let mut plan = TipPlan::default();
     let mut seen: BTreeSet<WorkflowId> = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What the workflows of one project share beside their files: vars, and secrets in sealed form.
+//! What the workflows of a project share: vars, and encrypted secrets.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,15 @@ use crate::{Actor, ProjectId, Timestamp};
 /// The vars of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectVars {
-    /// The project.
     pub project: ProjectId,
-    /// The newest version that was given; none is ever given again, also after a deletion.
+    /// The newest version. A version is never used again, not even after a deletion.
     pub latest_version: u64,
-    /// By name.
     pub vars: BTreeMap<String, Var>,
 }
 
 /// A var.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Var {
-    /// What expressions read.
     pub value: String,
     /// Its latest edit.
     pub edit: Edit,
@@ -30,18 +27,16 @@ pub struct Var {
 /// The secrets of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectSecrets {
-    /// The project.
     pub project: ProjectId,
-    /// The newest version that was given; none is ever given again, also after a deletion.
+    /// The newest version. A version is never used again, not even after a deletion.
     pub latest_version: u64,
-    /// By name.
     pub secrets: BTreeMap<String, StoredSecret>,
 }
 
 /// A secret as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSecret {
-    /// Bytes of the value, which bound what a project may hold.
+    /// Bytes of the plain value. A project's total is limited.
     pub bytes: u64,
     /// The value.
     pub sealed: Sealed,
@@ -49,19 +44,16 @@ pub struct StoredSecret {
     pub edit: Edit,
 }
 
-/// Who gave a value, and when.
+/// Who set a value, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
-    /// Increases with every edit of any value in the same record.
+    /// Increases with each edit in the same record.
     pub version: u64,
-    /// When.
     pub at: Timestamp,
-    /// Who.
     pub by: Actor,
 }
 
 impl ProjectVars {
-    /// A project without vars.
     pub const fn none(project: ProjectId) -> Self {
         Self {
             project,
@@ -72,7 +64,6 @@ impl ProjectVars {
 }
 
 impl ProjectSecrets {
-    /// A project without secrets.
     pub const fn none(project: ProjectId) -> Self {
         Self {
             project,
@@ -81,7 +72,7 @@ impl ProjectSecrets {
         }
     }
 
-    /// Opens a secret; none when there is none of that name.
+    /// Decrypts a secret. None if there is no secret of this name.
     pub fn open(&self, name: &str, key: &SealingKey) -> Option<Result<SecretValue, SealingError>> {
         let secret = self.secrets.get(name)?;
         let place = Place {

@@ -1,4 +1,4 @@
-//! Why anything changed or did not: the one enum that files, API, CLI and later metrics and notifications render.
+//! Why something changed or did not change. Files, API and CLI all render this one enum.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{JobId, Timestamp};
 
-/// Why a job or a source is as it is. The serialised `code` is stable.
+/// Why a job or a source is in its state. The serialised `code` is stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Reason {
@@ -15,26 +15,22 @@ pub enum Reason {
     Dispatched,
     /// A slot of the schedule came due.
     SlotDue {
-        /// The slot.
         slot: Timestamp,
     },
     /// The expression became true.
     ExpressionTrue,
-    /// The expression is false.
     ExpressionFalse,
     /// The expression could not be evaluated.
     ExpressionFailed {
-        /// What happened.
         message: String,
     },
     /// A job of the scan was not over.
     Overlap {
-        /// The job.
         job: JobId,
     },
-    /// Slots passed while nothing could start.
+    /// Slots passed while the daemon could not start a job.
     SlotsMissed,
-    /// The slots of the schedule had been looked at up to a moment far ahead of the clock. It goes on from now.
+    /// The schedule had been followed up to a time far ahead of the clock. It continues from now.
     ClockSetBack {
         /// That moment.
         cursor: Timestamp,
@@ -57,27 +53,23 @@ pub enum Reason {
     },
     /// An artifact's path, condition or upload failed.
     ArtifactFailed {
-        /// What happened.
         message: String,
     },
     /// An environment value of the scan could not be evaluated.
     EnvFailed {
-        /// What happened.
         message: String,
     },
     /// The runner could not prepare the job.
     SetupFailed {
-        /// What happened.
         message: String,
     },
     /// The runner was told to stop at once.
     RunnerStopped {
-        /// What happened.
         message: String,
     },
-    /// The runner was not heard of for too long, said goodbye, or came back without the job.
+    /// The runner was silent for too long, signed off, or came back without the job.
     RunnerLost,
-    /// It ran when the backup was made from which the state was restored.
+    /// The job was running when the backup was taken.
     Restored,
     /// Somebody cancelled the job.
     CancelledByUser,
@@ -93,11 +85,11 @@ pub enum Reason {
     Expired,
     /// Somebody deleted it.
     DeletedByUser,
-    /// Retention makes room.
+    /// The retention policy removed it.
     Pruned,
     /// No runner is registered.
     NoRunner,
-    /// None of the registered runners was heard lately.
+    /// No registered runner has contacted the daemon recently.
     NoRunnerConnected {
         /// How many are registered.
         registered: u64,
@@ -107,18 +99,18 @@ pub enum Reason {
         /// What the scan asks for.
         labels: Vec<String>,
     },
-    /// Every connected runner with the labels has as many jobs in hand as it takes.
+    /// Every connected runner with the labels is at its capacity.
     RunnersBusy {
         /// How many there are.
         runners: u64,
-        /// The first of the jobs they have in hand; those that are over before the others.
+        /// The first of the jobs they hold. Finished jobs come first.
         jobs: Vec<JobId>,
-        /// How many they have besides.
+        /// How many more they hold.
         more: u64,
-        /// How many of all are over and still hold their slots.
+        /// How many of all these jobs have finished and still hold their slots.
         over: u64,
     },
-    /// A connected runner has room for the job, but has not come for it.
+    /// A connected runner has room for the job, but has not asked for work yet.
     NotFetched,
     /// The repository was read.
     Fetched,
@@ -129,39 +121,37 @@ pub enum Reason {
     },
     /// The repository has no commit yet.
     EmptyRepository,
-    /// Nothing has been read since the source was configured.
+    /// The repository has not been read since the source was configured.
     NeverFetched,
-    /// The source's folder does not exist at the tip; nothing is taken for deleted.
+    /// The source's folder does not exist at the tip. No workflow is treated as deleted.
     FolderMissing {
         /// The folder that was looked for.
         folder: String,
     },
     /// Every file at the tip is valid.
     FilesValid,
-    /// Some files at the tip are invalid; the last good versions of those that have one go on.
+    /// Some files at the tip are invalid. Their last valid versions stay active, where there is one.
     FilesInvalid {
-        /// How many.
         invalid: u64,
         /// Of how many.
         files: u64,
-        /// How many of the invalid ones have no good version that could go on.
+        /// How many of the invalid files have no valid version.
         #[serde(default)]
         without_good: u64,
     },
-    /// What the tip asks for is what runs.
+    /// All workflows of the tip are active.
     TipActive,
-    /// What the tip asks for could not be stored.
+    /// A workflow of the tip could not be stored.
     ApplyFailed {
         /// The first workflow file it happened to.
         file: String,
-        /// What happened.
         message: String,
         /// How many files it happened to.
         files: u64,
     },
-    /// Part of what the tip asks for runs; the rest stays at its last good version, if it has one.
+    /// Only part of the tip is active. The other workflows stay at their last valid versions, where there is one.
     TipPartlyActive {
-        /// Workflows that run as the tip says.
+        /// Workflows that are active as of the tip.
         active: u64,
         /// Workflow files at the tip.
         files: u64,
@@ -230,8 +220,8 @@ impl fmt::Display for Reason {
             Self::ExpressionFailed { message } => {
                 write!(f, "its expression failed: {message}")
             }
-            Self::Overlap { job } => write!(f, "job {job} of the scan was not over"),
-            Self::SlotsMissed => f.write_str("the time had passed while nothing could start"),
+            Self::Overlap { job } => write!(f, "job {job} of the scan had not finished"),
+            Self::SlotsMissed => f.write_str("the daemon could not start it in time"),
             Self::ClockSetBack { cursor } => {
                 let cursor = cursor.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(
@@ -259,14 +249,14 @@ impl fmt::Display for Reason {
             Self::RunnerStopped { message } => write!(f, "the runner was stopped: {message}"),
             Self::RunnerLost => f.write_str("the runner was lost"),
             Self::Restored => {
-                f.write_str("it was running when the backup was made that has been restored")
+                f.write_str("the job was running when the backup was taken")
             }
             Self::CancelledByUser => f.write_str("cancelled by a user"),
             Self::TimedOut => f.write_str("the scan's timeout passed"),
             Self::SessionExpired => f.write_str("the worker session ended"),
             Self::Retired => f.write_str("its file or scan is gone from the source"),
             Self::SourceDropped => f.write_str("its source is no longer configured"),
-            Self::Expired => f.write_str("its time was over"),
+            Self::Expired => f.write_str("it has expired"),
             Self::DeletedByUser => f.write_str("deleted by a user"),
             Self::Pruned => f.write_str("removed to make room"),
             Self::NoRunner => f.write_str("no runner is registered"),

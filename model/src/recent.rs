@@ -7,15 +7,15 @@ use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use crate::history::HistoryLine;
 use crate::{EndState, JobId};
 
-/// What expressions can reach of a scan's finished jobs: the newest ones that were not skipped, and the newest
-/// successes. Read from the history at first use, and kept up from then on.
+/// The finished jobs of a scan that expressions can read: the newest that were not skipped, and the newest successes.
+/// They are read from the history at first use and kept up to date from then on.
 #[derive(Debug, Clone, Default)]
 pub struct Recent {
     lines: BTreeMap<JobId, HistoryLine>,
 }
 
 impl Recent {
-    /// Adds a finished job. Others fall out when they are out of reach.
+    /// Adds a finished job. Jobs that are too old are dropped.
     pub fn add(&mut self, line: HistoryLine) {
         if line.state == EndState::Skipped {
             return;
@@ -36,7 +36,7 @@ impl Recent {
         }
     }
 
-    /// Forgets a job that was removed. False when an older one may have come within reach, which is not known here.
+    /// Forgets a job that was removed. False if expressions can now read an older job that is not in memory.
     pub(crate) fn remove(&mut self, job: JobId) -> bool {
         let was_whole = self.lines.len() < HISTORY_JOBS;
         self.lines.remove(&job).is_none() || was_whole

@@ -1,7 +1,7 @@
-//! Retention: which finished jobs may go, and what is remembered of those that went.
+//! Retention: which finished jobs are removed, and what is recorded of the removed ones.
 //!
-//! A scan's history is read forward, oldest job first, and never twice: a record of its own says how far it has been
-//! read, and names the few jobs before that place which had to stay.
+//! A scan's history is read once, oldest job first. A record says how far it has been read, and lists the few jobs
+//! before that place that had to stay.
 
 mod choice;
 mod policy;
@@ -20,20 +20,18 @@ use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
 use crate::{Actor, JobId, ScanKey, Timestamp, WorkflowId};
 
-/// What is remembered of the jobs that were removed from a scan. Made when the first one is.
+/// The record of the jobs that were removed from a scan. The first removal makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
-    /// The workflow.
     pub workflow: WorkflowId,
-    /// The scan.
     pub scan: ScanName,
-    /// What was removed: jobs by how they had ended, and bytes of theirs and of single artifacts.
+    /// What was removed: jobs by end state, and bytes of jobs and single artifacts.
     pub removed: Totals,
-    /// Up to where the history has been read. A job before this place is gone, unless it was passed over.
+    /// Up to where the history has been read. A job before this place is removed, unless it was passed over.
     pub from: Position,
     /// Jobs before that place which had to stay, oldest first.
     pub passed_over: Vec<FinishedJob>,
-    /// How many jobs behind that place are gone and counted above, because a person deleted them: by how they had ended.
+    /// How many jobs after `from` a person deleted, by end state. `removed` counts them already.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gone_ahead: BTreeMap<EndState, u64>,
     /// The newest deletions by people, newest first.
@@ -50,10 +48,9 @@ pub struct Position {
     pub at: u64,
 }
 
-/// A finished job as its line in the history says, with the page of that line.
+/// A finished job, as its line in the history says, with the page of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedJob {
-    /// The job.
     pub id: JobId,
     /// How it ended.
     pub state: EndState,
@@ -68,25 +65,21 @@ pub struct FinishedJob {
 /// A job that a person deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
-    /// The job.
     pub job: JobId,
-    /// When.
     pub at: Timestamp,
-    /// Who.
     pub actor: Actor,
 }
 
-/// That artifacts of a finished job run out: something to look at once that time has come.
+/// Artifacts of a finished job expire at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expiry {
-    /// The job.
     pub job: JobId,
-    /// When the first of its artifacts runs out.
+    /// When the first of its artifacts expires.
     pub at: Timestamp,
 }
 
 impl Retention {
-    /// Of a scan of which nothing was removed.
+    /// Of a scan without removed jobs.
     pub const fn new(workflow: WorkflowId, scan: ScanName) -> Self {
         Self {
             workflow,
@@ -99,7 +92,6 @@ impl Retention {
         }
     }
 
-    /// Names the scan.
     pub fn key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow,
@@ -107,7 +99,7 @@ impl Retention {
         }
     }
 
-    /// Whether the line of a job at this place of the history is that of a job which may still be there.
+    /// Whether a job whose line is at this place of the history may still be there.
     pub fn may_hold(&self, job: JobId, at: Position) -> bool {
         at >= self.from || self.passed_over.iter().any(|passed| passed.id == job)
     }
@@ -127,13 +119,13 @@ impl Retention {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
     }
 
-    /// Remembers that a job is gone whose line is still to be read.
+    /// Counts a deleted job whose line has not been read yet.
     pub fn note_gone_ahead(&mut self, state: EndState) {
         *self.gone_ahead.entry(state).or_default() += 1;
     }
 
-    /// Whether a job that is gone, and whose line is read now, was counted when it went. That is so for as many jobs of
-    /// its state as were deleted ahead: which ones they were is not remembered.
+    /// Whether a missing job, whose line is read now, was counted when it was deleted. Only the number of such jobs is
+    /// known for each end state, so the first missing jobs take it.
     pub fn take_gone_ahead(&mut self, state: EndState) -> bool {
         let Some(count) = self.gone_ahead.get_mut(&state) else {
             return false;
@@ -164,8 +156,8 @@ impl FinishedJob {
         }
     }
 
-    /// Until when the job's runner may add to its log, if it may. Who ended it is not known here, so this may be later
-    /// than it needs to be.
+    /// Until when the job's runner may add to its log, if it may. The line does not say who ended the job, so this may
+    /// be later than needed.
     pub fn talks_until(&self, now: Timestamp) -> Option<Timestamp> {
         match self.state {
             EndState::Failed | EndState::Cancelled => last_words_until(self.finished_at, now),
@@ -175,7 +167,7 @@ impl FinishedJob {
 }
 
 impl Job {
-    /// What the job takes on disk beside its record: its log, large inputs and the artifacts that are there.
+    /// Its bytes on disk beside its record: log, large inputs, and artifacts that are not removed.
     pub fn bytes(&self) -> u64 {
         let inputs = match &self.inputs {
             Inputs::Object { bytes, .. } => *bytes,
@@ -186,13 +178,13 @@ impl Job {
         inputs + run.map_or(0, |run| run.log_bytes) + artifacts.sum::<u64>()
     }
 
-    /// The artifacts whose files are there.
+    /// The artifacts whose files are not removed.
     pub fn stored_artifacts(&self) -> impl Iterator<Item = &Artifact> {
         let artifacts = self.state.run().into_iter().flat_map(|run| &run.artifacts);
         artifacts.filter(|artifact| artifact.removed.is_none())
     }
 
-    /// When the first of its artifacts runs out, if one does.
+    /// When the first of its artifacts expires, if any does.
     pub fn expiry(&self) -> Option<Expiry> {
         let times = self
             .stored_artifacts()
@@ -203,8 +195,7 @@ impl Job {
         })
     }
 
-    /// When the job ended, if it was under way and somebody else than its worker ended it: the worker may have more to
-    /// say.
+    /// When the job ended, if it was running and its worker did not end it. The worker may then still add to the log.
     pub fn ended_by_another_at(&self) -> Option<Timestamp> {
         let end = self.state.end()?;
         self.state.run()?;
@@ -220,14 +211,14 @@ impl Job {
     }
 }
 
-/// Until when a job that ended at that time may be added to. One that seems to have ended long after now did so by a
-/// clock that was set back since.
+/// Until when the log of a job that ended at this time may grow. If the end is far in the future, the clock was set
+/// back since.
 fn last_words_until(end: Timestamp, now: Timestamp) -> Option<Timestamp> {
     ((now - end).abs() < WORKER_LAST_WORDS).then(|| end + WORKER_LAST_WORDS)
 }
 
 impl Artifact {
-    /// Whether its time is over, or its file is gone.
+    /// Whether it has expired or its file is removed.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.removed.is_some() || self.expires_at.is_some_and(|at| at <= now)
     }

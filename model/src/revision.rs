@@ -9,16 +9,15 @@ use workflow::{Diagnostic, Scan, ScanName, Workflow};
 use crate::armed::{Armed, arm};
 use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
-/// A workflow file's place in the service.
+/// A workflow: the record of one workflow file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRecord {
     /// Derived from source and name.
     pub id: WorkflowId,
-    /// The project it belongs to.
     pub project: ProjectId,
     /// The source it comes from.
     pub source: SourceName,
-    /// Path below the source's folder without extension.
+    /// Path below the source's folder, without extension.
     pub name: String,
     /// Path in the repository when it was last active.
     pub file: String,
@@ -26,13 +25,13 @@ pub struct WorkflowRecord {
     pub status: WorkflowStatus,
     /// The newest revision.
     pub revision: RevisionRef,
-    /// Since when the triggers of its scans count.
+    /// Since when the triggers of its scans are active.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub armed: BTreeMap<ScanName, Armed>,
 }
 
 impl WorkflowRecord {
-    /// The record of a workflow whose triggers count from now.
+    /// The record, with all triggers active from now.
     #[must_use]
     pub fn rearmed(self, definition: &Workflow, now: Timestamp, order: Order) -> Self {
         Self {
@@ -41,7 +40,7 @@ impl WorkflowRecord {
         }
     }
 
-    /// Since when its triggers count, while it is active.
+    /// Since when its triggers are active, if the workflow is.
     pub(crate) fn active_triggers(&self) -> Option<&BTreeMap<ScanName, Armed>> {
         match self.status {
             WorkflowStatus::Active => Some(&self.armed),
@@ -59,10 +58,9 @@ impl WorkflowRecord {
     }
 }
 
-/// Names a workflow with what people call it.
+/// Names a workflow by id and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRef {
-    /// Its id.
     pub id: WorkflowId,
     /// The source it comes from.
     pub source: SourceName,
@@ -76,11 +74,9 @@ pub struct WorkflowRef {
 pub enum WorkflowStatus {
     /// Its newest revision runs.
     Active,
-    /// Its file is gone, or its source is not configured any more: no new jobs, running ones finish, the history stays.
-    Retired {
-        /// Since when.
-        since: Timestamp,
-    },
+    /// Its file is gone, or its source is no longer configured. It starts no new jobs. Running jobs finish, and the
+    /// history stays.
+    Retired { since: Timestamp },
 }
 
 /// Names a workflow revision.
@@ -97,7 +93,6 @@ pub struct RevisionRef {
 /// One version of a workflow file that was active. Never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionRecord {
-    /// The workflow.
     pub workflow: WorkflowRef,
     /// Id, number and commit.
     pub reference: RevisionRef,
@@ -105,11 +100,11 @@ pub struct RevisionRecord {
     pub file: String,
     /// When it became active.
     pub activated_at: Timestamp,
-    /// What its text must be.
+    /// The digest of its text.
     pub text: Text,
 }
 
-/// Tells a revision's text, which stands in a file beside the record.
+/// Identifies a revision's text, which is in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// SHA-256 of the text, hexadecimal.
@@ -119,18 +114,16 @@ pub struct Text {
 /// A revision with what it defines.
 #[derive(Debug, Clone)]
 pub struct Revision {
-    /// The record.
     pub record: RevisionRecord,
     /// The parsed file.
     pub definition: Arc<Workflow>,
-    /// What is worth a second look in it; found again at each start.
+    /// Warnings about the file. They are found again at each start.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A workflow together with the revision that runs.
+/// A workflow with its active revision.
 #[derive(Debug, Clone)]
 pub struct ActiveWorkflow {
-    /// The record.
     pub record: Arc<WorkflowRecord>,
     /// Its newest revision.
     pub revision: Arc<Revision>,

@@ -1,4 +1,4 @@
-//! The head of a scan: the little that must be known of its past without reading it.
+//! The head of a scan: what decisions need from its past without reading the history.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,31 @@ use crate::job::{EndState, Job};
 use crate::ledger::Repeats;
 use crate::{JobId, Order, ScanKey, Timestamp, WorkflowId};
 
-/// What is remembered of a scan. Written with every claim and end of its jobs, in the same commit.
+/// A summary of a scan's past. Every claim and every end of a job writes it in the same commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanHead {
-    /// The workflow.
     pub workflow: WorkflowId,
-    /// The scan.
     pub scan: ScanName,
-    /// The newest job, so that ids go on rising after a restart.
+    /// The newest job. Ids keep increasing after a restart.
     pub latest_job: JobId,
-    /// The newest claim of any of its jobs.
     pub latest_claim: Option<Order>,
     /// Finished jobs by how they ended, over the scan's whole life.
     pub totals: Totals,
-    /// Up to two newest successes, newest first.
+    /// The newest two successes, newest first.
     pub successes: Vec<Success>,
     /// Where the next history line goes.
     pub history: Tail,
-    /// Up to where the slots of its schedule have been looked at, once one has.
+    /// Up to where the slots of its schedule have been handled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron_cursor: Option<Timestamp>,
-    /// Up to where its expression has considered successes, once it has.
+    /// Up to where its expression has been evaluated for successes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub considered: Option<Order>,
     /// Where the next ledger record goes.
     #[serde(default, skip_serializing_if = "Tail::is_empty")]
     pub ledger: Tail,
-    /// The run of looks that made no job and have the newest ledger record's outcome. Stored beside the head, since a
-    /// reason may be long and a head is written with every claim.
+    /// The latest run of equal outcomes that made no job. It has a file of its own, because a reason may be long and a
+    /// head is written with every claim.
     #[serde(skip)]
     pub repeats: Option<Repeats>,
 }
@@ -59,7 +56,6 @@ impl ScanHead {
         }
     }
 
-    /// Names the scan.
     pub fn key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow,
@@ -67,7 +63,7 @@ impl ScanHead {
         }
     }
 
-    /// Whether one of its newest successes left an artifact.
+    /// Whether one of the newest two successes has an artifact.
     pub fn has_digests(&self) -> bool {
         self.successes.iter().any(|success| success.artifacts > 0)
     }
@@ -76,21 +72,16 @@ impl ScanHead {
 /// Lifetime counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// Jobs that succeeded.
     pub succeeded: u64,
-    /// Jobs that failed.
     pub failed: u64,
-    /// Jobs that were cancelled.
     pub cancelled: u64,
-    /// Jobs that were skipped.
     pub skipped: u64,
-    /// What all of them took on disk beside their records when they ended.
+    /// Bytes of their logs, inputs and artifacts when they ended.
     #[serde(default)]
     pub bytes: u64,
 }
 
 impl Totals {
-    /// Of a scan without jobs.
     pub const NONE: Self = Self {
         succeeded: 0,
         failed: 0,
@@ -104,12 +95,12 @@ impl Totals {
         self.succeeded + self.failed + self.cancelled + self.skipped
     }
 
-    /// How many of them expressions see: those that were not skipped.
+    /// How many of them expressions see. Skipped jobs are not seen.
     pub const fn seen(&self) -> u64 {
         self.succeeded + self.failed + self.cancelled
     }
 
-    /// Counts what `more` counts, too.
+    /// Adds the counters of `more`.
     pub const fn add(&mut self, more: &Self) {
         self.succeeded += more.succeeded;
         self.failed += more.failed;
@@ -118,7 +109,7 @@ impl Totals {
         self.bytes += more.bytes;
     }
 
-    /// What is left of this without `removed`.
+    /// The counters minus those of `removed`.
     #[must_use]
     pub const fn without(&self, removed: &Self) -> Self {
         Self {
@@ -130,7 +121,7 @@ impl Totals {
         }
     }
 
-    /// How many jobs ended so.
+    /// How many jobs ended in this state.
     pub const fn of(&self, state: EndState) -> u64 {
         match state {
             EndState::Succeeded => self.succeeded,
@@ -140,7 +131,7 @@ impl Totals {
         }
     }
 
-    /// Counts a job that ended so, with what it takes beside its record.
+    /// Counts a job that ended in this state, with its bytes on disk.
     pub const fn count(&mut self, state: EndState, bytes: u64) {
         self.bytes += bytes;
         *match state {
@@ -152,29 +143,28 @@ impl Totals {
     }
 }
 
-/// A success as `is_available` and `has_diff` need it.
+/// What `is_available` and `has_diff` need to know of a success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Success {
-    /// The job.
     pub job: JobId,
     /// The place of its completion in the order of decisions.
     pub order: Order,
-    /// How many artifacts it left.
+    /// How many artifacts it has.
     pub artifacts: usize,
-    /// Artifact name to content digest. Outlives the files. Stored beside the head, since there is no bound on them
-    /// and a head is written with every claim.
+    /// Artifact name to content digest, also after the files are removed. They have a file of their own, because they
+    /// are not bounded and a head is written with every claim.
     #[serde(skip)]
     pub digests: BTreeMap<String, String>,
 }
 
 impl Success {
-    /// Whether digests are missing: they were not read yet, or are lost.
+    /// Whether digests are missing, because they are not read yet or are lost.
     pub fn lacks_digests(&self) -> bool {
         self.digests.len() != self.artifacts
     }
 }
 
-/// The content digests of what a job left, by name.
+/// The content digests of a job's artifacts, by name.
 pub fn digests_of(job: &Job) -> BTreeMap<String, String> {
     let artifacts = job.state.run().into_iter().flat_map(|run| &run.artifacts);
     artifacts
@@ -182,19 +172,16 @@ pub fn digests_of(job: &Job) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The digests of a scan's newest successes, which are in memory with its head.
+/// The artifact digests of a scan's newest two successes. In memory, the head holds them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digests {
-    /// The workflow.
     pub workflow: WorkflowId,
-    /// The scan.
     pub scan: ScanName,
     /// Success to artifact name to content digest.
     pub successes: BTreeMap<JobId, BTreeMap<String, String>>,
 }
 
 impl Digests {
-    /// Those of a head.
     pub fn of(head: &ScanHead) -> Self {
         let successes = head.successes.iter();
         Self {
@@ -206,7 +193,6 @@ impl Digests {
         }
     }
 
-    /// Names the scan.
     pub fn key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow,
@@ -218,7 +204,7 @@ impl Digests {
 /// The end of an append-only sequence of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tail {
-    /// The page that is written now, from 0.
+    /// The page that is written now. The first is 0.
     pub page: u64,
     /// Its length.
     pub bytes: u64,
@@ -230,7 +216,7 @@ impl Tail {
         self.page == 0 && self.bytes == 0
     }
 
-    /// Makes room for so many bytes and tells where they go. A page that has reached `full` is closed.
+    /// Reserves `length` bytes and returns where they go. A page that has reached `full` bytes is closed.
     pub(crate) fn advance(&mut self, length: u64, full: u64) -> Self {
         let at = *self;
         let bytes = self.bytes + length;

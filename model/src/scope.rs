@@ -16,7 +16,6 @@ macro_rules! scopes {
         }
 
         impl Scope {
-            /// Every scope.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The scope's stable name.
@@ -60,11 +59,10 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A name that is no scope.
+/// The name is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{name}` is not a scope (one of: {})", Scope::ALL.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", "))]
 pub struct ParseScopeError {
-    /// What was given.
     pub name: String,
 }
 
@@ -82,7 +80,6 @@ impl FromStr for Scope {
     }
 }
 
-/// A set of permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scopes(BTreeSet<Scope>);
@@ -98,7 +95,7 @@ impl Scopes {
         self.0.contains(&Scope::Admin) || self.0.contains(&scope)
     }
 
-    /// Whether everything `other` allows is allowed here too, so that a token cannot make a stronger one.
+    /// Whether these scopes allow everything that `other` allows. A token cannot make a stronger one.
     pub fn cover(&self, other: &Self) -> bool {
         other.0.iter().all(|scope| self.allow(*scope))
     }

@@ -1,7 +1,7 @@
-//! Secrets at rest: sealed with a key that is kept outside the state folder.
+//! Secrets at rest. They are encrypted with a key that is stored outside the state folder.
 //!
-//! XChaCha20-Poly1305 with a random nonce. What a sealed value belongs to (project, name, version) is bound into it, so
-//! that one copied to another place in the state does not open there. Key and randomness come in from outside.
+//! The cipher is XChaCha20-Poly1305 with a random nonce. Project, name and version are authenticated with the value, so
+//! that a value copied to another place in the state does not decrypt there. Key and randomness are passed in.
 
 use std::fmt;
 
@@ -20,10 +20,10 @@ const NONCE_BYTES: usize = 24;
 /// The authentication tag at the end of a ciphertext.
 const TAG_BYTES: usize = 16;
 
-/// Stands before the digits of a key, so that a leaked one is recognised.
+/// The prefix of a key, so that scanners recognise a leaked one.
 const KEY_PREFIX: &str = "evk_";
 
-/// Bytes of a digest that tell one key from another: an operator has a handful of keys in a lifetime.
+/// Bytes of the digest that identifies a key. An operator has only a few keys.
 const KEY_ID_BYTES: usize = 8;
 
 /// The plain text of a secret. It is never serialised and never shows in debug output.
@@ -31,12 +31,11 @@ const KEY_ID_BYTES: usize = 8;
 pub struct SecretValue(String);
 
 impl SecretValue {
-    /// Takes a plain text.
     pub const fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The plain text, for whoever seals it or sends it to the runner that needs it.
+    /// The plain text, to seal it or to send it to a runner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -52,7 +51,7 @@ impl fmt::Debug for SecretValue {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealingKey([u8; KEY_BYTES]);
 
-/// A text that is no key.
+/// The text is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("it does not hold `{KEY_PREFIX}` and {} hexadecimal digits", 2 * KEY_BYTES)]
 pub struct ParseKeyError;
@@ -65,19 +64,19 @@ impl SealingKey {
         Self(bytes)
     }
 
-    /// Reads a key as [`SealingKey::reveal`] writes it; white space around it does not count.
+    /// Parses a key as [`SealingKey::reveal`] writes it. Surrounding white space is ignored.
     pub fn parse(text: &str) -> Result<Self, ParseKeyError> {
         let digits = text.trim().strip_prefix(KEY_PREFIX).ok_or(ParseKeyError)?;
         let bytes = unhex(digits).ok_or(ParseKeyError)?;
         bytes.try_into().map(Self).map_err(|_| ParseKeyError)
     }
 
-    /// The key as text, to be kept in a file of its own.
+    /// The key as text, for its file.
     pub fn reveal(&self) -> String {
         format!("{KEY_PREFIX}{}", hex(&self.0))
     }
 
-    /// What tells this key from others. It says nothing about the key.
+    /// Identifies this key. The key cannot be derived from it.
     pub fn id(&self) -> KeyId {
         let digest = Sha256::new()
             .chain_update(b"everscan sealing key\0")
@@ -97,7 +96,7 @@ impl fmt::Debug for SealingKey {
     }
 }
 
-/// Tells a key from others.
+/// Identifies a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(String);
@@ -108,20 +107,17 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// What a sealed value belongs to, and opens as nothing else.
+/// What a sealed value belongs to. It opens only in this place.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// The project.
     pub project: ProjectId,
     /// The secret's name.
     pub name: &'a str,
-    /// Its version.
     pub version: u64,
 }
 
 impl Place<'_> {
-    /// The name comes last and is the only part without a fixed length or alphabet, so that no two places are spelt
-    /// alike.
+    /// The name comes last and is the only part without a fixed length, so that different places have different bytes.
     fn spelt(self) -> String {
         format!(
             "everscan secret\0{}\0{}\0{}",
@@ -144,7 +140,7 @@ pub struct Sealed {
 /// Why a value cannot be sealed or opened.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealingError {
-    /// Another key sealed it.
+    /// It was sealed with another key.
     #[error("it is sealed with the key {sealed}, and the daemon has the key {present}")]
     OtherKey {
         /// The key that opens it.
@@ -152,10 +148,10 @@ pub enum SealingError {
         /// The key at hand.
         present: KeyId,
     },
-    /// It was changed, or belongs to another project, name or version.
+    /// It was modified, or belongs to another project, name or version.
     #[error("its stored form is damaged")]
     Damaged,
-    /// The cipher refuses it: more than 256 GiB.
+    /// The cipher refuses more than 256 GiB.
     #[error("it is too long to be sealed")]
     TooLong,
 }
@@ -184,7 +180,7 @@ impl Sealed {
         })
     }
 
-    /// Whether it has the form of a sealed value; only its key can tell more.
+    /// Whether it is well-formed. Only decryption can tell more.
     pub fn is_well_formed(&self) -> bool {
         let nonce = unhex(&self.nonce).is_some_and(|nonce| nonce.len() == NONCE_BYTES);
         let ciphertext = unhex(&self.ciphertext).is_some_and(|bytes| bytes.len() >= TAG_BYTES);

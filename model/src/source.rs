@@ -1,4 +1,4 @@
-//! Sources: Git repositories the daemon follows, what was last seen of them, and what is wrong.
+//! Sources: the Git repositories that the daemon follows, their last known state, and what is wrong with them.
 
 use serde::{Deserialize, Serialize};
 use workflow::Diagnostic;
@@ -14,21 +14,21 @@ pub struct Source {
     pub project: ProjectId,
     /// Where the repository is, without credentials.
     pub url: String,
-    /// Branch, tag or commit; absent for the remote's default branch.
+    /// Branch, tag or commit. Absent for the remote's default branch.
     pub reference: Option<String>,
     /// Folder of workflows within the repository.
     pub folder: String,
-    /// Seconds between two looks when nothing wakes the daemon earlier.
+    /// Seconds between two looks, if nothing triggers a look earlier.
     pub interval_seconds: u64,
     /// Whether the daemon's configuration names it.
     pub configured: bool,
     /// The newest tip that was read completely.
     pub tip: Option<TipRef>,
-    /// What holds and what does not; one per kind.
+    /// One condition of each kind.
     pub conditions: Vec<Condition>,
-    /// Files that are invalid at the tip; when they are very many, the first of them.
+    /// The files that are invalid at the tip. A very long list is cut.
     pub stale_files: Vec<StaleFile>,
-    /// What is worth a second look in the repository at the tip, beside its workflow files.
+    /// Warnings about the repository at the tip, apart from its workflow files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
 }
@@ -38,28 +38,25 @@ pub struct Source {
 pub struct TipRef {
     /// 1 for the first tip seen.
     pub number: u64,
-    /// The commit id.
     pub commit: String,
     /// First line of the message.
     pub summary: String,
-    /// The commit's author.
     pub author: String,
     /// When the daemon saw it.
     pub seen_at: Timestamp,
-    /// True when the tip before it is no ancestor.
+    /// Whether the previous tip is not an ancestor.
     pub history_rewritten: bool,
 }
 
-/// One thing about a source that is true, false or not known.
+/// A statement about a source that is true, false or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// What it is about.
     pub kind: ConditionKind,
     /// Whether it holds.
     pub status: Status,
-    /// Why.
     pub reason: Reason,
-    /// Since when the status is what it is.
+    /// When the status last changed.
     pub changed_at: Timestamp,
 }
 
@@ -70,7 +67,7 @@ pub enum ConditionKind {
     Fetched,
     /// Every workflow file at the tip is valid.
     Valid,
-    /// What the tip asks for is what runs.
+    /// All workflows of the tip are active.
     Active,
 }
 
@@ -89,11 +86,8 @@ impl ConditionKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It holds.
     True,
-    /// It does not.
     False,
-    /// Nobody knows.
     Unknown,
 }
 
@@ -108,55 +102,52 @@ impl Status {
     }
 }
 
-/// A workflow file that is invalid at the tip; its last good version goes on, if it has one.
+/// A workflow file that is invalid at the tip. Its last valid version stays active, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleFile {
     /// Path in the repository.
     pub file: String,
-    /// The workflow it would be.
+    /// The workflow that it would define.
     pub workflow: WorkflowId,
     /// The commit it was read from.
     pub commit: String,
     /// Since when it has been invalid.
     pub since: Timestamp,
-    /// What is wrong, at most [`crate::limits::STALE_DIAGNOSTICS`].
+    /// At most [`crate::limits::STALE_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A tip that was seen, with what became of every file. Written once, never changed.
+/// A tip that was seen, and the verdict on each of its files. It is written once and never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TipRecord {
-    /// The source.
     pub source: SourceName,
-    /// The tip.
     pub tip: TipRef,
-    /// Commits between the tip before and this one, which were never active.
+    /// Commits between the previous tip and this one. They were never active.
     pub skipped: Vec<String>,
-    /// Whether there were more of them than are listed.
+    /// Whether there are more than are listed.
     pub more_skipped: bool,
-    /// What became of every file whose state changed with this tip; when they are very many, the first of them.
+    /// The files whose state changed with this tip. A very long list is cut.
     pub files: Vec<FileVerdict>,
     /// Number of workflow files at the tip.
     pub file_count: u64,
 }
 
-/// What became of one file at a tip.
+/// The verdict on a file at a tip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVerdict {
     /// Path in the repository.
     pub file: String,
-    /// What became of it.
     pub verdict: FileOutcome,
 }
 
-/// What became of a file at a tip.
+/// The possible verdicts on a file at a tip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOutcome {
     /// It made a new revision.
     Activated,
-    /// It is invalid; its last good version goes on, if it has one.
+    /// It is invalid. Its last valid version stays active, if there is one.
     Invalid,
-    /// It is gone; its workflow retired.
+    /// It is gone, and its workflow is retired.
     Retired,
 }

@@ -284,7 +284,6 @@ pub(crate) fn complete_all(job: JobId, token: TokenHash) -> Complete {
     }
 }
 
-/// Names a scan.
 pub(crate) fn key(workflow: WorkflowId, scan: &str) -> ScanKey {
     ScanKey {
         workflow,

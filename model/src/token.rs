@@ -1,8 +1,8 @@
-//! Tokens: how they look, and the hash that alone is stored.
+//! Tokens: their form, and their hash. Only the hash is stored.
 //!
-//! Tokens a person or program carries around have a prefix, 160 random bits and a checksum, so that a leaked one is
-//! recognised and a mistyped one is told from a revoked one. Session tokens are bare UUIDs v4 (specification,
-//! "Authentication"). All of them hold enough randomness that a plain SHA-256 protects the stored form.
+//! Personal access tokens and registration tokens have a prefix, 160 random bits and a checksum. So a scanner
+//! recognises a leaked token, and a mistyped token is not reported as revoked. Session tokens are plain UUIDs v4
+//! (specification, "Authentication"). All of them are random enough that a plain SHA-256 protects them.
 
 use std::fmt;
 
@@ -19,7 +19,6 @@ use crate::{Timestamp, TokenId};
 /// A personal access token's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its id.
     pub id: TokenId,
     /// What a person calls it.
     pub name: String,
@@ -27,7 +26,6 @@ pub struct Token {
     pub hash: TokenHash,
     /// What it may do.
     pub scopes: Scopes,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,18 +33,18 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether it is good at `now`.
+    /// Whether it is valid at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|end| now < end)
     }
 }
 
-/// SHA-256 of a token. Comparing hashes leaks nothing of use: a guess that shares a prefix of its hash shares nothing.
+/// SHA-256 of a token. Comparing hashes leaks nothing useful through its timing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// The hash of a token as it was presented.
+    /// The hash of a token's text.
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }
@@ -96,12 +94,12 @@ impl SecretKind {
     }
 }
 
-/// A text that cannot be a token, before any look-up.
+/// The text cannot be a token. No look-up is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the token is malformed; was it cut off or mistyped?")]
 pub struct ParseSecretError;
 
-/// Letters of a secret: no punctuation, so that a double click selects all of it.
+/// The alphabet of a token. It has no punctuation, so that a double click selects the whole token.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const RANDOM_LETTERS: usize = 32;
 const CHECK_LETTERS: usize = 6;
@@ -123,7 +121,7 @@ impl Secret {
         Self(entropy.uuid_v4().to_string())
     }
 
-    /// Reads a presented token of a kind that carries a prefix, checking its form only.
+    /// Parses a token with a prefix. Only its form is checked.
     pub fn parse(kind: SecretKind, text: &str) -> Result<Self, ParseSecretError> {
         let length = kind.prefix().len() + RANDOM_LETTERS + CHECK_LETTERS;
         if text.len() != length || !text.is_ascii() || !text.starts_with(kind.prefix()) {
@@ -137,7 +135,7 @@ impl Secret {
         }
     }
 
-    /// Reads a presented session token, checking its form only.
+    /// Parses a session token. Only its form is checked.
     pub fn parse_session(text: &str) -> Result<Self, ParseSecretError> {
         match Uuid::try_parse(text) {
             Ok(uuid) if uuid.get_version_num() == 4 => Ok(Self(uuid.to_string())),
@@ -150,7 +148,7 @@ impl Secret {
         TokenHash::of(&self.0)
     }
 
-    /// The plain text, to be shown or sent.
+    /// The plain text.
     pub fn reveal(&self) -> &str {
         &self.0
     }

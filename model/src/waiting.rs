@@ -1,4 +1,4 @@
-//! Why a scheduled job has not begun: what the runners lack that would take it.
+//! Why a scheduled job has not started: what the runners lack.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use crate::limits::NAMED_JOBS;
 use crate::runner::Runner;
 use crate::{JobId, Reason, RunnerId, World};
 
-/// Why the job waits, if it does. `connected` says which runners were heard lately, and `holding` which jobs a runner
-/// has in hand by its own words, which no record knows.
+/// Why the job waits, if it does. `connected` tells which runners have contacted the daemon recently. `holding` gives
+/// the jobs that a runner reports to hold, which are not in any record.
 pub fn waiting<'h>(
     world: &World,
     job: &Job,
@@ -60,7 +60,7 @@ pub fn waiting<'h>(
 /// The slots of a runner that has no free one.
 struct Slots {
     running: Vec<JobId>,
-    /// Over, and still in the runner's hand.
+    /// Finished jobs that the runner still holds.
     over: Vec<JobId>,
 }
 
@@ -71,7 +71,7 @@ impl Slots {
         holding: Option<&BTreeSet<JobId>>,
     ) -> Option<Self> {
         let running: Vec<JobId> = world.running_on(runner.id).map(|job| job.id).collect();
-        // One that is scheduled is on its way there.
+        // A scheduled job is on its way to the runner.
         let is_over = |job: &JobId| world.job(*job).is_none();
         let held = holding.into_iter().flatten().copied();
         let slots = Self {

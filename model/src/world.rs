@@ -1,8 +1,8 @@
-//! Everything that is live, in memory, and the one way it changes.
+//! Everything that is live, in memory. [`World::apply`] is the only way to change it.
 //!
 //! The world holds what decisions need: sources, newest revisions, scan heads, unfinished jobs, runners, tokens.
-//! Finished jobs and old revisions are settled: they are on disk and no decision reads them. Records are shared, so a
-//! second copy of the world costs its pointers.
+//! Finished jobs and old revisions are only on disk, and no decision reads them. Records are shared, so a second copy
+//! of the world costs only its pointers.
 
 mod due;
 mod ends;
@@ -42,9 +42,9 @@ use crate::{
 /// Everything that is live.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    /// How far its time is ahead of the steady clock.
+    /// How far the world's time is ahead of the steady clock.
     followed: TimeDelta,
-    /// Who holds ends that an earlier process set.
+    /// Records whose expiry times an earlier process set.
     loaded: HashSet<Holder>,
     sources: BTreeMap<SourceName, Arc<Source>>,
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
@@ -68,7 +68,7 @@ pub struct World {
 }
 
 impl World {
-    /// Makes `change` true.
+    /// Applies `change`.
     pub fn apply(&mut self, change: &Change) {
         match change {
             Change::Source(source) => {
@@ -156,7 +156,7 @@ impl World {
                 if let Some(recent) = self.recent.get_mut(&scan)
                     && !Arc::make_mut(recent).remove(job.id)
                 {
-                    // It is read anew when it is needed.
+                    // It is read again when it is needed.
                     self.recent.remove(&scan);
                 }
             }
@@ -187,7 +187,8 @@ impl World {
         }
     }
 
-    /// Files the waiting jobs of a workflow anew: its newest revision may have lost or changed their scans.
+    /// Indexes the waiting jobs of a workflow again, because the newest revision may have removed or changed their
+    /// scans.
     fn refile(&mut self, workflow: WorkflowId) {
         let waiting: Vec<JobId> = self.jobs.queue().of_workflow(workflow).collect();
         for id in waiting {
@@ -198,7 +199,7 @@ impl World {
         }
     }
 
-    /// What a job waits for, or would.
+    /// Where a waiting job belongs in the queue.
     fn place(&self, job: &Job) -> Place {
         if self.is_orphan(job) {
             return Place::Orphan;
@@ -213,7 +214,7 @@ impl World {
         })
     }
 
-    /// Drops a request with its place in the order of age.
+    /// Removes a stored request from both indices.
     fn forget_request(&mut self, key: &str) {
         if let Some(request) = self.idempotency.remove(key) {
             self.idempotency_by_age
@@ -221,7 +222,7 @@ impl World {
         }
     }
 
-    /// Drops a revision that neither runs nor is needed by an unfinished job.
+    /// Removes a revision that is not active and that no unfinished job needs.
     fn forget_unused(&mut self, id: RevisionId) {
         let needed = self.revisions.get(&id).is_none_or(|revision| {
             let workflow = revision.record.workflow.id;
@@ -235,7 +236,7 @@ impl World {
         }
     }
 
-    /// Does what may change the finished jobs of a scan, and takes stock.
+    /// Makes a change that may affect the finished jobs of a scan, and updates their totals.
     fn restock(&mut self, scan: &ScanKey, change: impl FnOnce(&mut Self)) {
         let retained = |world: &Self| world.head(scan).map(|head| world.retained(head));
         let before = retained(self).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The board on which runners wait and jobs are offered.
+//! The board: runners that wait for work, and jobs that are offered to them.
 //!
-//! Offers live in memory only: a job stays scheduled until it is claimed, so an offer that is lost with the daemon or
-//! its runner is simply made again. An offer stands only while its job is scheduled and its runner registered; that is
-//! read from the world at every look, so nobody has to take it down. Time here never jumps with the wall clock.
+//! Offers are only in memory. A job stays scheduled until it is claimed, so an offer that is lost with the daemon or
+//! its runner is made again. An offer is valid only while its job is scheduled and its runner is registered. Every
+//! round checks this in the world, so nobody has to withdraw it. Time here never jumps with the wall clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,25 +12,25 @@ use tokio::time::Instant;
 
 use crate::limits::{OFFER, REPEAT};
 
-/// What a runner is told.
+/// A message to a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Come and claim this job under this token.
+    /// Claim this job with this token.
     Assigned(JobId, Secret),
     /// Stop this job.
     Cancelled(JobId),
 }
 
-/// Runners that wait, and jobs that are offered.
+/// Waiting runners and offered jobs.
 #[derive(Default)]
 pub(crate) struct Board {
     waiting: BTreeMap<u64, Waiting>,
     arrivals: u64,
     offers: BTreeMap<JobId, Offer>,
-    /// When a runner was last told to stop a job it still holds.
+    /// When a runner was last told to stop a job that it still holds.
     cancels: HashMap<(RunnerId, JobId), Instant>,
     turns: Turns,
-    /// What each runner has in hand, by its newest poll.
+    /// The jobs that each runner holds, by its newest poll.
     holding: HashMap<RunnerId, BTreeSet<JobId>>,
     closed: bool,
 }
@@ -41,13 +41,13 @@ struct Waiting {
     answer: oneshot::Sender<Vec<Message>>,
 }
 
-/// What a runner says when it asks for work.
+/// A runner's request for work.
 #[derive(Debug, Clone)]
 pub(crate) struct Poll {
     pub(crate) runner: RunnerId,
-    /// How many jobs it runs at once, in all.
+    /// How many jobs it runs at once.
     pub(crate) capacity: u32,
-    /// Every job it has in hand.
+    /// Every job that it holds.
     pub(crate) holding: BTreeSet<JobId>,
 }
 
@@ -59,16 +59,16 @@ struct Offer {
     told: Instant,
 }
 
-/// What there is to say to a poll.
+/// The answer to a poll.
 #[derive(Default)]
 struct Said {
     messages: Vec<Message>,
-    /// The jobs that were not offered before.
+    /// The newly offered jobs.
     new: Vec<JobId>,
 }
 
 impl Board {
-    /// Puts a poll on the board; one of the same runner that waits already is ended with nothing.
+    /// Puts a poll on the board. A waiting poll of the same runner ends without a message.
     pub(crate) fn wait(&mut self, poll: Poll) -> oneshot::Receiver<Vec<Message>> {
         let (answer, receiver) = oneshot::channel();
         self.waiting
@@ -77,7 +77,7 @@ impl Board {
             .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
         self.holding.insert(poll.runner, poll.holding.clone());
         if poll.capacity == 0 {
-            // It takes nothing any more: what it has not in hand is free for the others at once.
+            // It takes no jobs any more, so jobs that it was offered and does not hold are free at once.
             self.offers
                 .retain(|job, offer| offer.runner != poll.runner || poll.holding.contains(job));
         }
@@ -88,7 +88,7 @@ impl Board {
         receiver
     }
 
-    /// Ends the runner's poll and takes back what it was offered.
+    /// Ends the runner's poll and withdraws its offers.
     pub(crate) fn forget(&mut self, runner: RunnerId) {
         self.waiting
             .retain(|_, waiting| waiting.poll.runner != runner);
@@ -97,12 +97,12 @@ impl Board {
         self.holding.remove(&runner);
     }
 
-    /// What each runner has in hand, by its newest poll.
+    /// The jobs that each runner holds, by its newest poll.
     pub(crate) fn holding(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
         self.holding.clone()
     }
 
-    /// Answers every poll there is something to say to, and tells when to look again though nothing changes.
+    /// Answers every poll for which there is a message. Returns when to look again even if nothing changes.
     pub(crate) fn assign(
         &mut self,
         world: &World,
@@ -112,7 +112,7 @@ impl Board {
         self.offers.retain(|job, offer| {
             now < offer.until && is_scheduled(world, *job) && world.runner(offer.runner).is_some()
         });
-        // A runner that was removed learns it from its next poll.
+        // A runner that was removed learns it at its next poll.
         self.waiting.retain(|_, waiting| {
             !waiting.answer.is_closed() && world.runner(waiting.poll.runner).is_some()
         });
@@ -134,7 +134,7 @@ impl Board {
             if messages.is_empty() {
                 self.waiting.insert(arrival, waiting);
             } else if waiting.answer.send(messages).is_err() {
-                // It went away this moment: what was offered to it is free for those behind it.
+                // It has just disconnected, so its offers are free for the next ones.
                 for job in new {
                     self.offers.remove(&job);
                 }
@@ -142,7 +142,7 @@ impl Board {
         }
     }
 
-    /// What there is to say to a poll of a runner that executes `running` jobs.
+    /// The answer to a poll of a runner with `running` jobs.
     fn say(
         &mut self,
         world: &World,
@@ -177,7 +177,7 @@ impl Board {
                 continue;
             }
             busy += 1;
-            // The answer that carried it may have been lost.
+            // The answer with the offer may have been lost.
             if !poll.holding.contains(job) && offer.told + REPEAT <= now {
                 offer.told = now;
                 said.messages
@@ -186,7 +186,7 @@ impl Board {
         }
         let capacity = usize::try_from(poll.capacity.min(runner.capacity)).unwrap_or(usize::MAX);
         while busy < capacity {
-            // A job the runner still has in hand from an earlier offer cannot begin there again yet.
+            // A job that the runner still holds from an earlier offer cannot start there again yet.
             let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
             let Some((workflow, job)) = next_job(world, &runner.labels, &self.turns, taken) else {
                 break;
@@ -207,7 +207,7 @@ impl Board {
         said
     }
 
-    /// The runner that was offered the job under that token.
+    /// The runner that was offered the job with this token.
     pub(crate) fn offered_to(
         &self,
         job: JobId,
@@ -218,7 +218,7 @@ impl Board {
         (offer.token.hash() == token && now < offer.until).then_some(offer.runner)
     }
 
-    /// When an offer lapses or something is to be repeated to a runner that waits.
+    /// When an offer expires, or a message to a waiting runner is to be repeated.
     fn next_look(&self) -> Option<Instant> {
         let polls: HashMap<RunnerId, &Poll> = self
             .waiting
@@ -238,7 +238,7 @@ impl Board {
         lapses.chain(offers).chain(cancels).min()
     }
 
-    /// Answers every poll with nothing, now and from now on: the daemon is stopping.
+    /// Answers every poll without a message from now on, because the daemon is stopping.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.waiting.clear();

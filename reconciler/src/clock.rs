@@ -1,8 +1,8 @@
-//! The wall clock may be wrong for a while. Schedules and what people read follow it at once; nothing is deleted by age, and
-//! no end follows it, until it has not jumped for an hour.
+//! The wall clock may be wrong for a while. Schedules and displayed times follow it at once. Deletion by age and expiry
+//! times follow it only after an hour without a jump.
 //!
-//! A jump is a difference between the wall clock and the steady one. It is looked for where the wall clock is read for
-//! something that cannot be undone, so none is missed that would matter.
+//! A jump is a change of the difference between the wall clock and the steady clock. It is looked for whenever the wall
+//! clock is read for something that cannot be undone, so that no important jump is missed.
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, future, stream};
@@ -14,42 +14,42 @@ use tokio::time::Instant;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG, DEADLINE_LOOK};
 
-/// What is known of jumps of the wall clock.
+/// The known jumps of the wall clock.
 #[derive(Debug, Default)]
 pub(crate) struct Jumps {
     /// How far the wall clock was ahead of the steady one after the last jump.
     ahead: TimeDelta,
     doubt: Option<Doubt>,
-    /// Ends may have followed the clock in memory alone.
+    /// Whether expiry times followed the clock in memory and are not stored yet.
     unstored: bool,
-    /// They could not be stored, and are left alone until then.
+    /// They could not be stored. Do not retry before this time.
     rests_until: Option<Instant>,
 }
 
-/// The wall clock was wrong a while ago, or is.
+/// A period in which the wall clock is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Doubt {
     /// How far it jumped, if a jump was seen.
     by: Option<TimeDelta>,
     /// By the steady clock.
     until: Timestamp,
-    /// How many schedules had been followed far ahead of it and go on from now.
+    /// How many schedules had been followed far ahead of the clock and continue from now.
     schedules: u64,
 }
 
 /// What is wrong with the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockTrouble {
-    /// It jumped within the last hour, or schedules showed that it was wrong, or is.
+    /// It jumped within the last hour, or schedules showed that it was wrong.
     Jumped {
-        /// How far, if a jump was seen.
+        /// How far it jumped, if a jump was seen.
         by: Option<TimeDelta>,
         /// Until when nothing is deleted by age.
         until: Timestamp,
-        /// How many schedules had been followed far ahead of the clock and go on from now.
+        /// How many schedules had been followed far ahead of the clock and continue from now.
         schedules: u64,
     },
-    /// Schedules were followed more than an hour ahead of it, and wait.
+    /// Schedules that were followed more than an hour ahead of the clock wait for it.
     Ahead {
         /// How many.
         schedules: u64,
@@ -59,7 +59,7 @@ pub enum ClockTrouble {
 }
 
 impl Jumps {
-    /// Looks at both clocks. Gives a jump since the last look.
+    /// Reads both clocks. Returns a jump since the last call.
     fn look(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
         let by = wall - steady - self.ahead;
         if by.abs() <= CLOCK_JUMP {
@@ -70,7 +70,7 @@ impl Jumps {
         Some(by)
     }
 
-    /// Begins, or begins again, the time in which the clock is not believed.
+    /// Starts or restarts the period in which the clock is not trusted.
     fn doubt(&mut self, by: Option<TimeDelta>, steady: Timestamp, schedules: u64) {
         let before = self.doubted(steady);
         self.doubt = Some(Doubt {
@@ -86,12 +86,12 @@ impl Jumps {
 }
 
 impl Handle {
-    /// What ends are compared with in this world.
+    /// The time of this world, with which expiry times are compared.
     pub fn time(&self, world: &World) -> Timestamp {
         world.time(self.clock().steady())
     }
 
-    /// What ends are compared with: the wall clock without the jumps that are not believed yet.
+    /// The time with which expiry times are compared: the wall clock without the jumps that are not trusted yet.
     pub fn steady(&self) -> Timestamp {
         self.state().read(|world| self.time(world))
     }
@@ -114,20 +114,20 @@ impl Handle {
         (wall, steady)
     }
 
-    /// The time by which ages are told; none while the clock is in doubt.
+    /// The time for computing ages. None while the clock is not trusted.
     pub(crate) fn ages(&self) -> Option<Timestamp> {
         let (wall, steady) = self.look_at_clock();
         let doubted = self.jumps().doubted(steady);
         doubted.is_none().then_some(wall)
     }
 
-    /// Doubts the clock, because schedules say that it is wrong, or was.
+    /// Stops trusting the clock, because schedules show that it is or was wrong.
     pub(crate) fn doubt_clock(&self, schedules: u64) {
         let (_, steady) = self.look_at_clock();
         self.jumps().doubt(None, steady, schedules);
     }
 
-    /// What is wrong with the clock, if something is.
+    /// What is wrong with the clock, if anything.
     pub fn clock_trouble(&self) -> Option<ClockTrouble> {
         let (wall, steady) = self.look_at_clock();
         if let Some(doubt) = self.jumps().doubted(steady) {
@@ -147,7 +147,7 @@ impl Handle {
         })
     }
 
-    /// Lets the ends that were set follow the wall clock, once its jumps are believed.
+    /// Moves the expiry times by the clock's jumps, once these are trusted.
     pub(crate) async fn follow_clock(&self) {
         let rests = self.jumps().rests_until;
         let rests = rests.is_some_and(|until| Instant::now() < until);
@@ -156,11 +156,11 @@ impl Handle {
         }
     }
 
-    /// The same without waiting for that: the next start knows nothing of a jump.
+    /// The same at once, because the next process cannot know of a jump.
     pub(crate) async fn follow_clock_at_once(&self) {
         let by = self.now() - self.steady();
         if by.abs() >= CLOCK_LAG {
-            // Before that: a stop may come in between.
+            // First, because a stop may come in between.
             self.jumps().unstored = true;
             if let Err(error) = self.state().submit(FollowClock).await {
                 tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
@@ -171,7 +171,7 @@ impl Handle {
             return;
         }
         let holders = self.state().read(World::holders);
-        // Together, so that they share their commits.
+        // They are submitted together, so that they share their commits.
         let failed: Vec<_> = stream::iter(holders)
             .map(|holder| async move {
                 let keep = KeepEnd {
@@ -203,7 +203,7 @@ pub fn jump(by: TimeDelta) -> String {
     format!("{direction} {}", span(by))
 }
 
-/// How long a span is, in the unit that fits.
+/// A duration in a suitable unit.
 pub(crate) fn span(span: TimeDelta) -> String {
     let minutes = span.num_minutes().abs();
     match minutes {

@@ -13,8 +13,8 @@ use crate::handle::Handle;
 use crate::limits::{AT_ONCE, TRIGGER_REST};
 
 impl Handle {
-    /// Brings every schedule to where the clock is, unless it rests after a failure, and tells of those that wait for the
-    /// clock. `told` is how far ahead the log says that schedules are. Gives the time.
+    /// Moves every schedule that is ahead back to the clock, except after a recent failure, and logs those that wait
+    /// for the clock. `told` is what the log has said last. Returns the time.
     pub(crate) async fn mind_cursors(
         &self,
         told: &mut Option<Timestamp>,
@@ -44,7 +44,7 @@ impl Handle {
             let far = far.filter(|(_, scan)| !resting.contains_key(scan));
             far.map(|(_, scan)| scan.clone()).collect()
         });
-        // Together, so that they share their commits.
+        // They are submitted together, so that they share their commits.
         let rewound: Vec<_> = stream::iter(far)
             .map(|scan| async move {
                 let rewind = Rewind { scan: scan.clone() };

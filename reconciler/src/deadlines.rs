@@ -1,7 +1,7 @@
-//! What time ends: silent runners, scans over their `timeout`, worker sessions over their life.
+//! Deadlines: silent runners, the `timeout` of scans, and the lifetime of worker sessions.
 //!
-//! Silence is measured on a clock that never jumps; the other deadlines stand in the job's record as moments of the
-//! world's time. Offers lapse on the board.
+//! Silence is measured on a clock that never jumps. The other deadlines are in the job's record, in the world's time.
+//! Offers expire on the board.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::presence::Presence;
 
-/// What is due, and when to look again.
+/// The due jobs, and when to check again.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     /// Jobs to end now.
@@ -22,7 +22,7 @@ pub(crate) struct Due {
     pub(crate) next: Option<Duration>,
 }
 
-/// What time has come for: of several deadlines that have passed, the earliest.
+/// The earliest of the deadlines that have passed.
 pub(crate) fn due(world: &World, presence: &Presence, time: Timestamp, steady: Instant) -> Due {
     let mut due = Due {
         jobs: Vec::new(),
@@ -42,7 +42,7 @@ pub(crate) fn due(world: &World, presence: &Presence, time: Timestamp, steady: I
     due
 }
 
-/// What ends a running job first, and in how much time.
+/// The next deadline of a running job, and the time until then.
 fn first_end(
     world: &World,
     presence: &Presence,

@@ -1,4 +1,4 @@
-//! What can go wrong with a command.
+//! Errors of commands.
 
 use model::decide::Refusal;
 use model::{JobId, SourceName};
@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Why a job was not dispatched.
 #[derive(Debug, Error)]
 pub enum DispatchError {
-    /// The decision.
+    /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),
     /// The inputs are large and could not be stored.
@@ -37,16 +37,16 @@ impl From<Refusal> for DispatchError {
     }
 }
 
-/// Why a runner's word was not taken.
+/// Why a runner's request was refused.
 #[derive(Debug, Error)]
 pub enum RunnerError {
     /// Another process is this runner.
     #[error("another process works as this runner, or did and may come back")]
     InUse,
-    /// A poll in whose place another process's has come.
+    /// A poll of another process has replaced this poll.
     #[error("another process works as this runner now")]
     PollReplaced,
-    /// The decision.
+    /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
@@ -54,30 +54,22 @@ pub enum RunnerError {
 /// Why a worker's call was refused.
 #[derive(Debug, Error)]
 pub enum WorkerError {
-    /// There is no such job, or the token is not its worker's.
+    /// There is no such job, or the token does not belong to its worker.
     #[error("job {job} does not exist or the token is not its worker's")]
-    Unauthorized {
-        /// The job.
-        job: JobId,
-    },
+    Unauthorized { job: JobId },
     /// The offer is older than ten seconds, or somebody else has claimed the job.
     #[error("the offer of job {job} has lapsed")]
-    OfferLapsed {
-        /// The job.
-        job: JobId,
-    },
+    OfferLapsed { job: JobId },
     /// The job has ended.
     #[error("job {job} is {state}")]
     Over {
-        /// The job.
         job: JobId,
         /// The name of its state.
         state: &'static str,
     },
-    /// The decision.
+    /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The log.
     #[error(transparent)]
     Log(#[from] LogError),
     /// Reading the state.
@@ -100,16 +92,12 @@ impl From<CompleteError> for WorkerError {
 /// Why something was not removed.
 #[derive(Debug, Error)]
 pub enum RemovalError {
-    /// There is no such job, any more or at all.
+    /// There is no such job.
     #[error("there is no job `{job}`")]
-    NoSuchJob {
-        /// The job.
-        job: JobId,
-    },
-    /// The decision.
+    NoSuchJob { job: JobId },
+    /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// Reading what is to be removed.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -117,15 +105,15 @@ pub enum RemovalError {
 /// Why a secret was not set.
 #[derive(Debug, Error)]
 pub enum SecretError {
-    /// Nothing to seal it with.
+    /// The daemon has no key for secrets.
     #[error("the daemon has no key to seal secrets with")]
     NoKey,
-    /// The decision.
+    /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
 
-/// Why a source was not looked at.
+/// Why there was no look at a source.
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// No source of that name is configured.

@@ -1,7 +1,7 @@
-//! Artifacts whose `expires_in` has passed: their files go, hour by hour.
+//! Removing the files of expired artifacts, hour by hour.
 //!
-//! The end of a job files it under the hour in which the first of its artifacts runs out, so nothing has to be searched.
-//! Nobody gets an artifact after its time; when its file goes matters to the disk only.
+//! The end of a job files it under the hour in which the first of its artifacts expires, so nothing has to be searched.
+//! Expired artifacts cannot be downloaded. When their files are removed matters only for disk space.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::handle::Handle;
 use crate::limits::EXPIRY_LOOK;
 
 impl Handle {
-    /// Removes what has run out, at the start and whenever an hour is over.
+    /// Removes expired artifacts, at the start and every hour.
     pub(crate) async fn let_expire(self) {
         loop {
             if let Err(error) = self.remove_expired().await {
@@ -25,10 +25,10 @@ impl Handle {
         }
     }
 
-    /// Removes what has run out in hours that are over.
+    /// Removes the artifacts that expired in past hours.
     pub(crate) async fn remove_expired(&self) -> Result<(), RemovalError> {
         loop {
-            // By a clock that is in doubt nothing has run out.
+            // While the clock is not trusted, nothing is expired.
             let Some(now) = self.ages() else {
                 return Ok(());
             };
@@ -50,7 +50,7 @@ impl Handle {
             if is_stuck {
                 return Ok(());
             }
-            // What was removed is to be seen as removed by the next look.
+            // Wait, so that the next round sees what was removed.
             self.state().settled().await?;
         }
     }
@@ -58,7 +58,7 @@ impl Handle {
     async fn expire(self, expiry: Expiry, now: Timestamp) -> Result<(), RemovalError> {
         let found = self.state().job(expiry.job).await?;
         let Some(mut job) = found.filter(|job| job.expiry().as_ref() == Some(&expiry)) else {
-            // Somebody removed the job's files behind our back.
+            // Somebody removed the job's files by hand.
             return Ok(self.state().submit(DropExpiry { expiry }).await?);
         };
         let mut bytes = job.bytes();

@@ -1,4 +1,4 @@
-//! The one handle through which every command enters. What runners and workers ask for stands in files of its own.
+//! The handle through which every command enters. Requests of runners and workers are in files of their own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ struct Shared {
     board_woken: Notify,
     presence: Mutex<Presence>,
     jumps: Mutex<Jumps>,
-    /// When jobs were ended by somebody else than their workers, by the steady clock.
+    /// When jobs were ended other than by their workers, by the steady clock.
     ended: Mutex<HashMap<JobId, Timestamp>>,
     removals: Arc<tokio::sync::Mutex<()>>,
     retention: RetentionSettings,
@@ -50,7 +50,7 @@ struct Shared {
     stopping: watch::Sender<bool>,
 }
 
-/// What users ask for.
+/// Requests of users.
 impl Handle {
     /// The state, for reading.
     pub fn state(&self) -> &State {
@@ -62,7 +62,7 @@ impl Handle {
         self.shared.clock.now()
     }
 
-    /// Starts a job of a scan. The answer means that it is durable.
+    /// Starts a job of a scan. When this returns, the job is durable.
     pub async fn dispatch(
         &self,
         workflow: WorkflowId,
@@ -108,7 +108,7 @@ impl Handle {
             )))
     }
 
-    /// Cancels a job that is not over.
+    /// Cancels an unfinished job.
     pub async fn cancel(&self, job: JobId, actor: Actor) -> Result<Arc<Job>, SubmitError> {
         let cancel = Cancel {
             job,
@@ -120,7 +120,7 @@ impl Handle {
         Ok(job)
     }
 
-    /// Makes a source look at its repository now; with `wait`, answers once that look is over.
+    /// Asks a source for a look now. With `wait`, returns after that look.
     pub async fn sync_source(&self, name: &SourceName, wait: bool) -> Result<(), SourceError> {
         let source = self
             .shared
@@ -137,7 +137,7 @@ impl Handle {
         }
     }
 
-    /// When a source was last looked at with success, since the daemon started.
+    /// When a source's repository was last read successfully, since the daemon started.
     pub fn source_checked_at(&self, name: &SourceName) -> Option<Timestamp> {
         self.shared
             .sources
@@ -155,29 +155,29 @@ impl Handle {
         self.state().submit(create).await
     }
 
-    /// Forgets a runner; what it runs is lost.
+    /// Removes a runner. Its jobs are lost.
     pub async fn remove_runner(&self, runner: RunnerId) -> Result<(), SubmitError> {
         self.state().submit(RemoveRunner { runner }).await?;
         self.lose(runner, |_, _| true).await
     }
 
-    /// When a runner was last heard since the daemon started.
+    /// When a runner last contacted the daemon since its start.
     pub fn runner_heard_at(&self, runner: RunnerId) -> Option<Timestamp> {
         self.presence().last(runner)
     }
 
-    /// Whether a runner was heard a short while ago.
+    /// Whether a runner has contacted the daemon recently.
     pub fn is_connected(&self, runner: RunnerId) -> bool {
         self.presence().is_connected(runner, Instant::now())
     }
 
-    /// What each runner has in hand, by its newest poll since the daemon started.
+    /// The jobs that each runner holds, by its newest poll since the daemon started.
     pub fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
         self.board().holding()
     }
 }
 
-/// What the tasks and the other files of commands share.
+/// For the tasks and the other files of commands.
 impl Handle {
     pub(crate) fn new(
         state: State,
@@ -212,7 +212,6 @@ impl Handle {
         }
     }
 
-    /// The lock under which finished jobs and their artifacts are removed.
     pub(crate) fn removal_lock(&self) -> Arc<tokio::sync::Mutex<()>> {
         self.shared.removals.clone()
     }
@@ -227,7 +226,7 @@ impl Handle {
         self.shared.log_limit
     }
 
-    /// What seals secrets, when the daemon was given it.
+    /// The key for secrets, if the daemon has one.
     pub(crate) fn secret_key(&self) -> Option<&SealingKey> {
         self.shared.secret_key.as_ref()
     }
@@ -236,7 +235,7 @@ impl Handle {
         self.shared.clock.clone()
     }
 
-    /// Ends a job; one that has ended meanwhile is left as it is.
+    /// Ends a job. If it has ended meanwhile, nothing changes.
     pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
         let log_bytes = self.state().log_bytes_at_end(job).await;
         let end = EndJob {
@@ -256,7 +255,7 @@ impl Handle {
         }
     }
 
-    /// Notes that somebody else than its worker has ended a job. The worker may still say its last words.
+    /// Records that a job was ended other than by its worker. The worker may still add to its log.
     fn note_end(&self, job: JobId) {
         let now = self.clock().steady();
         let mut ended = lock(&self.shared.ended);
@@ -266,27 +265,27 @@ impl Handle {
         self.state().logs().ended(job);
     }
 
-    /// How long ago such a job was ended, if that was noted a short while ago.
+    /// How long ago such a job was ended, if that is recent.
     pub(crate) fn ended_ago(&self, job: JobId) -> Option<TimeDelta> {
         let at = lock(&self.shared.ended).get(&job).copied()?;
         Some(self.clock().steady() - at)
     }
 
-    /// Notes that a runner was heard.
+    /// Records that a runner has contacted the daemon.
     pub(crate) fn heard(&self, runner: RunnerId) {
         let now = self.now();
         self.presence().heard(runner, now, Instant::now());
     }
 
-    /// Lets the board answer, and tells when it wants to look again. Called by the task of offers alone, which
-    /// therefore always knows when the next offer lapses.
+    /// Lets the board answer polls, and returns when to call this again. Only the task of offers calls it, so that it
+    /// always knows when the next offer expires.
     pub(crate) fn assign(&self) -> Option<Instant> {
         let mut entropy = lock(&self.shared.entropy);
         self.state()
             .read(|world| self.board().assign(world, Instant::now(), &mut **entropy))
     }
 
-    /// Makes the board look again.
+    /// Wakes the task of offers.
     pub(crate) fn wake_board(&self) {
         self.shared.board_woken.notify_one();
     }
@@ -308,9 +307,9 @@ impl Handle {
     }
 }
 
-/// The end.
+/// The shutdown.
 impl Handle {
-    /// Answers every held poll with nothing and ends every held read: the daemon is stopping.
+    /// Answers every held poll without a message and ends every held read, because the daemon is stopping.
     pub fn drain(&self) {
         self.board().close();
         self.shared.stopping.send_replace(true);

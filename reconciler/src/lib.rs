@@ -1,7 +1,7 @@
-//! Follows sources, keeps time, hands out jobs: everything that makes the state move, behind one [`Handle`].
+//! Follows sources, keeps deadlines and offers jobs. All commands enter through one [`Handle`].
 //!
-//! Every command enters here. A wake-up carries no truth: whoever is woken reads the published world again, so restart,
-//! lost signal and normal run are one path. This package knows no HTTP.
+//! A wake-up carries no data. Whoever is woken reads the published world again, so a restart, a lost signal and normal
+//! operation take the same path. This package does not use HTTP.
 
 #![cfg_attr(
     test,

@@ -1,10 +1,10 @@
-//! When each runner was last heard, and which process it is.
+//! When each runner last contacted the daemon, and which process it is.
 //!
-//! A runner is one process at a time. Another one with the same registration is turned away while the first was heard
-//! within its lease, so that it neither ends that one's jobs nor takes its offers.
+//! A runner is one process at a time. A second process with the same registration is refused while the lease of the
+//! first lasts, so that it neither ends the first one's jobs nor takes its offers.
 //!
-//! Kept in memory only: the daemon's own downtime must not count against anybody, so after a start every runner begins
-//! with a fresh lease. Leases are measured on a clock that never jumps, so that setting the wall clock loses no job.
+//! This is kept in memory only. The daemon's downtime must not count as a runner's silence, so every runner gets a new
+//! lease at the start. Leases are measured on a clock that never jumps, so that setting the wall clock loses no job.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::limits::{RETURN, SILENCE};
 pub struct Instance(Uuid);
 
 impl Instance {
-    /// The process of that name. Those that give none share the nil one.
+    /// The process of this name. Processes without a name share the nil one.
     pub const fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid)
     }
@@ -29,7 +29,7 @@ impl Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken;
 
-/// When each runner was last heard since the daemon started, and as which process.
+/// When each runner last contacted the daemon since its start, and from which process.
 pub(crate) struct Presence {
     started: Instant,
     heard: HashMap<RunnerId, Heard>,
@@ -55,27 +55,27 @@ impl Presence {
         self.heard.insert(runner, Heard { wall, steady });
     }
 
-    /// When the runner was last heard since the start, for people.
+    /// When the runner last contacted the daemon since its start, to be displayed.
     pub(crate) fn last(&self, runner: RunnerId) -> Option<Timestamp> {
         self.heard.get(&runner).map(|heard| heard.wall)
     }
 
-    /// Whether the runner was heard since the start, and is not silent.
+    /// Whether the runner has contacted the daemon since its start and its lease lasts.
     pub(crate) fn is_connected(&self, runner: RunnerId, now: Instant) -> bool {
         let heard = self.heard.get(&runner);
         heard.is_some_and(|heard| now < heard.steady + SILENCE)
     }
 
-    /// From when its silence counts.
+    /// The start of its lease.
     pub(crate) fn lease_from(&self, runner: RunnerId) -> Instant {
         self.heard
             .get(&runner)
             .map_or(self.started, |heard| heard.steady)
     }
 
-    /// Takes a process for the runner, unless another one is. After a start of the daemon nobody knows which one it was:
-    /// a process with which jobs of the runner would be lost then waits until the one that executes them had the time
-    /// to come back.
+    /// Makes a process the runner, unless another one is. After a start the daemon does not know which process was the
+    /// runner. A process whose admission would lose jobs must wait then, until the process that executes them has had
+    /// time to reconnect.
     pub(crate) fn admit(
         &mut self,
         runner: RunnerId,
@@ -100,7 +100,7 @@ impl Presence {
         current.is_some_and(|current| *current != instance)
     }
 
-    /// Lets any process be the runner next.
+    /// Ends the lease, so that any process can become the runner.
     pub(crate) fn release(&mut self, runner: RunnerId) {
         self.instances.remove(&runner);
     }
@@ -177,7 +177,7 @@ mod tests {
         presence.heard(id, at(0), started);
         assert_eq!(presence.admit(id, two, true, started + RETURN), Err(Taken));
 
-        // Nobody came back; or there is nothing to lose.
+        // Nobody reconnected, or no job would be lost.
         let mut presence = Presence::new(started);
         assert_eq!(presence.admit(id, two, true, started + RETURN), Ok(()));
         assert_eq!(presence.admit(runner(2), two, false, started), Ok(()));

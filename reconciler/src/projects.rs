@@ -1,6 +1,6 @@
 //! Vars and secrets of projects: setting and deleting them, and handing secrets to the worker that needs them.
 //!
-//! The key that seals secrets never enters the state. Without it, or with another one, everything else goes on.
+//! The key for secrets never enters the state. Without the right key, everything except secrets still works.
 
 use model::decide::{DeleteSecret, DeleteVar, SetSecret, SetVar};
 use model::{
@@ -13,7 +13,7 @@ use crate::error::SecretError;
 use crate::handle::Handle;
 
 impl Handle {
-    /// Gives a var a value.
+    /// Sets a var.
     pub async fn set_var(&self, set: SetVar) -> Result<Var, SubmitError> {
         self.state().submit(set).await
     }
@@ -23,7 +23,7 @@ impl Handle {
         self.state().submit(delete).await
     }
 
-    /// Gives a secret a value, sealed with the daemon's key.
+    /// Sets a secret, encrypted with the daemon's key.
     pub async fn set_secret(
         &self,
         project: ProjectId,
@@ -47,7 +47,7 @@ impl Handle {
         self.state().submit(delete).await
     }
 
-    /// What a claimed job's expressions name, for its worker.
+    /// The values of the names that a claimed job's expressions use, for its worker.
     pub(crate) fn named_values(&self, job: &Job, revision: &Revision) -> NamedValues {
         let Some(scan) = revision.definition.scan(job.scan.as_str()) else {
             return NamedValues::default();
@@ -56,7 +56,7 @@ impl Handle {
             .read(|world| NamedValues::of(world, job, scan, self.secret_key()))
     }
 
-    /// Says at the start which secrets no job will get.
+    /// Logs at the start which secrets cannot be decrypted.
     pub(crate) fn tell_of_sealed_secrets(&self) {
         let key = self.secret_key();
         let sealed: Vec<(ProjectId, usize)> = self.state().read(|world| {
@@ -81,7 +81,7 @@ impl Handle {
     }
 }
 
-/// How many of these secrets another key than this one has sealed.
+/// How many of these secrets were encrypted with another key.
 fn unopened(secrets: &ProjectSecrets, key: Option<&SealingKey>) -> usize {
     let present = key.map(SealingKey::id);
     let sealed = secrets.secrets.values().map(|secret| &secret.sealed.key);

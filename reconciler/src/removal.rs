@@ -1,7 +1,7 @@
 //! Deleting finished jobs and their artifacts.
 //!
-//! Records of finished jobs stand in no world, so a decision on one is given the record. Whoever removes something
-//! reads it and submits the removal under one lock, to the end: nothing is removed, or counted, twice.
+//! The world does not hold finished jobs, so these commands carry their records. One lock is held from reading a record
+//! until its removal is committed, so that nothing is removed or counted twice.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::handle::Handle;
 use crate::uninterrupted::uninterrupted;
 
 impl Handle {
-    /// Deletes a finished job with its log and artifacts. What its scan remembers of it stays.
+    /// Deletes a finished job with its log and artifacts. The scan's counters stay.
     pub async fn delete_job(&self, id: JobId, actor: Actor) -> Result<(), RemovalError> {
         let removal = async move |handle: Self| {
             let job = handle.finished(id).await?;
@@ -29,7 +29,7 @@ impl Handle {
         self.alone(removal).await
     }
 
-    /// Deletes the file of a finished job's artifact. One that is gone already stays as it is.
+    /// Deletes the file of a finished job's artifact. Nothing changes if it is gone already.
     pub async fn delete_artifact(
         &self,
         id: JobId,
@@ -49,7 +49,7 @@ impl Handle {
         self.alone(removal).await
     }
 
-    /// Does something with records of finished jobs while nobody else does.
+    /// Runs `work` under the lock for records of finished jobs.
     pub(crate) async fn alone<T, W, F>(&self, work: W) -> Result<T, RemovalError>
     where
         T: Send + 'static,
@@ -65,13 +65,13 @@ impl Handle {
         removal.await.unwrap_or_else(interrupted)
     }
 
-    /// The job's record, which says whether it is over.
+    /// The job's record, if it has finished.
     pub(crate) async fn finished(&self, id: JobId) -> Result<Arc<Job>, RemovalError> {
         let job = self.state().job(id).await?;
         job.ok_or(RemovalError::NoSuchJob { job: id })
     }
 
-    /// The job with so few artifacts that all of it fits into one commit: what is too much goes before.
+    /// The job with so few artifacts that its removal fits into one commit. The others are removed before.
     pub(crate) async fn lightened(
         &self,
         mut job: Arc<Job>,
@@ -92,8 +92,7 @@ impl Handle {
     }
 }
 
-/// What the removal of a job adds to a commit at most: its record, its inputs, its log, what says when it runs out, and
-/// its artifacts.
+/// The most operations that the removal of a job adds to a commit: its record, inputs, log, expiry and artifacts.
 pub(crate) fn operations(job: &Job) -> usize {
     4 + job.stored_artifacts().count()
 }

@@ -1,4 +1,4 @@
-//! Keeping to the policies on how much of the past is kept: by itself after jobs have ended, and when a person asks.
+//! Applying the retention policies: automatically after jobs have ended, and on request.
 
 mod pass;
 mod task;
@@ -17,12 +17,11 @@ use crate::handle::Handle;
 use crate::limits::PRUNED_AT_ONCE;
 use pass::{Manner, Pass};
 
-/// How much of the past the daemon's configuration says to keep.
+/// The retention policies of the daemon's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct RetentionSettings {
-    /// For every workflow that is not named below.
+    /// For every workflow that is not in `workflows`.
     pub default: RetentionPolicy,
-    /// By workflow.
     pub workflows: HashMap<WorkflowId, RetentionPolicy>,
 }
 
@@ -42,40 +41,37 @@ impl RetentionSettings {
     }
 }
 
-/// What a policy removed of a workflow, or would.
+/// What a policy removed of a workflow, or would remove.
 #[derive(Debug, Clone)]
 pub struct Retained {
-    /// The policy.
     pub policy: RetentionPolicy,
-    /// Scan by scan.
     pub scans: Vec<ScanRetained>,
-    /// Whether there is more to remove than one request does.
+    /// Whether there is more to remove than one request removes.
     pub has_more: bool,
-    /// Whether nothing went by its age, since the clock jumped less than an hour ago.
+    /// Whether no job was removed by age, because the clock jumped less than an hour ago.
     pub age_waits: bool,
 }
 
-/// What a policy removed of a scan, or would.
+/// What a policy removed of a scan, or would remove.
 #[derive(Debug, Clone)]
 pub struct ScanRetained {
-    /// The scan.
     pub scan: ScanName,
-    /// What went.
+    /// What was removed.
     pub removed: Pruned,
     /// What is left.
     pub kept: Stock,
-    /// How many are left only because they are among the newest two successes.
+    /// How many stay only because they are among the newest two successes.
     pub newest_successes: u64,
-    /// How many are left for two minutes after their end, since their runners may add to their logs until then.
+    /// How many stay for two minutes after their end, because their runners may still add to their logs.
     pub just_ended: u64,
-    /// How many are left because their records cannot be read.
+    /// How many stay because their records cannot be read.
     pub unreadable: u64,
-    /// How many are left beside them because they are not over.
+    /// How many more stay because they have not ended.
     pub unfinished: u64,
 }
 
 impl Retained {
-    /// What went of the whole workflow.
+    /// What was removed of the whole workflow.
     pub fn removed(&self) -> Pruned {
         self.scans
             .iter()
@@ -87,7 +83,7 @@ impl Retained {
 }
 
 impl Handle {
-    /// Applies a policy to a workflow, that of the configuration unless another is given. A dry run removes nothing.
+    /// Applies a policy to a workflow. Without `policy`, the configured one is used. A dry run removes nothing.
     pub async fn prune(
         &self,
         workflow: &ActiveWorkflow,

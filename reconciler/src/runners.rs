@@ -1,4 +1,4 @@
-//! What runners ask for: a session, and work.
+//! Requests of runners: sessions, and work.
 
 use std::collections::BTreeSet;
 
@@ -24,12 +24,11 @@ pub struct RunnerSession {
 }
 
 impl RunnerSession {
-    /// The runner.
     pub const fn runner(self) -> RunnerId {
         self.runner
     }
 
-    /// The same session as that process speaks in it.
+    /// The same session, for this process of the runner.
     #[must_use]
     pub const fn spoken_by(self, instance: Instance) -> Self {
         Self { instance, ..self }
@@ -37,7 +36,7 @@ impl RunnerSession {
 }
 
 impl Handle {
-    /// Registers a runner. One of the same name that is replaced loses what it runs.
+    /// Registers a runner. If it replaces another runner, the other runner's jobs are lost.
     pub async fn register_runner(
         &self,
         register: RegisterRunner,
@@ -49,7 +48,7 @@ impl Handle {
         Ok(new.session)
     }
 
-    /// The runner's session with that token.
+    /// The runner's session with this token.
     pub fn runner(&self, token: TokenHash) -> Option<RunnerSession> {
         self.state().read(|world| {
             let now = self.time(world);
@@ -66,14 +65,13 @@ impl Handle {
         })
     }
 
-    /// A new session token, when the one of this session is old enough or was to be replaced already and the answer
-    /// with the new one was lost.
+    /// A new session token, if the present one is old enough, or if the answer with its successor was lost.
     pub async fn renew_session(
         &self,
         session: RunnerSession,
     ) -> Result<Option<NewSession>, SubmitError> {
         let RunnerSession { runner, token, .. } = session;
-        // Nearly always there is nothing to decide, and a poll must not wait in the committer's queue to learn that.
+        // Usually no renewal is due, and a poll should not wait in the committer's queue to learn that.
         let may_be_due = self.state().read(|world| {
             world
                 .runner(runner)
@@ -86,14 +84,14 @@ impl Handle {
         }
     }
 
-    /// A runner's program has started: it executes nothing and has forgotten what it was offered.
+    /// A runner's process has started. It runs no job and holds no offer.
     pub async fn runner_starts(&self, session: RunnerSession) -> Result<(), RunnerError> {
         self.admit(session, |_| true)
             .map_err(|Taken| RunnerError::InUse)?;
         Ok(self.runner_is_empty(session.runner).await?)
     }
 
-    /// A runner's program ends and executes nothing any more. When another process is the runner that says nothing.
+    /// A runner's process ends and runs no job any more. If another process is the runner, this has no effect.
     pub async fn runner_stops(&self, session: RunnerSession) -> Result<(), SubmitError> {
         if self.admit(session, |_| true) == Err(Taken) {
             return Ok(());
@@ -102,7 +100,7 @@ impl Handle {
         self.runner_is_empty(session.runner).await
     }
 
-    /// Takes the process that speaks for the runner, unless another one is. `loses` tells which jobs end with that.
+    /// Makes this process the runner, unless another process is. `loses` says which jobs are lost by that.
     fn admit(&self, session: RunnerSession, loses: impl Fn(&Job) -> bool) -> Result<(), Taken> {
         let RunnerSession {
             runner, instance, ..
@@ -121,8 +119,8 @@ impl Handle {
         self.lose(runner, |_, _| true).await
     }
 
-    /// A runner asks for work; the answer comes when there is something to say, or after a while with nothing. A newer
-    /// poll of the same process ends this one with nothing; that of another process replaces it.
+    /// A runner asks for work. The answer comes when there is a message, or after a while without one. A newer poll of
+    /// the same process ends this one without a message. A poll of another process replaces it.
     pub async fn poll(
         &self,
         session: RunnerSession,
@@ -134,8 +132,7 @@ impl Handle {
         self.admit(session, |job| !holding.contains(&job.id))
             .map_err(|Taken| RunnerError::PollReplaced)?;
         self.heard(runner);
-        // Jobs it should run and does not name are lost. One claimed a moment ago may have been claimed while this
-        // poll was on its way.
+        // A job that it should run and does not name is lost, unless it was claimed while this poll was on its way.
         self.lose(runner, |job, now| {
             let run = job.state.run();
             !holding.contains(&job.id)
@@ -156,7 +153,7 @@ impl Handle {
         Ok(messages.ok().and_then(Result::ok).unwrap_or_default())
     }
 
-    /// Ends as lost what a runner should be running. `lost` is told a job and the time that its ends are compared with.
+    /// Ends a runner's jobs as lost. `lost` selects them by the job and the world's time.
     pub(crate) async fn lose(
         &self,
         runner: RunnerId,
@@ -170,7 +167,7 @@ impl Handle {
                 .map(|job| job.id)
                 .collect()
         });
-        // Together, so that they share their commits.
+        // They are submitted together, so that they share their commits.
         stream::iter(jobs)
             .map(|job| self.end(job, Loss::RunnerLost))
             .buffer_unordered(AT_ONCE)

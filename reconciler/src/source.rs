@@ -1,7 +1,7 @@
 //! Following one source: wait for a reason to look, look, apply what the tip asks for.
 //!
-//! One source, one task: a repository that fails or hangs delays no other. What wakes the task (a changed ref, a
-//! request, the interval) carries nothing; each look reads the repository again.
+//! Each source has one task, so that a repository that fails or hangs delays no other. What wakes the task (a changed
+//! ref, a request, the interval) carries no data. Each look reads the repository again.
 
 mod desired;
 mod look;
@@ -36,8 +36,8 @@ pub struct SourceConfig {
     pub interval: Duration,
 }
 
-/// Takes over the configuration: new and changed sources are recorded. Others are let go, and their workflows retire
-/// until the configuration names their source again.
+/// Records the configured sources. Sources that are no longer configured are released, and their workflows retire until
+/// the source is configured again.
 pub(crate) async fn configure(state: &State, sources: &[SourceConfig]) -> Result<(), SubmitError> {
     for source in sources {
         configure_one(state, source).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn configure(state: &State, sources: &[SourceConfig]) -> Result
     Ok(())
 }
 
-/// Records a source as configured, unless it is already.
+/// Records a source, unless the record is up to date.
 async fn configure_one(state: &State, config: &SourceConfig) -> Result<(), SubmitError> {
     let command = ConfigureSource {
         name: config.name.clone(),
@@ -90,7 +90,7 @@ async fn configure_one(state: &State, config: &SourceConfig) -> Result<(), Submi
     }
 }
 
-/// Asks a source to look, and tells how far it has come.
+/// Asks a source for a look, and tells when it is done.
 #[derive(Clone)]
 pub(crate) struct SourceHandle {
     shared: Arc<Shared>,
@@ -122,7 +122,7 @@ impl SourceHandle {
         &self.shared.config.name
     }
 
-    /// Asks for a look and answers the number of the request.
+    /// Asks for a look and returns the number of the request.
     pub(crate) fn request(&self) -> u64 {
         self.shared
             .requested
@@ -137,7 +137,7 @@ impl SourceHandle {
         drop(handled.wait_for(|handled| *handled >= request).await);
     }
 
-    /// When the repository was last read with success, since the daemon started.
+    /// When the repository was last read successfully, since the daemon started.
     pub(crate) fn checked_at(&self) -> Option<Timestamp> {
         *self
             .shared
@@ -174,7 +174,7 @@ impl SourceHandle {
         }
     }
 
-    /// Watches a local repository, so that a push is seen at once. The interval remains as the safety net.
+    /// Watches a local repository, so that a push is seen at once. Looks by interval continue.
     fn watch(&self) -> Option<RepositoryWatch> {
         let Location::Local(path) = &self.shared.config.location else {
             return None;
@@ -193,7 +193,8 @@ impl SourceHandle {
     }
 }
 
-/// Until the next look: the interval, after failures sooner, and never all sources in step.
+/// The time until the next look: the interval, or less after a failure, with jitter so that the sources do not look at
+/// the same time.
 fn pause(interval: Duration, failures: u32) -> Duration {
     let base = match failures {
         0 => interval,

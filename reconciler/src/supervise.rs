@@ -1,7 +1,7 @@
-//! Keeping a task alive: one that panics begins again after a pause, and the log says so.
+//! Keeping a task alive. A task that panics is restarted after a pause and logged.
 //!
-//! A task re-reads the world whenever it begins, so beginning again is all there is to recovery. One that breaks again
-//! and again costs its own work only.
+//! A task reads the world again when it starts, so a restart is a full recovery. A task that panics repeatedly stops
+//! only its own work.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -11,13 +11,13 @@ use tokio::time::Instant;
 
 use crate::limits::{FIRST_RESTART, LAST_RESTART};
 
-/// Runs what `begin` makes until it ends by itself.
+/// Runs the task that `begin` makes until it ends without a panic.
 pub(crate) async fn supervise<T: Future<Output = ()>>(task: String, mut begin: impl FnMut() -> T) {
     let mut pause = FIRST_RESTART;
     loop {
         let began = Instant::now();
-        // Locks a panic left behind are taken over by everybody (`PoisonError::into_inner`), and what they guard is
-        // either replaced as a whole or rebuilt from the world.
+        // A lock that a panic poisoned stays usable (`PoisonError::into_inner`). Its data is either replaced as a whole
+        // or rebuilt from the world.
         if AssertUnwindSafe(begin()).catch_unwind().await.is_ok() {
             return;
         }

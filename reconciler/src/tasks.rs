@@ -1,7 +1,7 @@
 //! The running reconciler: its start, its tasks, its end.
 //!
-//! Each task has one duty and reads the world again whenever it is woken. A task that panics begins again; one that
-//! finds the disk full tries again at its next look.
+//! Each task has one duty and reads the world again whenever it wakes up. A task that panics is restarted. A task that
+//! finds the disk full retries at its next wake-up.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::retention::RetentionSettings;
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 
-/// What the reconciler needs from outside. Spans of time it measures on tokio's clock, which never jumps.
+/// What the reconciler gets from outside. It measures durations on tokio's clock, which never jumps.
 pub struct Start {
     /// The open state.
     pub state: State,
@@ -30,7 +30,7 @@ pub struct Start {
     pub clock: Arc<dyn Clock>,
     /// Randomness for worker tokens.
     pub entropy: Box<dyn Entropy>,
-    /// What seals secrets. Without it none can be set or read.
+    /// The key for secrets. Without it no secret can be set or read.
     pub secret_key: Option<SealingKey>,
     /// How much of the past is kept.
     pub retention: RetentionSettings,
@@ -46,7 +46,7 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Takes over the configured sources and starts the tasks. A full disk is no reason not to start: running jobs can
+    /// Records the configured sources and starts the tasks. It also starts on a full disk, so that running jobs can
     /// still end.
     pub async fn start(start: Start) -> Result<Self, PayloadError> {
         let Start {
@@ -105,12 +105,11 @@ impl Reconciler {
         Ok(Self { handle, tasks, git })
     }
 
-    /// The handle to give out.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Ends the tasks, then the fetches they leave behind. Held polls are answered with nothing first.
+    /// Answers held polls without a message, ends the tasks, and then ends the fetches that they leave behind.
     pub async fn stop(mut self) {
         self.handle.drain();
         self.handle.follow_clock_at_once().await;
@@ -137,7 +136,7 @@ fn unless_full(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadE
 }
 
 impl Handle {
-    /// Answers waiting polls whenever the world changes, a poll comes or an offer lapses.
+    /// Answers waiting polls whenever the world changes, a poll arrives or an offer expires.
     async fn hand_out(self) {
         let mut changes = self.state().changed();
         loop {
@@ -156,7 +155,7 @@ impl Handle {
         }
     }
 
-    /// Ends what time ends, and what waits for a scan that is gone.
+    /// Ends jobs whose deadline has passed, and waiting jobs whose scan is gone.
     async fn keep_time(self) {
         let this = &self;
         let mut changes = self.state().changed();
@@ -169,11 +168,11 @@ impl Handle {
             });
             let orphans: Vec<JobId> = self.state().read(|world| world.orphans().collect());
             let orphans = orphans.into_iter().map(|job| (job, Loss::Retired));
-            // Together, so that they share their commits.
+            // They are submitted together, so that they share their commits.
             stream::iter(due.jobs.into_iter().chain(orphans))
                 .for_each_concurrent(AT_ONCE, |(job, loss)| async move {
                     if let Err(error) = this.end(job, loss).await {
-                        // A full disk is tried again at the next look; a failed one ends the process.
+                        // A full disk is retried at the next wake-up. A failed disk ends the process.
                         tracing::warn!(%job, %error, "a job cannot be ended");
                     }
                 })

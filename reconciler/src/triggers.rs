@@ -1,7 +1,7 @@
-//! Schedules and expressions: when somebody has to look, and why a scan ran or did not.
+//! Checking schedules and expressions in time, and why a scan ran or did not.
 //!
-//! What a success starts is decided in its own commit. This task looks at the rest: slots that come due, successes
-//! that woke more scans than one commit holds, and those that a full disk or a job in the way kept waiting.
+//! The commit of a success decides which jobs it starts. This task checks the rest: due slots, successes that concern
+//! more scans than fit into one commit, and triggers that had to wait for a full disk or another job.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
 /// Why a scan ran or did not.
 #[derive(Debug, Clone)]
 pub struct Why {
-    /// The newest of its jobs that are not over, newest first.
+    /// Its newest unfinished jobs, newest first.
     pub unfinished: Vec<Arc<Job>>,
-    /// The newest job, over or not.
+    /// The newest job, finished or not.
     pub newest: Option<Arc<Job>>,
     /// The next slot of its schedule.
     pub next_slot: Option<Timestamp>,
-    /// Up to where its schedule was followed, when that is more than an hour ahead of the clock.
+    /// Up to where its schedule was followed, if that is more than an hour ahead of the clock.
     pub ahead: Option<Timestamp>,
-    /// What its expression says now. Absent when a moment in the past was asked for.
+    /// The present value of its expression. Absent for a time in the past.
     pub evaluation: Option<Evaluation>,
-    /// What was looked at, newest first.
+    /// The ledger records, newest first.
     pub records: Vec<LedgerRecord>,
-    /// What is missing among them.
+    /// Lines of the ledger that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
-/// Why no answer can be given.
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
     /// The expression could not be evaluated.
@@ -50,11 +50,11 @@ pub enum WhyError {
 }
 
 impl Handle {
-    /// Looks at every trigger in its time.
+    /// Checks every trigger when it is due.
     pub(crate) async fn pull_triggers(self) {
         let state = self.state();
         let mut changes = state.changed();
-        // Scans that could not be looked at, and until when they are left alone.
+        // Scans that could not be checked, and until when they are left alone.
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         let mut told = None;
         loop {
@@ -74,14 +74,14 @@ impl Handle {
                 let consider = |scan, log_bytes| Consider { scan, log_bytes };
                 looks.push(look(state.clone(), scan, consider).boxed());
             }
-            // Together, so that they share their commits.
+            // They are submitted together, so that they share their commits.
             let mut looked = stream::iter(looks).buffer_unordered(AT_ONCE);
             while let Some(looked) = looked.next().await {
                 if let Looked::InVain(scan) = looked {
                     resting.insert(scan, Instant::now() + TRIGGER_REST);
                 }
             }
-            // A clock in doubt may jump again.
+            // A clock that is not trusted may jump again.
             let pause = if resting.is_empty() && self.ages().is_some() {
                 until(next, now).min(DEADLINE_LOOK)
             } else {
@@ -94,7 +94,7 @@ impl Handle {
         }
     }
 
-    /// Why a scan ran or did not, up to `at` when that is given.
+    /// Why a scan ran or did not, up to `at` if given.
     pub async fn why(
         &self,
         scan: &ScanKey,
@@ -105,7 +105,7 @@ impl Handle {
             None => self.explain(scan).await?,
             Some(_) => None,
         };
-        // How things stand is no answer about the past.
+        // The present value says nothing about the past.
         let too_far = self.now() + CLOCK_JUMP;
         let (unfinished, next_slot, ahead) = self.state().read(|world| match at {
             None => {
@@ -165,14 +165,14 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
         .unwrap_or(DEADLINE_LOOK)
 }
 
-/// How a look went.
+/// The result of a check.
 enum Looked {
     Well,
-    /// It has to be looked at again.
+    /// It must be checked again.
     InVain(ScanKey),
 }
 
-/// Looks at a trigger. Jobs that give way to a new one are counted with their logs.
+/// Checks a trigger. Jobs that a new one replaces are counted with the length of their logs.
 async fn look<C: Command>(
     state: State,
     scan: ScanKey,

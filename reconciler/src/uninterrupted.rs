@@ -1,9 +1,9 @@
-//! Work that is done to its end also when who asked for it goes away.
+//! Work that is completed even if the caller goes away.
 
 use std::future::Future;
 
-/// Does the work in a task of its own and waits for it. None when the daemon stops before it is done; a panic of the
-/// work is the caller's.
+/// Runs the work in a task of its own and waits for it. None if the daemon stops before. A panic of the work is passed
+/// on to the caller.
 pub(crate) async fn uninterrupted<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {

@@ -20,7 +20,7 @@ use crate::limits::WATCH_RETRY;
 
 /// Calls a closure when the references of a repository may have changed. Dropping it stops that.
 ///
-/// The repository need not exist yet: it is waited for, and its coming and going wake as well.
+/// The repository need not exist yet. Its creation and removal call the closure too.
 pub(crate) struct RepositoryWatch {
     news: Arc<News>,
     thread: Option<JoinHandle<()>>,
@@ -40,12 +40,12 @@ pub(crate) enum WatchError {
 }
 
 impl RepositoryWatch {
-    /// Watches the repository at `path`. `wake` is called on a thread of its own and must not drop the watch. What the
-    /// system refuses, usually for its limit of watches, is logged and tried again after a minute, as is a watch that
-    /// is lost later.
+    /// Watches the repository at `path`. `wake` is called on a thread of its own and must not drop the watch. If the
+    /// system refuses the watch (usually because of its limit), or the watch is lost later, this is logged and retried
+    /// after a minute.
     ///
     /// # Errors
-    /// When there is no working directory to begin the path with, or no thread to watch on.
+    /// If the working directory of a relative path is unknown, or the thread cannot be started.
     pub(crate) fn new(
         path: &Path,
         wake: impl FnMut() + Send + 'static,
@@ -53,7 +53,7 @@ impl RepositoryWatch {
         RepositoryWatch::armed_by(path, wake, Armed::new, WATCH_RETRY)
     }
 
-    /// The same with another way to set the watch up and another pause before it is tried again.
+    /// The same with another way to set up the watch, and another pause before a retry.
     fn armed_by(
         path: &Path,
         wake: impl FnMut() + Send + 'static,
@@ -72,7 +72,7 @@ impl RepositoryWatch {
             arm,
             retry,
         };
-        // Whoever asked looks next, and must not miss what happens after that look.
+        // The watch is set up before this returns, because the caller looks next and must not miss a later change.
         let armed = guard.arm();
         let thread = thread::Builder::new()
             .name("repository-watch".to_owned())
@@ -95,7 +95,7 @@ impl Drop for RepositoryWatch {
     }
 }
 
-/// The thread's part: it keeps the watch fitting to what is there, and wakes.
+/// Runs on the thread: keeps the watch up to date and calls `wake`.
 struct Guard<W, A> {
     path: PathBuf,
     news: Arc<News>,
@@ -127,7 +127,7 @@ where
                 Next::Stop => return,
                 Next::Changed => (self.wake)(),
                 Next::Rearm if armed.still_waits_for(&self.path) => {}
-                // The new watch stands before the old one falls and before anybody looks.
+                // The new watch is set up before the old one is dropped and before anybody looks.
                 Next::Rearm => match self.arm() {
                     Ok(new) => {
                         armed = new;
@@ -150,7 +150,7 @@ where
         }
     }
 
-    /// Tries until the watch stands; none when it is time to stop.
+    /// Tries until the watch is set up. None if it is to stop.
     fn arm_again(&mut self, mut error: ArmError) -> Option<Armed> {
         loop {
             tracing::warn!(
@@ -161,7 +161,7 @@ where
             if self.news.stops_within(self.retry) {
                 return None;
             }
-            // What the lost watch said last is not about the new one.
+            // The last error of the lost watch does not concern the new one.
             self.news.add(|pending| pending.lost = None);
             match self.arm() {
                 Ok(armed) => {

@@ -1,4 +1,4 @@
-//! What a runner's worker does with one job.
+//! Requests of a worker about its job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,34 +26,32 @@ pub struct Worker {
     standing: Standing,
 }
 
-/// How the worker stands to its job.
+/// The relation of a worker to its job.
 #[derive(Debug, Clone, Copy)]
 enum Standing {
     /// It was offered the job.
     Offered(RunnerId),
     /// It executes the job.
     Executing(RunnerId),
-    /// It executed the job, which is over.
+    /// It has executed the job, which has ended.
     Over,
 }
 
-/// A claimed job with all that is needed to execute it.
+/// A claimed job with everything needed to execute it.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// The job, running.
+    /// The running job.
     pub job: Arc<Job>,
     /// The revision it runs.
     pub revision: Arc<Revision>,
-    /// Its inputs.
     pub inputs: BTreeMap<String, InputValue>,
-    /// The secrets its expressions name, and what they name in vain.
+    /// The secrets that its expressions name, and the names that have no value.
     pub values: NamedValues,
-    /// The number the next log record must have.
+    /// The number of the next log record.
     pub next_log_record: u64,
 }
 
 impl Worker {
-    /// The job.
     pub fn job(&self) -> &Arc<Job> {
         &self.job
     }
@@ -78,23 +76,23 @@ impl Worker {
         }
     }
 
-    /// Somebody else ended the job a moment ago, and the worker may still say its last words.
+    /// The job was ended by somebody else a moment ago. The worker may still add to its log.
     fn may_say_last_words(&self, handle: &Handle) -> bool {
         match handle.ended_ago(self.job.id) {
             Some(ago) => ago < WORKER_LAST_WORDS,
-            // Before the start, in a trigger for a newer job, or a while ago: its record says when.
+            // It ended before the start, by a replacement, or a while ago. Its record says when.
             None => self.job.last_words_until(handle.now()).is_some(),
         }
     }
 }
 
 impl Handle {
-    /// The worker of a job, by its token.
     pub async fn worker(&self, job: JobId, token: TokenHash) -> Result<Worker, WorkerError> {
         let unauthorized = || WorkerError::Unauthorized { job };
-        // The offer before the job: a claim that is published in between takes the offer down, and is then seen.
+        // The offer is checked before the job. If a claim is published in between, the offer is gone and the claim is
+        // seen.
         let offered_to = self.board().offered_to(job, token, Instant::now());
-        // One look: the ends of live jobs move together with what they are compared with.
+        // Both are read at once, because the expiry times of live jobs move together with the world's time.
         let (live, time) = self
             .state()
             .read(|world| (world.job(job).cloned(), self.time(world)));
@@ -126,7 +124,7 @@ impl Handle {
         })
     }
 
-    /// Claims the offered job. A repeat gets the same answer.
+    /// Claims the offered job. A repeated request gets the same answer.
     pub async fn resolve(&self, worker: &Worker) -> Result<Resolved, WorkerError> {
         let runner = match worker.standing {
             Standing::Offered(runner) | Standing::Executing(runner) => runner,
@@ -146,14 +144,14 @@ impl Handle {
             SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
                 WorkerError::OfferLapsed { job }
             }
-            // The offer stands: the worker may try again until it lapses.
+            // The offer stays valid, so the worker may try again until it expires.
             error => WorkerError::Submit(error),
         })?;
         let Claimed { job, revision } = match outcome {
             ClaimOutcome::Claimed(claimed) => claimed,
             ClaimOutcome::Skipped(job) => return Err(WorkerError::OfferLapsed { job: job.id }),
         };
-        // A repeat finds the job claimed, should this fail.
+        // If this fails, a repeated request finds the job claimed.
         let inputs = self.state().inputs(&job).await?;
         let values = self.named_values(&job, &revision);
         let next_log_record = match worker.standing {
@@ -169,7 +167,7 @@ impl Handle {
         })
     }
 
-    /// Takes over the state of the job's steps.
+    /// Records the state of the job's steps.
     pub async fn report_steps(&self, worker: &Worker, steps: Vec<Step>) -> Result<(), WorkerError> {
         worker.executing()?;
         Ok(self
@@ -182,7 +180,8 @@ impl Handle {
             .await?)
     }
 
-    /// Appends to the job's log, up to its limit. For a short while also to that of a job somebody else ended.
+    /// Appends to the job's log, up to its limit. This is allowed for a short while after somebody else has ended the
+    /// job.
     pub async fn append_log(
         &self,
         worker: &Worker,
@@ -213,7 +212,7 @@ impl Handle {
         Ok(receipt)
     }
 
-    /// Notes in the record of a job that is over that its log is cut. Should that fail, the log says it all the same.
+    /// Records that the log of a finished job is cut. If this fails, the log still says so.
     async fn cut_ended_log(&self, id: JobId, cut: LogCut) {
         let noting = async move |handle: Self| {
             let job = handle.finished(id).await?;
@@ -225,7 +224,7 @@ impl Handle {
         }
     }
 
-    /// Whether an artifact of that name may be uploaded now, before its bytes are read.
+    /// Checks whether an artifact of this name may be uploaded, before its bytes are read.
     pub fn may_store_artifact(&self, worker: &Worker, name: &str) -> Result<(), WorkerError> {
         worker.executing()?;
         let declared = self
@@ -234,8 +233,8 @@ impl Handle {
         declared.map_err(|refusal| WorkerError::Submit(SubmitError::Refused(refusal)))
     }
 
-    /// Keeps a received artifact and records it. One that was recorded before is kept as it is: the same bytes get the
-    /// same answer, others are refused.
+    /// Stores and records an uploaded artifact. If it is recorded already, the same bytes get the same answer, and
+    /// other bytes are refused.
     pub async fn store_artifact(
         &self,
         worker: &Worker,
@@ -256,8 +255,8 @@ impl Handle {
         Ok(self.state().store_artifact(store, received).await?)
     }
 
-    /// Completes the job. A repeat, and a completion of a job that was ended otherwise, answers how it ended. The log is
-    /// durable then, so that the worker may forget it.
+    /// Completes the job. If the job has ended already, the answer says how. The log is durable afterwards, so that the
+    /// worker may delete it.
     pub async fn complete(
         &self,
         worker: &Worker,
@@ -285,7 +284,7 @@ impl Handle {
             .map_err(WorkerError::from)
         {
             Err(WorkerError::Submit(SubmitError::Refused(Refusal::JobOver { .. }))) => {
-                // It ended between reading and deciding.
+                // The job ended between reading and deciding.
                 let job = self.state().job(id).await?;
                 let job = job.ok_or(WorkerError::Unauthorized { job: id })?;
                 self.complete_over(job, log_records).await
@@ -294,7 +293,7 @@ impl Handle {
         }
     }
 
-    /// The answer to the completion of a job that is over. What its worker ended has a durable log already.
+    /// The answer to the completion of a job that has ended. If its worker ended it, its log is durable already.
     async fn complete_over(
         &self,
         job: Arc<Job>,

@@ -348,7 +348,7 @@ pub(crate) fn why() -> Why {
                     count: 3,
                 },
                 None,
-                not_made("overlap", "job 1 of the scan was not over"),
+                not_made("overlap", "job 1 of the scan had not finished"),
             ),
             look(
                 0,
@@ -360,7 +360,7 @@ pub(crate) fn why() -> Why {
                 None,
                 not_made(
                     "slots_missed",
-                    "the time had passed while nothing could start",
+                    "the daemon could not start it in time",
                 ),
             ),
             look(

@@ -1,4 +1,4 @@
-//! What goes behind the other lines of a scan's history and ledger.
+//! Appending to a scan's history and ledger.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
 use crate::scan_head::ScanHead;
 
 impl ScanHead {
-    /// Places a line behind the others of the history.
+    /// Appends a line to the history.
     pub(super) fn append_to_history(&mut self, line: HistoryLine) -> Result<HistoryEntry, Refusal> {
         let text = json_line(line.id, "history line", &line)?;
         let at = self.history.advance(text.len() as u64, HISTORY_PAGE_BYTES);
@@ -24,8 +24,8 @@ impl ScanHead {
         })
     }
 
-    /// Takes a look into the ledger. One that made no job for the same reason as the one before is counted here; the
-    /// count becomes a record when something else happens.
+    /// Records a check in the ledger. If it made no job for the same reason as the one before, only a counter is
+    /// increased. The counter becomes a record when the outcome changes.
     pub(super) fn note(&mut self, record: LedgerRecord) -> Result<Vec<Change>, Refusal> {
         if let Outcome::NotMade { reason } = &record.outcome
             && let Some(repeats) = self
@@ -85,7 +85,7 @@ impl ScanHead {
     }
 }
 
-/// A record on a line of its own.
+/// A record as one line of JSON.
 fn json_line(job: JobId, record: &'static str, value: &impl Serialize) -> Result<String, Refusal> {
     let mut line = serde_json::to_string(value).map_err(|error| Refusal::Unwritable {
         job,

@@ -10,14 +10,12 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{ArtifactId, JobId, TokenHash};
 
-/// Record an artifact, whose bytes wait to be adopted with it.
+/// Record an artifact. Its bytes are uploaded already.
 #[derive(Debug, Clone)]
 pub struct StoreArtifact {
-    /// The job.
     pub job: JobId,
     /// Hash of the worker's token.
     pub token: TokenHash,
-    /// The artifact's name.
     pub name: String,
     /// Bytes of the zip.
     pub size: u64,
@@ -27,7 +25,7 @@ pub struct StoreArtifact {
     pub content_digest: String,
 }
 
-/// What the job's scan says of the artifact of that name.
+/// The declaration of the artifact in the job's scan.
 pub fn declared_artifact<'a>(
     world: &'a World,
     job: &Job,
@@ -46,7 +44,7 @@ impl Command for StoreArtifact {
     type Answer = Artifact;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// A repeat with the same bytes gets the same answer, one with others is refused.
+    /// A repeat with the same bytes gets the same answer. Other bytes are refused.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Artifact>, Refusal> {
         let (job, run) = running(world, self.job, self.token)?;
         if let Some(stored) = run.artifacts.iter().find(|stored| stored.name == self.name) {
@@ -79,7 +77,7 @@ impl Command for StoreArtifact {
             sha256: self.sha256,
             content_digest: self.content_digest,
             created_at: moment.now,
-            // Once the job is over nobody corrects this, so neither clock may make it come too early.
+            // Nothing corrects this after the job has finished, so the later clock decides.
             expires_at: declared
                 .expires_in
                 .map(|life| moment.now.max(moment.steady) + life),

@@ -22,9 +22,7 @@ use crate::{JobId, RunnerId, ScanKey, TokenHash};
 /// Claim a scheduled job for a runner, under the worker token of its offer.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The job.
     pub job: JobId,
-    /// Who was offered it.
     pub runner: RunnerId,
     /// Hash of the offer's token.
     pub token: TokenHash,
@@ -33,23 +31,22 @@ pub struct Claim {
 /// A claimed job and what it executes.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// The job, running.
+    /// The running job.
     pub job: Arc<Job>,
-    /// Its revision.
     pub revision: Arc<Revision>,
 }
 
-/// What came of a claim.
+/// The outcome of a claim.
 #[derive(Debug, Clone)]
 pub enum ClaimOutcome {
     /// The job runs.
     Claimed(Claimed),
-    /// The job's expression is no longer true: it was skipped.
+    /// The job was skipped, because its expression is no longer true.
     Skipped(Arc<Job>),
 }
 
 impl ClaimOutcome {
-    /// The job, as it is now.
+    /// The job's present record.
     pub const fn job(&self) -> &Arc<Job> {
         match self {
             Self::Claimed(claimed) => &claimed.job,
@@ -73,8 +70,8 @@ impl Command for Claim {
         read.unwrap_or_default()
     }
 
-    /// A repeat by the same worker gets the same answer; a job somebody else claimed is refused, and so is one whose
-    /// scan is gone: it is about to be cancelled.
+    /// A repeat by the same worker gets the same answer. A job that another worker claimed is refused. A job whose scan
+    /// is gone is refused too, because it will be cancelled.
     fn decide(
         self,
         world: &World,
@@ -155,7 +152,7 @@ impl Command for Claim {
     }
 }
 
-/// The workflow with the revision that the job runs, or is to run.
+/// The workflow with the revision that the job runs.
 fn to_run(world: &World, job: &Job) -> Option<ActiveWorkflow> {
     Some(ActiveWorkflow {
         record: world.workflow_record(job.workflow.id)?.clone(),
@@ -163,7 +160,7 @@ fn to_run(world: &World, job: &Job) -> Option<ActiveWorkflow> {
     })
 }
 
-/// What the job's expressions read. Inputs are the job's own and are not repeated in its record.
+/// What the job's expressions read. The inputs are not repeated, because the job's record holds them.
 fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> Context {
     let references = scan.references();
     let past = Past::of(world);
@@ -185,8 +182,8 @@ fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> 
     context
 }
 
-/// Leaves out the oldest jobs of the longest histories until the context fits its record. The two newest successes of
-/// each stay.
+/// Removes the oldest jobs of the longest histories until the context fits into its record. The newest two successes of
+/// each scan stay.
 fn keep_within(context: &mut Context, bytes: usize) {
     while serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes) {
         let longest = context

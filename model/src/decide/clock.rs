@@ -1,4 +1,4 @@
-//! A jump of the wall clock is followed.
+//! Following a jump of the wall clock.
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::Holder;
@@ -6,8 +6,8 @@ use crate::change::Change;
 use crate::moment::Moment;
 use crate::world::World;
 
-/// Let the world's time, and the ends that this process set, follow a jump of the wall clock. Records are stored with
-/// their new ends by [`KeepEnd`].
+/// Move the world's time, and the expiry times that this process set, by a jump of the wall clock. [`KeepEnd`] stores
+/// the records with their new times.
 #[derive(Debug, Clone)]
 pub struct FollowClock;
 
@@ -15,7 +15,7 @@ impl Command for FollowClock {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// A second one beside the first finds nothing left to follow.
+    /// A second command for the same jump changes nothing.
     fn decide(self, _: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         Ok(Decision {
             changes: vec![Change::ClockFollowed(moment.now - moment.steady)],
@@ -24,10 +24,9 @@ impl Command for FollowClock {
     }
 }
 
-/// Store a record as it is, with an end that has followed the clock.
+/// Store a record whose expiry time has followed the clock.
 #[derive(Debug, Clone)]
 pub struct KeepEnd {
-    /// Whose end.
     pub holder: Holder,
 }
 

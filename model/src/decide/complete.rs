@@ -1,4 +1,4 @@
-//! A worker is done.
+//! A worker completes its job.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,21 +16,19 @@ use crate::{Actor, JobId, Reason, ScanKey, TokenHash};
 /// Complete a job with what its worker reports.
 #[derive(Debug, Clone)]
 pub struct Complete {
-    /// The job.
     pub job: JobId,
     /// Hash of the worker's token.
     pub token: TokenHash,
-    /// The state of all steps.
     pub steps: Vec<Step>,
     /// Number of log records, all of which are stored.
     pub log_records: u64,
     /// Length of the log, in bytes.
     pub log_bytes: u64,
-    /// What failed the job outside its steps.
+    /// A failure outside the steps.
     pub failure: Option<Failure>,
 }
 
-/// A failure that is no step's, with the worker's words.
+/// A failure outside the steps, with the worker's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// An artifact's path, condition or upload failed.
@@ -83,7 +81,7 @@ impl Command for Complete {
     }
 }
 
-/// What the report comes to. A failure outside the steps is told only when no step had failed the job before.
+/// The outcome of the report. A failed step takes precedence over a failure outside the steps.
 fn outcome(
     job: &Job,
     steps: &[Step],

@@ -19,28 +19,24 @@ use crate::{Actor, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
 /// Start a job of a scan, with inputs that were checked against `revision`.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
-    /// The workflow.
     pub workflow: WorkflowId,
-    /// The scan.
     pub scan: ScanName,
-    /// The revision the inputs were checked against.
+    /// The revision that the inputs were checked against.
     pub revision: RevisionId,
-    /// Complete with defaults.
+    /// With defaults.
     pub inputs: Inputs,
-    /// Who asks.
     pub actor: Actor,
-    /// What tells a repeat of this request.
+    /// Identifies a repeat of this request.
     pub idempotency: Option<IdempotencyKey>,
 }
 
 /// A dispatch whose inputs fit.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// The scan.
     pub scan: ScanName,
-    /// The revision the inputs were checked against.
+    /// The revision that the inputs were checked against.
     pub revision: RevisionId,
-    /// Complete with defaults.
+    /// With defaults.
     pub inputs: BTreeMap<String, InputValue>,
 }
 
@@ -99,7 +95,7 @@ fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {
 }
 
 impl Command for Dispatch {
-    /// The new job, or for a repeated request the job of the first.
+    /// The new job. A repeated request gets the job of the first.
     type Answer = JobId;
     const URGENCY: Urgency = Urgency::Beginning;
 
@@ -165,8 +161,8 @@ fn check_room(world: &World, workflow: WorkflowId, scan: &ScanName) -> Result<()
     Ok(())
 }
 
-/// The job of an earlier request with the same key, when this is a repeat of it: answered as it was then, whatever has
-/// become of the scan since.
+/// The job of an earlier request with the same key, if this is a repeat. The answer is the same even if the scan has
+/// changed since.
 pub fn repeated_dispatch(
     world: &World,
     key: Option<&IdempotencyKey>,
@@ -180,7 +176,7 @@ pub fn repeated_dispatch(
     }
 }
 
-/// The record of a request that carried a key; a few that have run out go with it.
+/// Stores a request that carried a key, and removes a few that have expired.
 fn remember(
     world: &World,
     key: Option<IdempotencyKey>,

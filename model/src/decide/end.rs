@@ -1,4 +1,4 @@
-//! Ending a job other than by its own completion.
+//! Ending a job in another way than by its completion.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +14,7 @@ use crate::{Actor, JobId, Reason, ScanKey};
 /// Cancel a job for a person.
 #[derive(Debug, Clone)]
 pub struct Cancel {
-    /// The job.
     pub job: JobId,
-    /// Who asks.
     pub actor: Actor,
     /// Length of its log, in bytes.
     pub log_bytes: u64,
@@ -53,11 +51,11 @@ impl Command for Cancel {
 pub enum Loss {
     /// Its runner is gone.
     RunnerLost,
-    /// It ran when the backup was made that this state comes from.
+    /// It was running when the backup was taken.
     Restored,
     /// The scan's `timeout` passed.
     TimedOut,
-    /// The worker session token ran out.
+    /// The worker session token expired.
     SessionExpired,
     /// The scan is gone from its source before the job began.
     Retired,
@@ -66,7 +64,6 @@ pub enum Loss {
 /// End a job because of something other than a person or its worker.
 #[derive(Debug, Clone)]
 pub struct EndJob {
-    /// The job.
     pub job: JobId,
     /// Why.
     pub loss: Loss,
@@ -82,7 +79,7 @@ impl Command for EndJob {
         read_at_end(world, self.job)
     }
 
-    /// Retiring leaves alone what runs already, and what is wanted again because its scan came back meanwhile.
+    /// A retired scan ends only jobs that wait. A scan that came back ends none.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let job = world
             .job(self.job)

@@ -1,5 +1,5 @@
-//! What every end of a job brings with it, in the same commit: its scan's head, its line in the history, and the jobs
-//! that its success starts.
+//! What every end of a job changes in the same commit: the scan's head, the history, and the jobs that a success
+//! starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::scan_head::{Digests, ScanHead};
 use crate::world::World;
 use crate::{JobId, ScanKey};
 
-/// The job after an event that ends it, its scan's head, its line in the history, and the jobs it starts.
+/// Ends a job. Returns its record, and the changes: the scan's head, the line in the history, and the jobs it starts.
 pub(super) fn finish(
     world: &World,
     job: &Job,
@@ -58,8 +58,8 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
         .unwrap_or_default()
 }
 
-/// The changes of the scans that the end of a job makes worth looking at, as many as fit. The rest follow by
-/// themselves, because their success stays unseen.
+/// Checks the scans that the end of a job concerns, as many as fit into the commit. The others are checked later,
+/// because the success stays unseen for them.
 fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
     let past = Past::after(world, ended);
     let mut latest = world.latest_job();
@@ -80,14 +80,14 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     Ok(changes)
 }
 
-/// What is left of the commit for followers.
+/// The room in the commit for the scans that follow.
 struct Room {
     operations: usize,
     bytes: usize,
 }
 
 impl Room {
-    /// Takes what the changes need; false when there is not so much.
+    /// Takes the room for the changes. False if there is not enough.
     fn take(&mut self, changes: &[Change]) -> bool {
         let bytes: usize = changes.iter().map(size).sum();
         match (
@@ -103,7 +103,7 @@ impl Room {
     }
 }
 
-/// About how many bytes of a commit a change takes; records are indented, which may double them.
+/// About how many bytes a change takes in a commit. Indentation may double the JSON.
 fn size(change: &Change) -> usize {
     let json = match change {
         Change::Job(job) => serde_json::to_vec(&**job),
@@ -125,8 +125,8 @@ fn read_by_followers(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
         .collect()
 }
 
-/// Scans of the workflow whose expression the end of a job of `scan` may wake: those that its success wakes, and the
-/// scan itself, which may have been held up by the job.
+/// Scans whose expression the end of a job of `scan` concerns: those that its success triggers, and the scan itself,
+/// which the job may have blocked.
 fn candidates(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
     let Some(workflow) = active(world, scan) else {
         return Vec::new();

@@ -10,7 +10,7 @@ use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::scan_head::{ScanHead, Success, digests_of};
 
-/// A job that has ended, with its line in the history. Its scan's head is the caller's to store.
+/// A job that has ended, with its line in the history. The caller stores the scan's head.
 pub(super) struct Finished {
     pub(super) job: Arc<Job>,
     pub(super) history: HistoryEntry,

@@ -1,4 +1,4 @@
-//! The workflow that something is done with.
+//! A workflow with its newest revision, or why it cannot be read.
 
 use super::{Refusal, Remedy};
 use crate::{ActiveWorkflow, Reason, WorkflowId, WorkflowRecord, World};
@@ -19,7 +19,7 @@ pub fn readable_workflow(world: &World, id: WorkflowId) -> Result<ActiveWorkflow
         })
 }
 
-/// What makes a revision that can be read of one that cannot.
+/// How to repair a revision that cannot be read.
 fn remedy(world: &World, record: &WorkflowRecord) -> Remedy {
     match (world.retirement(record), world.stale_file(record)) {
         (Some(Reason::SourceDropped), _) => Remedy::Source,

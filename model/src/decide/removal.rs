@@ -1,8 +1,8 @@
-//! Removing finished jobs and their artifacts: by a person, because there are too many, or because their time is over.
+//! Removing finished jobs and their artifacts: by a person, by policy, or because they have expired.
 //!
-//! A finished job stands in no world, so the asker brings its record along. Records of finished jobs are changed by
-//! these commands and by [`CutEndedLog`](super::CutEndedLog) alone, and whoever submits them reads and submits one at a
-//! time: what is brought is what is there.
+//! The world does not hold finished jobs, so the commands carry their records. Only these commands and
+//! [`CutEndedLog`](super::CutEndedLog) change the record of a finished job. Whoever submits them reads and submits one
+//! at a time, so that the record is current.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,9 +19,8 @@ use crate::{Actor, Reason, ScanKey};
 /// Remove a finished job for a person.
 #[derive(Debug, Clone)]
 pub struct DeleteJob {
-    /// The job as its record says.
+    /// The job's present record.
     pub job: Arc<Job>,
-    /// Who asks.
     pub actor: Actor,
 }
 
@@ -63,10 +62,9 @@ impl Command for DeleteJob {
     }
 }
 
-/// Read a scan's history on, and remove the jobs that the policy does not keep.
+/// Read the next part of a scan's history, and remove the jobs that the policy does not keep.
 #[derive(Debug, Clone)]
 pub struct Prune {
-    /// The scan.
     pub scan: ScanKey,
     /// Up to where its history had been read when the jobs were chosen.
     pub from: Position,
@@ -74,35 +72,30 @@ pub struct Prune {
     pub jobs: Vec<Chosen>,
 }
 
-/// A job that was read.
 #[derive(Debug, Clone)]
 pub struct Chosen {
-    /// What its line says.
     pub job: FinishedJob,
     /// Where its line ends; none for a job that was passed over before.
     pub end: Option<Position>,
-    /// What is to become of it.
     pub fate: ChosenFate,
 }
 
-/// What is to become of a job that was read.
+/// What happens to a job that was read.
 #[derive(Debug, Clone)]
 pub enum ChosenFate {
-    /// It goes. Its record says what there is to remove.
+    /// It is removed. Its record lists what to remove.
     Remove(Arc<Job>),
     /// It is gone already.
     Gone,
-    /// It stays.
     Stay {
-        /// What it takes beside its record now. Its line says more once artifacts were removed.
+        /// Its bytes on disk now. Its line has more once artifacts were removed.
         bytes: u64,
     },
 }
 
-/// What is counted as removed: with the jobs that went, those that a person had removed by hand, which are met here.
+/// What is counted as removed: the jobs removed here, and those whose files somebody had removed by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
-    /// Jobs.
     pub jobs: u64,
     /// Bytes of their logs and artifacts.
     pub bytes: u64,
@@ -120,7 +113,7 @@ impl Command for Prune {
     type Answer = Pruned;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// What was chosen in a world that has moved on is chosen again. The newest two successes stay, whoever chose.
+    /// Does nothing if the history was read on since the choice. The newest two successes stay in any case.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Pruned>, Refusal> {
         let mut retention = retention_of(world, &self.scan);
         if retention.from != self.from {
@@ -144,11 +137,11 @@ impl Command for Prune {
                     }
                 },
                 ChosenFate::Gone => {
-                    // A person deleted it, or removed its files behind our back. Only its record could have told which
-                    // of its artifacts were removed, and counted, before: those are counted again here.
+                    // A person deleted it, or removed its files by hand. Its record is gone, so artifacts that were
+                    // removed and counted before are counted again.
                     let was_counted = match chosen.end {
                         Some(_) => retention.take_gone_ahead(job.state),
-                        // Whoever deletes one that was passed over takes it from that list.
+                        // Deleting a job that was passed over removes it from that list.
                         None => retention
                             .passed_over
                             .iter()
@@ -198,16 +191,14 @@ impl Command for Prune {
     }
 }
 
-/// Remove artifacts of a finished job. What its record says of them stays, their digests with it.
+/// Remove artifacts of a finished job. Their entries in its record stay, with the digests.
 #[derive(Debug, Clone)]
 pub struct RemoveArtifacts {
-    /// The job as its record says.
+    /// The job's present record.
     pub job: Arc<Job>,
-    /// Their names. Those beyond [`ARTIFACTS_REMOVED`] are left for the next time.
+    /// Their names. At most [`ARTIFACTS_REMOVED`] are removed at once.
     pub names: Vec<String>,
-    /// Why.
     pub reason: Reason,
-    /// Who caused it.
     pub actor: Actor,
 }
 
@@ -215,7 +206,7 @@ impl Command for RemoveArtifacts {
     type Answer = Arc<Job>;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// What is removed already stays as it is.
+    /// Artifacts that are removed already do not change.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         check_over(world, &self.job)?;
         let before = self.job.expiry();
@@ -246,7 +237,7 @@ impl Command for RemoveArtifacts {
         }
         let mut retention = retention_of(world, &job.scan_key());
         retention.removed.bytes += bytes;
-        // A job that was passed over takes less now, and so will be counted when it goes.
+        // A job that was passed over has fewer bytes now, and will be counted so when it is removed.
         for passed in &mut retention.passed_over {
             if passed.id == job.id {
                 passed.bytes = job.bytes();
@@ -261,10 +252,9 @@ impl Command for RemoveArtifacts {
     }
 }
 
-/// Forget that artifacts of a job run out: the job is gone, or says otherwise.
+/// Forget an expiry that is obsolete: the job is gone, or its artifacts expire at another time.
 #[derive(Debug, Clone)]
 pub struct DropExpiry {
-    /// What is to be forgotten.
     pub expiry: Expiry,
 }
 
@@ -280,7 +270,7 @@ impl Command for DropExpiry {
     }
 }
 
-/// Whether a job stays whatever anybody's policy says.
+/// Whether no policy removes the job.
 fn is_protected(world: &World, scan: &ScanKey, job: &Job) -> bool {
     let head = world.head(scan);
     head.is_some_and(|head| head.successes.iter().any(|success| success.job == job.id))

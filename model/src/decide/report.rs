@@ -14,14 +14,13 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{JobId, TokenHash};
 
-/// Take over the state of all steps.
+/// Record the state of all steps.
 #[derive(Debug, Clone)]
 pub struct ReportSteps {
-    /// The job.
     pub job: JobId,
     /// Hash of the worker's token.
     pub token: TokenHash,
-    /// Every step that began or was skipped, in order.
+    /// Every step that started or was skipped, in order.
     pub steps: Vec<Step>,
 }
 
@@ -29,7 +28,7 @@ impl Command for ReportSteps {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// A report that was overtaken by a later one changes nothing.
+    /// A report that is older than the last one changes nothing.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let (job, run) = running(world, self.job, self.token)?;
         let steps = check_steps(world, job, self.steps)?;
@@ -47,7 +46,6 @@ impl Command for ReportSteps {
 /// Note that a job's log has reached its limit.
 #[derive(Debug, Clone)]
 pub struct CutLog {
-    /// The job.
     pub job: JobId,
     /// Hash of the worker's token.
     pub token: TokenHash,
@@ -72,10 +70,10 @@ impl Command for CutLog {
     }
 }
 
-/// The same for a job that somebody else than its worker has ended. Its record is settled, so the asker brings it along.
+/// The same for a job that was not ended by its worker. The world does not hold it, so the command carries its record.
 #[derive(Debug, Clone)]
 pub struct CutEndedLog {
-    /// The job as its record says.
+    /// The job's present record.
     pub job: Arc<Job>,
     /// Where.
     pub cut: LogCut,
@@ -99,7 +97,7 @@ impl Command for CutEndedLog {
     }
 }
 
-/// Whether a report knows less than an earlier one: steps only move forward.
+/// Whether a report is older than the last one. Steps only move forward.
 fn is_behind(report: &[Step], known: &[Step]) -> bool {
     report.len() < known.len()
         || report
@@ -125,7 +123,7 @@ pub(super) fn running(
     }
 }
 
-/// Steps as a record may hold them: in order, none twice, none the scan does not have, texts cut to their bound.
+/// Checks the steps: in order, each once, all declared. Texts are cut to their limit.
 pub(super) fn check_steps(
     world: &World,
     job: &Job,
@@ -158,8 +156,8 @@ pub(super) fn declared_steps(world: &World, job: &Job) -> Result<usize, Refusal>
     declared(world, job).map(|scan| scan.steps.len())
 }
 
-/// What the job's revision says of its scan. A revision that is damaged on disk is not in the world, and a scan that
-/// is not known must not pass for an empty one.
+/// The definition of the job's scan. A revision that is damaged on disk is not in the world, and an unknown scan must
+/// not look like an empty one.
 pub(super) fn declared<'a>(world: &'a World, job: &Job) -> Result<&'a Scan, Refusal> {
     world
         .revision(job.revision.id)

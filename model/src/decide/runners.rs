@@ -57,7 +57,7 @@ impl Command for CreateRegistration {
     }
 }
 
-/// A bounded number of registrations that ran out, to be removed along the way.
+/// A bounded number of expired registrations, to be removed with this commit.
 fn spent(world: &World, now: Timestamp) -> Vec<Change> {
     world
         .registrations()
@@ -70,24 +70,21 @@ fn spent(world: &World, now: Timestamp) -> Vec<Change> {
 /// Register a runner.
 #[derive(Debug, Clone)]
 pub struct RegisterRunner {
-    /// Hash of the registration token.
     pub registration: TokenHash,
     /// Unique among runners.
     pub name: String,
-    /// What `runs_on` is matched with.
+    /// Matched with `runs_on`.
     pub labels: Vec<String>,
     /// How many jobs it runs at once.
     pub capacity: u32,
-    /// Its version.
     pub version: String,
-    /// Take the place of a runner of the same name.
+    /// Whether to replace a runner of the same name.
     pub replace: bool,
 }
 
 /// A runner's new session.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// The runner.
     pub runner: RunnerId,
     /// The session token, shown once.
     pub secret: Secret,
@@ -100,7 +97,7 @@ pub struct NewSession {
 pub struct NewRunner {
     /// Its first session.
     pub session: NewSession,
-    /// The runner whose place it took. Its jobs are ended by whoever asks.
+    /// The runner that it replaced. The caller ends its jobs.
     pub replaced: Option<RunnerId>,
 }
 
@@ -179,13 +176,13 @@ fn session(secret: &Secret, now: Timestamp) -> Session {
     }
 }
 
-/// A version as far as it can be shown in a table.
+/// A version, cut to what a table can show.
 fn printable(version: &str) -> String {
     let visible = version.chars().filter(|char| !is_invisible(*char));
     visible.take(NAME_CHARS).collect()
 }
 
-/// A name a person reads in a table: not empty, not long, no space around it, nothing invisible.
+/// A name for tables: not empty, not long, without surrounding space and invisible characters.
 pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Refusal> {
     let good = !name.is_empty()
         && name.trim() == name
@@ -203,7 +200,7 @@ pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Refusal>
     }
 }
 
-/// Controls, and the marks that join, hide or turn around text: two names that look the same must be the same.
+/// Control characters, and characters that join, hide or reverse text. Two names that look the same must be the same.
 fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char,
@@ -211,10 +208,9 @@ fn is_invisible(char: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// End the sessions of a runner, which has to register again. Its record stays, so that its name is known.
+/// End the sessions of a runner. It has to register again. Its record stays, so that its name is known.
 #[derive(Debug, Clone)]
 pub struct EndSessions {
-    /// The runner.
     pub runner: RunnerId,
 }
 
@@ -234,18 +230,17 @@ impl Command for EndSessions {
     }
 }
 
-/// Give the holder of a runner's session token a new one, when that is due; the old one stays good for ten minutes.
+/// Renew a runner's session token, if that is due. The old one stays valid for ten minutes.
 #[derive(Debug, Clone)]
 pub struct RenewSession {
-    /// The runner.
     pub runner: RunnerId,
-    /// Hash of the token it came with.
+    /// Hash of the token that it presented.
     pub token: TokenHash,
 }
 
 impl Command for RenewSession {
-    /// Nothing when no renewal is due. Of two requests that end together one brings a token: the runner might otherwise
-    /// keep the one that the other has put out of use.
+    /// None if no renewal is due. Of two requests at the same time only one returns a token, because the runner might
+    /// otherwise keep a token that the other request has made invalid.
     type Answer = Option<NewSession>;
     const URGENCY: Urgency = Urgency::Ordinary;
 
@@ -276,10 +271,10 @@ impl Command for RenewSession {
     }
 }
 
-/// The session that stays good beside a new one: that of the token which is in use.
+/// The session that stays valid beside the new one: that of the token in use.
 fn outgoing(runner: &Runner, token: TokenHash, now: Timestamp) -> Session {
     match &runner.previous_session {
-        // The current one never arrived.
+        // The current token never arrived.
         Some(previous) if previous.token == token => previous.clone(),
         Some(_) | None => Session {
             expires_at: runner.session.expires_at.min(now + RUNNER_RENEWAL_OVERLAP),
@@ -288,10 +283,9 @@ fn outgoing(runner: &Runner, token: TokenHash, now: Timestamp) -> Session {
     }
 }
 
-/// Forget a runner. Its jobs are ended by whoever asks.
+/// Remove a runner. The caller ends its jobs.
 #[derive(Debug, Clone)]
 pub struct RemoveRunner {
-    /// The runner.
     pub runner: RunnerId,
 }
 

@@ -15,15 +15,12 @@ use crate::{Actor, ProjectId};
 /// Give a secret a value.
 #[derive(Debug, Clone)]
 pub struct SetSecret {
-    /// The project.
     pub project: ProjectId,
-    /// The secret's name.
     pub name: String,
-    /// What expressions read from now on.
+    /// The new value.
     pub value: SecretValue,
     /// What seals it.
     pub key: SealingKey,
-    /// Who asks.
     pub actor: Actor,
 }
 
@@ -31,7 +28,7 @@ impl Command for SetSecret {
     type Answer = StoredSecret;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// Always a new version: whether the value is the one before is nobody's business.
+    /// Always makes a new version, so that nobody learns whether the value changed.
     fn decide(
         self,
         world: &World,
@@ -71,9 +68,7 @@ impl Command for SetSecret {
 /// Remove a secret.
 #[derive(Debug, Clone)]
 pub struct DeleteSecret {
-    /// The project.
     pub project: ProjectId,
-    /// The secret's name.
     pub name: String,
 }
 
@@ -104,7 +99,7 @@ fn record(world: &World, project: ProjectId) -> ProjectSecrets {
     )
 }
 
-/// What is very short occurs in every text: masking it would spoil the log and still tell what it is.
+/// A very short value occurs in every text. Masking it would spoil the log and still reveal it.
 fn check_secret(value: &SecretValue) -> Result<(), Refusal> {
     check_value(value.reveal())?;
     if value.reveal().trim().chars().count() < SECRET_CHARS {
@@ -119,7 +114,7 @@ fn check_secret(value: &SecretValue) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A record must fit a commit, and all secrets of a job a masker.
+/// A record must fit into a commit, and all secrets of a job into a masker.
 fn check_sizes(record: &ProjectSecrets) -> Result<(), Refusal> {
     if record.secrets.len() > PROJECT_VALUES {
         return Err(Refusal::InvalidField {

@@ -1,4 +1,4 @@
-//! What is known of sources.
+//! Recording the state of sources.
 
 use std::sync::Arc;
 
@@ -17,14 +17,13 @@ use crate::source::{
 use crate::world::World;
 use crate::{ProjectId, Reason, SourceName, Timestamp};
 
-/// Take over a source from the daemon's configuration.
+/// Add or update a source from the daemon's configuration.
 #[derive(Debug, Clone)]
 pub struct ConfigureSource {
-    /// Its name.
     pub name: SourceName,
     /// Where the repository is, without credentials.
     pub url: String,
-    /// Branch, tag or commit; absent for the remote's default branch.
+    /// Branch, tag or commit. Absent for the remote's default branch.
     pub reference: Option<String>,
     /// Folder of workflows within the repository.
     pub folder: String,
@@ -68,10 +67,9 @@ impl Command for ConfigureSource {
     }
 }
 
-/// Let go of a source the configuration no longer names.
+/// Release a source that is no longer configured.
 #[derive(Debug, Clone)]
 pub struct DropSource {
-    /// Its name.
     pub name: SourceName,
 }
 
@@ -89,14 +87,12 @@ impl Command for DropSource {
     }
 }
 
-/// Record how a look at the repository went when it brought no new tip. Changes nothing while nothing changes.
+/// Record the outcome of a look that found no new tip. Nothing is written while the outcome stays the same.
 #[derive(Debug, Clone)]
 pub struct RecordLook {
-    /// The source.
     pub name: SourceName,
     /// Whether the repository was read.
     pub status: Status,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -118,14 +114,12 @@ impl Command for RecordLook {
     }
 }
 
-/// Record that part of what a tip asks for could not be stored. The rest runs, and the tip is applied again.
+/// Record that a part of a tip could not be stored. The rest is active, and the tip is applied again.
 #[derive(Debug, Clone)]
 pub struct RecordApplyFailure {
-    /// The source.
     pub name: SourceName,
     /// The first workflow file it happened to.
     pub file: String,
-    /// What happened.
     pub message: String,
     /// How many files it happened to.
     pub files: u64,
@@ -133,7 +127,7 @@ pub struct RecordApplyFailure {
 
 impl Command for RecordApplyFailure {
     type Answer = ();
-    /// A full disk is one of the failures to be told.
+    /// A full disk is one of the failures to record.
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
@@ -163,32 +157,28 @@ impl Command for RecordApplyFailure {
     }
 }
 
-/// Record a tip once everything it asks for has been decided.
+/// Record a tip after all its changes have been decided.
 #[derive(Debug, Clone)]
 pub struct RecordTip {
-    /// The source.
     pub name: SourceName,
-    /// The commit id.
     pub commit: String,
     /// First line of the message.
     pub summary: String,
-    /// The commit's author.
     pub author: String,
     /// Whether the tip before it is no ancestor.
     pub history_rewritten: bool,
-    /// Commits passed over since the tip before.
+    /// Commits between the previous tip and this one.
     pub skipped: Vec<String>,
-    /// Whether there were more of them.
     pub more_skipped: bool,
-    /// What became of the files whose state changed; very many are cut in the record.
+    /// The files whose state changed. The record cuts a very long list.
     pub files: Vec<FileVerdict>,
     /// Files that are invalid at this tip.
     pub stale_files: Vec<StaleFile>,
-    /// What is worth a second look in the repository at this tip, beside its workflow files.
+    /// Warnings about the repository at this tip, apart from its workflow files.
     pub warnings: Vec<Diagnostic>,
     /// Number of workflow files at this tip.
     pub file_count: u64,
-    /// Set when the source's folder does not exist at this tip.
+    /// Whether the source's folder does not exist at this tip.
     pub folder_missing: bool,
 }
 
@@ -288,7 +278,7 @@ impl Command for RecordTip {
     }
 }
 
-/// Stale files as a record may hold them: each has its share of the room for diagnostics, and very many are cut.
+/// Stale files, cut to what a record may hold. Each gets an equal share of the room for diagnostics.
 fn stale_files(mut files: Vec<StaleFile>) -> Vec<StaleFile> {
     let share = STALE_DIAGNOSTICS_BYTES / files.len().max(1);
     for file in &mut files {
@@ -328,7 +318,7 @@ fn replace(before: Option<&Arc<Source>>, source: Source) -> Decision<()> {
     }
 }
 
-/// Sets a condition; the time moves only when its status does.
+/// Sets a condition. Its time changes only when its status does.
 fn set(
     conditions: &mut Vec<Condition>,
     kind: ConditionKind,

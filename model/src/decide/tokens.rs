@@ -21,9 +21,9 @@ pub struct CreateToken {
     pub name: String,
     /// What it may do.
     pub scopes: Scopes,
-    /// How long it lives; absent for ever.
+    /// How long it is valid. Absent for no limit.
     pub life: Option<TimeDelta>,
-    /// What the token that asks may do.
+    /// The scopes of the token that asks.
     pub granted_by: Scopes,
 }
 
@@ -84,8 +84,8 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     end.ok_or_else(|| refused("is too far in the future"))
 }
 
-/// Make the first admin token, unless there is any token. Its secret is in a file before this is decided, and no change
-/// has it: a commit's journal must not hold it.
+/// Make the first admin token, unless there is a token. Its text is written to a file before, and no change contains
+/// it, because the journal must not hold it.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
     /// Hash of the secret.

@@ -1,7 +1,7 @@
-//! What the triggers of a scan come to: a schedule whose slots are due, an expression after a success it waits for.
+//! Checking the triggers of a scan: a schedule whose slots are due, an expression after a success.
 //!
-//! The decisions here share one shape: a [`Subject`] is looked at, its head says afterwards that it was, the ledger says
-//! what came of it, and a job may be made.
+//! All decisions here have the same shape. They check a [`Subject`], record in its head that it was checked, write the
+//! outcome to the ledger, and may make a job.
 
 mod cause;
 mod consider;
@@ -38,24 +38,24 @@ use crate::scan_head::ScanHead;
 use crate::world::World;
 use crate::{Actor, JobId, Reason, ScanKey};
 
-/// A scan of an active workflow whose trigger is looked at.
+/// A scan of an active workflow whose trigger is checked.
 struct Subject<'a> {
     past: &'a Past<'a>,
     workflow: ActiveWorkflow,
     key: ScanKey,
 }
 
-/// What stands in the way of another job of a scan.
+/// What prevents another job of a scan.
 enum Obstacle {
     None,
     /// A job that must end first.
     Unfinished(JobId),
-    /// Jobs that give way.
+    /// Jobs that a new one replaces.
     Replaceable(Vec<Arc<Job>>),
 }
 
 impl<'a> Subject<'a> {
-    /// None when the workflow is retired or has no such scan any more.
+    /// None if the workflow is retired or no longer has the scan.
     fn new(past: &'a Past<'a>, key: &ScanKey) -> Option<Self> {
         let workflow = active(past.world(), key)?;
         workflow.scan(&key.scan)?;
@@ -70,7 +70,7 @@ impl<'a> Subject<'a> {
         self.workflow.scan(&self.key.scan)
     }
 
-    /// What stands in the way of another job (design section 4, `overlap`). A dispatched job is never replaced.
+    /// What prevents another job (design section 4, `overlap`). A dispatched job is never replaced.
     fn obstacle(&self, overlap: Overlap) -> Obstacle {
         let Some(newest) = self.past.unfinished(&self.key).next() else {
             return Obstacle::None;
@@ -114,7 +114,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Cancels jobs that give way to a newer one. A job of which no length is given has no log.
+/// Cancels jobs that a newer one replaces. A job without an entry in `log_bytes` has no log.
 fn replace(
     jobs: &[Arc<Job>],
     log_bytes: &BTreeMap<JobId, u64>,
@@ -135,12 +135,11 @@ fn replace(
     Ok(changes)
 }
 
-/// The reason of a look that made no job.
 fn not_made(reason: Reason) -> Outcome {
     Outcome::NotMade { reason }
 }
 
-/// The workflow of a scan, while it is active and has the scan.
+/// The workflow of a scan, if it is active and has the scan.
 pub(super) fn active(world: &World, key: &ScanKey) -> Option<ActiveWorkflow> {
     let workflow = world.workflow(key.workflow)?;
     match workflow.record.status {

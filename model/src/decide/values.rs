@@ -1,4 +1,4 @@
-//! What vars and secrets have in common: their names, their sizes, their versions.
+//! What vars and secrets have in common: names, sizes and versions.
 
 use workflow::check_variable_name;
 
@@ -36,7 +36,7 @@ pub(super) fn check_value(value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The next edit of a record that counts its versions.
+/// The next edit, with the next version.
 pub(super) fn edited(latest_version: &mut u64, by: Actor, moment: &Moment<'_>) -> Edit {
     *latest_version += 1;
     Edit {

@@ -14,13 +14,10 @@ use crate::{Actor, ProjectId};
 /// Give a var a value.
 #[derive(Debug, Clone)]
 pub struct SetVar {
-    /// The project.
     pub project: ProjectId,
-    /// The var's name.
     pub name: String,
-    /// What expressions read from now on.
+    /// The new value.
     pub value: String,
-    /// Who asks.
     pub actor: Actor,
 }
 
@@ -28,7 +25,7 @@ impl Command for SetVar {
     type Answer = Var;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The value it has already changes nothing.
+    /// The same value changes nothing.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Var>, Refusal> {
         project_name(world, self.project)?;
         check_name("a var name", &self.name)?;
@@ -55,9 +52,7 @@ impl Command for SetVar {
 /// Remove a var.
 #[derive(Debug, Clone)]
 pub struct DeleteVar {
-    /// The project.
     pub project: ProjectId,
-    /// The var's name.
     pub name: String,
 }
 
@@ -88,7 +83,7 @@ fn record(world: &World, project: ProjectId) -> ProjectVars {
     )
 }
 
-/// One scan may name all vars, and what it names stands in its job's record.
+/// A scan may name all vars, and their values are copied into its job's record.
 fn check_sizes(record: &ProjectVars) -> Result<(), Refusal> {
     if record.vars.len() > PROJECT_VALUES {
         return Err(Refusal::InvalidField {

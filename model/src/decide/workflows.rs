@@ -1,4 +1,4 @@
-//! A source's tip changes what runs.
+//! Activating and retiring workflows.
 
 use std::sync::Arc;
 
@@ -15,29 +15,27 @@ use crate::revision::{
 use crate::world::World;
 use crate::{ProjectId, RevisionId, SourceName, WorkflowId};
 
-/// Make a workflow file's text its newest revision.
+/// Make a text the newest revision of a workflow.
 #[derive(Debug, Clone)]
 pub struct Activate {
-    /// The source.
     pub source: SourceName,
-    /// The workflow's name.
     pub name: String,
     /// Path in the repository.
     pub file: String,
     /// The commit the text was read from.
     pub commit: String,
-    /// The text. One that is large is written as an object before this is decided, and adopted with it.
+    /// The text. A large one is written as an object before this decision.
     pub text: Arc<str>,
     /// SHA-256 of the text, hexadecimal.
     pub sha256: String,
     /// What the text defines.
     pub definition: Arc<Workflow>,
-    /// What is worth a second look in it.
+    /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Activate {
-    /// Whether the text is too large to pass through a decision.
+    /// Whether the text is too large for a record.
     pub fn is_object(&self) -> bool {
         self.text.len() > INLINE_PAYLOAD_BYTES
     }
@@ -47,10 +45,10 @@ impl Command for Activate {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The same text again makes no new revision; it only brings a retired workflow back.
+    /// The same text makes no new revision, but brings back a retired workflow.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let id = WorkflowId::derive(&self.source, &self.name);
-        // Numbers go on also when the newest revision cannot be read: one that was given is never given again.
+        // A number is never used again, even if the newest revision cannot be read.
         let before = world.workflow_record(id);
         let newest = before.and_then(|before| world.revision(before.revision.id));
         if let (Some(before), Some(newest)) = (before, newest)
@@ -125,7 +123,6 @@ impl Command for Activate {
 /// Retire a workflow whose file is gone.
 #[derive(Debug, Clone)]
 pub struct Retire {
-    /// The workflow.
     pub workflow: WorkflowId,
 }
 

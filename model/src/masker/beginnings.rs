@@ -1,5 +1,5 @@
-//! A set of the first two bytes of all patterns. Nearly all text is passed over with one look at it per byte, several times as
-//! fast as the automaton goes through its states.
+//! A set of the first two bytes of all patterns. One check per byte skips nearly all text, several times as fast as the
+//! automaton.
 
 use std::collections::BTreeSet;
 

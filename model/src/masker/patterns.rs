@@ -1,4 +1,4 @@
-//! The forms in which a secret may appear: itself, its lines, and what common programs make of them.
+//! The forms in which a secret may appear: the secret, its lines, and their common encodings.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const URL_PLAIN: [&str; 4] = ["-_.~", "-_.~/", "-_.~!*'()", "-_.*"];
 /// A single quote within a shell's single quotes, as people and as Python's `shlex.quote` write it.
 const QUOTES: [&str; 2] = [r"'\''", r#"'"'"'"#];
 
-/// Adds every form of a secret that is long enough to be told from other text.
+/// Adds every form of a secret that is long enough to be distinguished from other text.
 pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
     // A line end around a secret is not secret, and a pattern that begins with one would keep back every line.
     let whole = secret.trim_matches(['\n', '\r']);

@@ -1,83 +1,79 @@
-//! Which jobs go, oldest first over all scans of a workflow.
+//! Which jobs are removed: the oldest first, over all scans of a workflow.
 
 use std::collections::VecDeque;
 
 use super::{FinishedJob, Position, RetentionPolicy, Stock};
 use crate::{JobId, ScanKey, Timestamp};
 
-/// A job whose line stands at or behind the place up to which a history has been read.
+/// A job whose line is at or after the place up to which the history has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ahead {
-    /// The job.
     pub job: FinishedJob,
     /// Where its line ends.
     pub end: Position,
 }
 
-/// A job that may have to go.
+/// A job that may be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The job.
     pub job: FinishedJob,
-    /// Where its line ends; none for one that was passed over before.
+    /// Where its line ends. None if the job was passed over before.
     pub end: Option<Position>,
 }
 
 /// The oldest finished jobs of a scan.
 #[derive(Debug, Clone)]
 pub struct Shelf {
-    /// The scan.
     pub scan: ScanKey,
-    /// Jobs that stay whatever the policy says.
+    /// Jobs that no policy removes.
     pub protected: Vec<JobId>,
     /// How many more jobs may be passed over because their runners may still add to their logs.
     pub room: usize,
     /// The oldest jobs, oldest first.
     pub queue: VecDeque<Candidate>,
-    /// Whether there are no others.
+    /// Whether the scan has no more jobs than these.
     pub is_whole: bool,
 }
 
-/// What becomes of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes.
+    /// It is removed.
     Remove,
-    /// It would go, and stays for that reason.
+    /// The policy would remove it, and it stays for this reason.
     PassOver(Stay),
 }
 
-/// Why a job stays that would go.
+/// Why a job stays although the policy would remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stay {
     /// It is among the newest two successes of its scan.
     NewestSuccess,
-    /// It ended a moment ago, and its runner may add to its log until then. It is as good as gone: nobody goes in its
-    /// place.
+    /// It ended a moment ago, and its runner may add to its log until this time. The job counts as removed, so that no
+    /// other job is removed in its place.
     JustEnded(Timestamp),
 }
 
-/// The jobs that the policy takes, in order, each with the number of its shelf.
+/// The jobs that the policy removes, in order, each with the index of its scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The jobs.
     pub taken: Vec<(usize, Candidate, Fate)>,
-    /// How to go on.
+    /// What to do next.
     pub outlook: Outlook,
 }
 
-/// How to go on after a choice.
+/// What to do after a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
-    /// Nothing more goes now. Time alone makes the next job go at this moment, if any.
+    /// Nothing more is removed now. If no job ends before, the next job becomes too old at this time.
     Done(Option<Timestamp>),
-    /// As many jobs as were asked for are chosen, or the jobs of this shelf are used up: there may be more.
+    /// The requested number of jobs is chosen, or the loaded jobs of a scan are used up. There may be more.
     More,
 }
 
 impl Shelf {
-    /// When the first job ended. A time that cannot be right was told by a wrong clock: jobs stand in the order in which
-    /// they ended, and none ended before it was made.
+    /// When the first job ended. A wrong clock may have recorded an impossible time. Jobs are in the order in which
+    /// they ended, and no job ended before it was made.
     fn first_ended(&self, now: Timestamp) -> Option<Timestamp> {
         let first = &self.queue.front()?.job;
         let mut times = self.queue.iter().map(|it| it.job.finished_at);
@@ -87,7 +83,7 @@ impl Shelf {
     }
 }
 
-/// Chooses at most `room` jobs, and takes them from their shelves and the stock.
+/// Chooses at most `room` jobs, and takes them out of `shelves` and `stock`.
 pub fn choose(
     policy: &RetentionPolicy,
     now: Timestamp,

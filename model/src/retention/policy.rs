@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use crate::Timestamp;
 
-/// How much of a workflow's past is kept. Each limit that is set counts; without any, everything is kept.
+/// How much of a workflow's past is kept. Every limit that is set applies. Without limits everything is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RetentionPolicy {
     /// Finished jobs.
@@ -27,17 +27,16 @@ impl RetentionPolicy {
             || self.bytes.is_some_and(|bytes| stock.bytes > bytes)
     }
 
-    /// When a job that ended at that time is too old.
+    /// When a job that ended at this time becomes too old.
     pub fn due(&self, ended: Timestamp) -> Option<Timestamp> {
         ended.checked_add_signed(self.age?)
     }
 }
 
-/// What there is of a workflow's finished jobs.
+/// The finished jobs of a workflow that are still there, in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stock {
-    /// How many.
     pub jobs: u64,
-    /// What they take beside their records.
+    /// Bytes of their logs, inputs and artifacts.
     pub bytes: u64,
 }

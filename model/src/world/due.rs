@@ -1,4 +1,4 @@
-//! Which triggers something can come of now, and since when.
+//! Which triggers can make a job now, and since when they are active.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
 use crate::{JobId, Order, ScanKey, Timestamp};
 
 impl World {
-    /// Scans whose schedule has a slot that has come and that something can come of now.
+    /// Scans whose schedule has a due slot that no job blocks.
     pub fn due(&self, now: Timestamp) -> Vec<ScanKey> {
         self.triggers
             .by_time
@@ -27,24 +27,24 @@ impl World {
         later.map(|(slot, _)| *slot)
     }
 
-    /// The next slot of a scan's schedule; one that has come may wait for a job to end.
+    /// The next slot of a scan's schedule. A due slot may wait for a job to end.
     pub fn next_slot_of(&self, scan: &ScanKey) -> Option<Timestamp> {
         self.triggers.next.get(scan).copied()
     }
 
-    /// Schedules that were followed up to a moment after `time`, the furthest first.
+    /// Schedules that have been followed up to a time after `time`, the latest first.
     pub fn followed_beyond(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &ScanKey)> {
         let all = self.triggers.by_cursor.iter().rev();
         all.take_while(move |(cursor, _)| *cursor > time)
             .map(|(cursor, scan)| (*cursor, scan))
     }
 
-    /// Up to where the slots of a scan's schedule have been looked at.
+    /// Up to where the slots of a scan's schedule have been handled, from the index.
     pub fn followed_until(&self, scan: &ScanKey) -> Option<Timestamp> {
         self.triggers.cursors.get(scan).copied()
     }
 
-    /// Scans whose expression has not looked at a success yet and can do so now.
+    /// Scans whose expression has not been evaluated for a success yet, and that no job blocks.
     pub fn unseen(&self) -> Vec<ScanKey> {
         self.triggers
             .unseen
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// Whether a job of the scan must end before its trigger is looked at. One that was dispatched is never replaced.
+    /// Whether a job of the scan must end before its trigger is checked. A dispatched job is never replaced.
     fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
         let mut unfinished = self.jobs_of(scan).peekable();
         if unfinished.peek().is_none() {
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Up to where the slots of a scan's schedule have been looked at, by its head and its workflow.
+    /// Up to where the slots of a scan's schedule have been handled, from the head and the workflow.
     pub(crate) fn cursor(&self, scan: &ScanKey) -> Option<Timestamp> {
         let record = self.workflow_record(scan.workflow)?;
         let since = record.armed.get(&scan.scan)?.cron.as_ref()?.since;
@@ -95,7 +95,7 @@ impl World {
         Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
     }
 
-    /// Up to where in the order of decisions a scan's expression has looked at successes.
+    /// Up to where in the order of decisions a scan's expression has been evaluated for successes.
     pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
         let head = self.head(scan).and_then(|head| head.considered);
         let armed = self
@@ -104,7 +104,7 @@ impl World {
         head.max(armed).unwrap_or(Order::START)
     }
 
-    /// Looks at all triggers of a workflow anew: it has changed.
+    /// Indexes all triggers of a workflow again, after it has changed.
     pub(super) fn rearm(&mut self, record: &Arc<WorkflowRecord>) {
         self.triggers.forget(record.id);
         let scans = self
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// Looks at the triggers that a head decides: the scan's own, and the expressions its successes wake.
+    /// Indexes the triggers that depend on a head: the scan's own, and the expressions that its successes trigger.
     pub(super) fn look_at_triggers(&mut self, scan: &ScanKey) {
         let Some(workflow) = self.workflow(scan.workflow) else {
             return;

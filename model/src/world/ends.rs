@@ -1,11 +1,11 @@
-//! The ends that live records hold: of tokens, sessions, running jobs and remembered requests.
+//! When live records expire: tokens, sessions, running jobs and stored requests.
 //!
-//! They are moments of the world's own time, which is the wall clock without the jumps it made since the process began.
-//! Once a jump is believed, that time and the ends that this process set follow it together, so that no span of theirs
-//! changes and what is stored is right by the clock that the next start reads.
+//! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump is
+//! accepted, the world's time and the expiry times that this process set move together. So no period changes its
+//! length, and the stored times are right for the clock that the next process reads.
 //!
-//! Ends that were loaded stay. An earlier process set them, by a clock that this process knows nothing of: whoever put
-//! right a clock that was wrong at the start wants them as they are.
+//! Expiry times that were loaded do not move. An earlier process set them by its own clock. Somebody who corrects a
+//! clock that was wrong at the start wants them unchanged.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::runner::Session;
 use crate::{Holder, Timestamp};
 
 impl World {
-    /// What ends are compared with, and counted from. `steady` is the clock that nobody can set.
+    /// The world's time. Expiry times are set and compared with it. `steady` is the clock that nobody can set.
     pub fn time(&self, steady: Timestamp) -> Timestamp {
         moved(steady, self.followed)
     }
 
-    /// All live records have been loaded. Their ends stay as they are, until new ones are set.
+    /// To be called once all live records are loaded. Their expiry times do not move until new ones are set.
     pub fn finish_loading(&mut self) {
         self.loaded = self.holders().into_iter().collect();
     }
 
-    /// Every live record with an end that this process set.
+    /// Every live record with an expiry time that this process set.
     pub fn holders(&self) -> Vec<Holder> {
         let tokens = self.tokens.values().filter(|it| it.expires_at.is_some());
         let tokens = tokens.map(|token| Holder::Token(token.id));
@@ -44,7 +44,7 @@ impl World {
             .collect()
     }
 
-    /// A record that holds an end, as it is. Nothing once it is gone.
+    /// The present record of a holder, as a change. None if it is gone.
     pub(crate) fn as_it_is(&self, holder: &Holder) -> Option<Change> {
         match holder {
             Holder::Token(id) => self.tokens.get(id).cloned().map(Change::Token),
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// Moves the world's time, and with it the ends that this process set.
+    /// Moves the world's time and the expiry times that this process set.
     pub(super) fn follow_clock(&mut self, by: TimeDelta) {
         self.followed = self.followed.checked_add(&by).unwrap_or(self.followed);
         let is_set = |holder: &Holder| !self.loaded.contains(holder);
@@ -107,7 +107,7 @@ impl World {
     }
 }
 
-/// The moment so much later. One that no clock can show stays as it is.
+/// The time plus `by`, or the same time if the result is out of range.
 fn moved(at: Timestamp, by: TimeDelta) -> Timestamp {
     at.checked_add_signed(by).unwrap_or(at)
 }

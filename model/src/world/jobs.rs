@@ -1,4 +1,4 @@
-//! The unfinished jobs, with the indices that keep decisions from walking them.
+//! The unfinished jobs, with indices, so that decisions need not go through all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -21,7 +21,7 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Takes the job as it is now; one that is over leaves.
+    /// Takes the job's new record. A finished job is removed.
     pub(super) fn apply(&mut self, job: &Arc<Job>, place: Place) {
         let before = if job.state.is_terminal() {
             self.by_id.remove(&job.id)
@@ -54,7 +54,7 @@ impl Jobs {
         *self.by_revision.entry(job.revision.id).or_default() += 1;
     }
 
-    /// Changes the executions of all running jobs in a way that no index shows.
+    /// Changes all running jobs. The change must not affect an index.
     pub(super) fn each_run(&mut self, change: impl Fn(JobId, &mut Run)) {
         for (id, job) in &mut self.by_id {
             if let JobState::Running { .. } = job.state
@@ -65,7 +65,7 @@ impl Jobs {
         }
     }
 
-    /// Takes a job out of every index.
+    /// Removes a job from every index.
     fn forget(&mut self, job: &Job) {
         self.queue.remove(job.workflow.id, job.id);
         if let Some(run) = job.state.run() {
@@ -78,7 +78,7 @@ impl Jobs {
         count_down(&mut self.by_revision, &job.revision.id);
     }
 
-    /// Files a waiting job anew, after what it waits for has changed.
+    /// Moves a waiting job in the queue, after its scan has changed.
     pub(super) fn refile(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
         self.queue.file(workflow, job, place);
     }
@@ -104,7 +104,7 @@ impl Jobs {
         self.named(self.running.get(&runner).into_iter().flatten())
     }
 
-    /// Every job that is executed, by runner.
+    /// Every running job, by runner.
     pub(super) fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.named(self.running.values().flatten())
     }
@@ -125,7 +125,7 @@ impl Jobs {
         self.scheduled.get(scan).copied().unwrap_or(0)
     }
 
-    /// Whether an unfinished job runs that revision.
+    /// Whether an unfinished job needs this revision.
     pub(super) fn uses(&self, revision: RevisionId) -> bool {
         self.by_revision.contains_key(&revision)
     }

@@ -1,4 +1,4 @@
-//! What the world answers about its records.
+//! Reading the records of the world.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,37 +32,36 @@ impl World {
         self.sources().find(|source| source.project == project)
     }
 
-    /// The vars of a project that has had any.
+    /// The vars of a project, if it ever had any.
     pub fn vars(&self, project: ProjectId) -> Option<&Arc<ProjectVars>> {
         self.vars.get(&project)
     }
 
-    /// The secrets of a project that has had any.
+    /// The secrets of a project, if it ever had any.
     pub fn secrets(&self, project: ProjectId) -> Option<&Arc<ProjectSecrets>> {
         self.secrets.get(&project)
     }
 
-    /// The secrets of every project that has had any.
+    /// The secrets of all projects.
     pub fn all_secrets(&self) -> impl Iterator<Item = &Arc<ProjectSecrets>> {
         self.secrets.values()
     }
 
-    /// The head of a scan that has had a job.
+    /// The head of a scan, if it ever had a job.
     pub fn head(&self, scan: &ScanKey) -> Option<&Arc<ScanHead>> {
         self.heads.get(scan)
     }
 
-    /// Every scan head.
     pub fn heads(&self) -> impl Iterator<Item = &Arc<ScanHead>> {
         self.heads.values()
     }
 
-    /// What is remembered of the jobs removed from a scan, once one was.
+    /// The record of the jobs that were removed from a scan, if there is any.
     pub fn retention(&self, scan: &ScanKey) -> Option<&Arc<Retention>> {
         self.retention.get(scan)
     }
 
-    /// The finished jobs of a scan that are still there.
+    /// Counters of the finished jobs of a scan that are still there.
     pub fn retained(&self, head: &ScanHead) -> Totals {
         match self.retention(&head.key()) {
             Some(retention) => head.totals.without(&retention.removed),
@@ -115,7 +114,7 @@ impl World {
         self.jobs.scheduled_of(scan)
     }
 
-    /// Jobs that wait for a runner with these labels: by workflow, oldest first. A workflow may come several times.
+    /// Jobs that a runner with these labels can take: by workflow, oldest first. A workflow may appear several times.
     pub fn offerable(
         &self,
         labels: &[String],
@@ -138,7 +137,7 @@ impl World {
         self.jobs.running_on(runner)
     }
 
-    /// Every job that is executed, by runner.
+    /// Every running job, by runner.
     pub fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.jobs.running()
     }
@@ -148,12 +147,11 @@ impl World {
         self.latest_job.unwrap_or(JobId::FIRST)
     }
 
-    /// The newest place in the order of decisions that any record remembers.
+    /// The newest place in the order of decisions that any record holds.
     pub fn latest_order(&self) -> Order {
         self.latest_order
     }
 
-    /// Every runner.
     pub fn runners(&self) -> impl Iterator<Item = &Arc<Runner>> {
         self.runners.values()
     }
@@ -163,7 +161,6 @@ impl World {
         self.runners.get(&id)
     }
 
-    /// Every token.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = &Arc<Token>> {
         self.tokens.values()
     }
@@ -175,12 +172,12 @@ impl World {
             .and_then(|id| self.tokens.get(id))
     }
 
-    /// The remembered request with that key.
+    /// The stored request with this key.
     pub fn idempotency(&self, key: &str) -> Option<&Arc<Idempotency>> {
         self.idempotency.get(key)
     }
 
-    /// Keys of remembered requests that have run out, oldest first.
+    /// Keys of the stored requests that have expired, oldest first.
     pub fn idempotency_over(&self, now: Timestamp) -> impl Iterator<Item = &str> {
         self.idempotency_by_age
             .iter()
@@ -188,7 +185,7 @@ impl World {
             .map(|(_, key)| key.as_str())
     }
 
-    /// Every waiting registration.
+    /// Every unused registration token.
     pub fn registrations(&self) -> impl Iterator<Item = &Arc<Registration>> {
         self.registrations.values()
     }

@@ -1,11 +1,12 @@
-//! Jobs that wait for a runner, filed by what they ask of one: an offer costs no walk over those it cannot take.
+//! Jobs that wait for a runner, by the labels they require. An offer does not go through jobs that the runner cannot
+//! take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::{JobId, WorkflowId};
 
-/// Labels a runner must have, sorted.
+/// The labels that a runner must have, sorted.
 type Labels = Arc<[String]>;
 
 /// The waiting jobs.
@@ -17,19 +18,19 @@ pub(super) struct Queue {
     places: BTreeMap<WorkflowId, BTreeMap<JobId, Place>>,
 }
 
-/// Where a waiting job stands.
+/// Where a waiting job belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// It waits for a runner with these labels.
     Offerable(Labels),
-    /// Its scan is gone: nobody is to run it.
+    /// Its scan is gone. No runner may take it.
     Orphan,
-    /// What it runs could not be read: nobody can tell what it needs.
+    /// Its revision could not be read, so its labels are unknown.
     Unknown,
 }
 
 impl Queue {
-    /// Files a job, also one that stands elsewhere.
+    /// Puts a job in its place. A job that is in another place is moved.
     pub(super) fn file(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
         self.remove(workflow, job);
         match &place {
@@ -45,7 +46,6 @@ impl Queue {
         self.places.entry(workflow).or_default().insert(job, place);
     }
 
-    /// Takes a job out.
     pub(super) fn remove(&mut self, workflow: WorkflowId, job: JobId) {
         let Some(places) = self.places.get_mut(&workflow) else {
             return;
@@ -78,8 +78,8 @@ impl Queue {
         }
     }
 
-    /// What a runner with these labels may execute: by workflow, oldest first. A workflow comes once for each set of
-    /// labels its jobs ask for.
+    /// The jobs that a runner with these labels can take: by workflow, oldest first. A workflow appears once for each
+    /// set of labels that its jobs require.
     pub(super) fn offerable(
         &self,
         labels: &[String],
@@ -105,7 +105,7 @@ impl Queue {
             .copied()
     }
 
-    /// Waiting jobs nobody is to run.
+    /// Waiting jobs whose scan is gone.
     pub(super) fn orphans(&self) -> impl Iterator<Item = JobId> {
         self.orphans.iter().copied()
     }

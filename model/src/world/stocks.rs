@@ -7,11 +7,11 @@ use crate::WorkflowId;
 use crate::retention::Stock;
 use crate::scan_head::Totals;
 
-/// A moment in the life of one world, to ask what has changed since. The default is its beginning.
+/// A point in the changes of one world. The default is its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct StockMark(u64);
 
-/// The stocks of all workflows, and the order of their newest changes.
+/// The totals of all workflows, and the order of their newest changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stocks {
     by_workflow: HashMap<WorkflowId, (Stock, StockMark)>,
@@ -32,7 +32,7 @@ impl Stocks {
         (workflows, self.latest)
     }
 
-    /// Notes what there is of one scan's finished jobs, before and after a change.
+    /// Records the totals of one scan's finished jobs before and after a change.
     pub(super) fn change(&mut self, workflow: WorkflowId, before: Totals, after: Totals) {
         if (before.jobs(), before.bytes) == (after.jobs(), after.bytes) {
             return;

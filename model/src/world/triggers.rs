@@ -1,10 +1,10 @@
-//! An index of the triggers to look at. Without it a reader would go through all scans.
+//! An index of the triggers to check. Without it a reader would go through all scans.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{ScanKey, Timestamp, WorkflowId};
 
-/// The next slot of every schedule, and the expressions that have a success to look at.
+/// The next slot of every schedule, and the expressions to evaluate.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Triggers {
     pub(super) next: HashMap<ScanKey, Timestamp>,
@@ -41,7 +41,7 @@ impl Triggers {
     }
 }
 
-/// Files a scan under a time, or under none.
+/// Sets or removes the time of a scan in both indices.
 fn set(
     times: &mut HashMap<ScanKey, Timestamp>,
     by_time: &mut BTreeSet<(Timestamp, ScanKey)>,

@@ -1,4 +1,4 @@
-//! What the world answers about workflows and their revisions.
+//! Reading workflows and their revisions in the world.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::source::StaleFile;
 use crate::{Reason, RevisionId, SourceName, WorkflowId};
 
 impl World {
-    /// The revision a job runs, or will: one that was dispatched keeps its own, for the inputs were checked against
-    /// it; others take the newest one until they are claimed (design section 4).
+    /// The revision that a job runs. A dispatched job keeps its revision, because its inputs were checked against it.
+    /// Other jobs take the newest one until they are claimed (design section 4).
     pub fn revision_to_run(&self, job: &Job) -> RevisionId {
         let newest = self.workflows.get(&job.workflow.id);
         match (&job.state, job.trigger, newest) {
@@ -43,17 +43,17 @@ impl World {
         })
     }
 
-    /// The record of a workflow, also of one whose newest revision could not be read.
+    /// The record of a workflow, even if its newest revision could not be read.
     pub fn workflow_record(&self, id: WorkflowId) -> Option<&Arc<WorkflowRecord>> {
         self.workflows.get(&id)
     }
 
-    /// The records of all workflows, also of those whose newest revision could not be read.
+    /// The records of all workflows, even those whose newest revision could not be read.
     pub fn all_workflow_records(&self) -> impl Iterator<Item = &Arc<WorkflowRecord>> {
         self.workflows.values()
     }
 
-    /// The records of a source's workflows, also of those whose newest revision could not be read.
+    /// The records of a source's workflows, even those whose newest revision could not be read.
     pub fn workflow_records<'a>(
         &'a self,
         source: &'a SourceName,
@@ -71,8 +71,8 @@ impl World {
             .filter_map(|record| self.with_revision(record))
     }
 
-    /// Why a workflow is retired, if it is. Read from the source as it is now, so that the answer stays true when the
-    /// configuration changes later.
+    /// Why a workflow is retired, if it is. The present source decides, so that the answer follows a later change of
+    /// the configuration.
     pub fn retirement(&self, workflow: &WorkflowRecord) -> Option<Reason> {
         let is_configured = self
             .source(&workflow.source)
@@ -100,13 +100,13 @@ impl World {
         }
     }
 
-    /// A revision that runs or that an unfinished job needs.
+    /// A revision that is active or that an unfinished job needs.
     pub fn revision(&self, id: RevisionId) -> Option<&Arc<Revision>> {
         self.revisions.get(&id)
     }
 
     /// Whether the job's scan is gone: its workflow is retired, or the newest revision has no such scan. A record or
-    /// revision that cannot be read is never taken for one that is gone.
+    /// revision that cannot be read does not count as gone.
     pub fn is_orphan(&self, job: &Job) -> bool {
         self.workflows
             .get(&job.workflow.id)

@@ -1,8 +1,8 @@
-//! The calls of the `git` program that run now, so that a stop can end them all.
+//! The running calls of the `git` program, so that a stop can end them all.
 //!
-//! A child outlives the thread that waits for it, and even this process: a fetch that was left behind would write into
-//! a mirror in which the next daemon fetches, too. So calls are counted, none begins once they are ended, and whoever
-//! ends them can wait until the last child is gone.
+//! A child process outlives the thread that waits for it, and even this process. A fetch that was left behind would
+//! write into a mirror while the next daemon fetches into it. So calls are counted, no call starts after the stop, and
+//! the stop can wait until the last child is gone.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,29 +25,29 @@ struct State {
     running: usize,
 }
 
-/// Stands for a call that runs; dropped, it is over.
+/// A running call. Dropping it marks its end.
 #[derive(Debug)]
 pub(super) struct Running<'a> {
     calls: &'a Calls,
 }
 
-/// No call begins any more.
+/// No call may start any more.
 #[derive(Debug)]
 pub(super) struct Ended;
 
-/// Why a call need not be waited for any longer.
+/// Why waiting for a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It has come to its end.
+    /// It has ended.
     Done,
-    /// Its time is up.
+    /// Its deadline has passed.
     TimedOut,
     /// All calls were ended.
     Ended,
 }
 
 impl Calls {
-    /// Ends every call, now and from now on, and waits until none runs; false when that takes longer than `limit`.
+    /// Ends every call and allows no new one. Waits until none runs. False if that takes longer than `limit`.
     pub(crate) fn end(&self, limit: Duration) -> bool {
         self.lock().ended = true;
         self.shared.changed.notify_all();
@@ -69,7 +69,7 @@ impl Calls {
         Ok(Running { calls: self })
     }
 
-    /// Waits for the end of a call, which is told through [`Calls::look_again`], of its time, or of all calls.
+    /// Waits until a call has ended (see [`Calls::look_again`]), its deadline has passed, or all calls are ended.
     pub(super) fn watch(&self, deadline: Instant, is_done: impl Fn() -> bool) -> Patience {
         let mut state = self.lock();
         loop {
@@ -86,9 +86,9 @@ impl Calls {
         }
     }
 
-    /// Makes everybody who watches a call look whether it is done.
+    /// Wakes everybody who waits for a call, so that they check whether it has ended.
     pub(super) fn look_again(&self) {
-        // Whoever has just found it not done waits before this lock is given out.
+        // Whoever has just checked holds the lock until it waits, so that this wake-up is not lost.
         drop(self.lock());
         self.shared.changed.notify_all();
     }

@@ -1,4 +1,4 @@
-//! The name of a commit: forty hexadecimal digits, parsed once at the edge.
+//! A commit id: forty hexadecimal digits, parsed once at the edge.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const DIGITS: usize = 40;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CommitId(Oid);
 
-/// A text that is not the full name of a commit.
+/// The text is not a full commit id.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a commit: forty hexadecimal digits are expected")]
 pub(crate) struct CommitIdError(String);

@@ -1,7 +1,6 @@
-//! Reads the reason for a failed fetch out of the words of `git` and its helpers.
+//! Derives the reason of a failed fetch from the error output of `git` and its helpers.
 //!
-//! Their wording is fixed by `LC_ALL=C`. What is not recognised stays a plain failure with the words
-//! themselves.
+//! `LC_ALL=C` fixes their wording. An unknown message becomes a general failure that quotes it.
 
 use super::{FetchError, Location, limits};
 
@@ -16,8 +15,8 @@ enum Cause {
     Other,
 }
 
-/// Phrases in lower case. The first cause with one of them counts, so a refused key goes before the
-/// guess that the repository may not exist, which follows it.
+/// Phrases in lower case. The first matching cause is used. A refused key comes first, because `git` adds the guess
+/// that the repository may not exist.
 const PHRASES: [(Cause, &[&str]); 6] = [
     (
         Cause::UnknownHost,
@@ -80,7 +79,7 @@ const PHRASES: [(Cause, &[&str]); 6] = [
     ),
 ];
 
-/// The error for what `git` wrote before it failed.
+/// The error for the error output of `git`.
 pub(super) fn judge(location: Location, text: &str) -> FetchError {
     let complaint = last_words(text);
     match cause(text) {
@@ -120,7 +119,7 @@ fn cause(text: &str) -> Cause {
         .map_or(Cause::Other, |(cause, _)| *cause)
 }
 
-/// The last line that states a failure, or the last line at all, fit to be shown.
+/// The last line that states a failure, or else the last line, made printable.
 fn last_words(text: &str) -> String {
     const STATES_A_FAILURE: [&str; 2] = ["fatal: ", "error: "];
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());

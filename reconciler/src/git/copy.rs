@@ -1,8 +1,8 @@
 //! Copies what a commit needs from a local repository into the mirror, as one pack.
 //!
-//! Whatever the mirror has, it has with everything below it: objects arrive in whole packs only.
-//! So the walk ends at each known object, and a small push costs what it changed, however large
-//! the repository is. Huge blobs are left out and listed as such.
+//! If the mirror has an object, it has everything that the object refers to, because objects arrive in complete packs.
+//! So the walk ends at each known object, and the cost of a push depends only on what it changed. Huge blobs are left
+//! out and listed as such.
 
 #![expect(
     clippy::disallowed_methods,
@@ -21,7 +21,7 @@ use super::error::MirrorFault;
 use super::limits::FetchLimits;
 use super::{left_out, limits};
 
-/// Why a copy was given up. The mirror holds nothing of it.
+/// Why a copy was aborted. The mirror is unchanged.
 #[derive(Debug)]
 pub(super) enum CopyError {
     Source(git2::Error),
@@ -66,7 +66,7 @@ struct Missing<'a> {
     source: &'a Repository,
     source_objects: Odb<'a>,
     mirror: &'a Odb<'a>,
-    /// Met on this walk, or left out before.
+    /// Objects that this walk has visited or an earlier one has left out.
     known: HashSet<Oid>,
     objects: Vec<Oid>,
     left_out: BTreeMap<Oid, usize>,
@@ -97,7 +97,7 @@ impl Missing<'_> {
         Ok(())
     }
 
-    /// Takes a tree and its blobs, and leaves its folders to be entered later.
+    /// Adds a tree and its blobs. Its folders are visited later.
     fn enter(&mut self, tree: Oid, folders: &mut Vec<Oid>) -> Result<(), CopyError> {
         if !self.is_news(tree) {
             return Ok(());
@@ -132,7 +132,7 @@ impl Missing<'_> {
     }
 
     fn is_news(&mut self, object: Oid) -> bool {
-        // Nobody else writes meanwhile, so the folder of packs need not be listed again.
+        // Nobody else writes, so the folder of packs need not be listed again.
         self.known.insert(object) && !self.mirror.exists_ext(object, OdbLookupFlags::NO_REFRESH)
     }
 

@@ -1,4 +1,4 @@
-//! Why a repository could not be fetched or read, in words for the person who has to act.
+//! Why a repository could not be fetched or read, for the person who has to fix it.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::{CommitId, Location};
 
-/// Why a source's tip could not be brought into its mirror. Nothing of the mirror is lost by it.
+/// Why a source's tip could not be fetched into its mirror. The mirror is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// A normal state: the repository waits for its first push.
+    /// Not a fault: the repository has no commit yet.
     #[error("the repository {location} has no commit yet")]
     Empty { location: Location },
     #[error("there is no repository at {location}")]
@@ -26,17 +26,17 @@ pub(crate) enum FetchError {
         #[source]
         source: io::Error,
     },
-    /// Git reads no repository of another user, whose configuration could do anything.
+    /// Git refuses the repository of another user, because its configuration could run programs.
     #[error("the repository {location} belongs to another user")]
     ForeignOwner { location: Location },
     #[error("the repository {location} has no `{reference}`")]
     ReferenceNotFound {
         location: Location,
         reference: String,
-        /// A few branches there are, the most similar first.
+        /// A few of its branches, the most similar first.
         near: Vec<String>,
     },
-    /// The repository does not give out the commit that was asked for.
+    /// The repository refuses to serve the requested commit.
     #[error("{location} does not give out the commit: {complaint}")]
     NoSuchCommit {
         location: Location,
@@ -99,7 +99,7 @@ pub(crate) enum FetchError {
     },
 }
 
-/// What the file system or the object store said about our own mirror.
+/// An error of the file system or object store in our own mirror.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MirrorFault {
     #[error(transparent)]
@@ -111,7 +111,7 @@ pub(crate) enum MirrorFault {
 }
 
 impl FetchError {
-    /// What a person can do about it, where there is something to do.
+    /// A hint what to do, if there is anything to do.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             FetchError::Empty { .. } => "push a commit",
@@ -152,7 +152,7 @@ impl FetchError {
     }
 }
 
-/// Why a commit could not be read whole. The caller keeps what it had: nothing follows about any
+/// Why a commit could not be read completely. The caller keeps its present state, because nothing is known about any
 /// file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
@@ -166,7 +166,7 @@ pub(crate) enum ReadError {
         what: &'static str,
         limit: usize,
     },
-    /// The next fetch builds the mirror anew.
+    /// The next fetch rebuilds the mirror.
     #[error("the mirror {} is damaged", dir.display())]
     Damaged {
         dir: PathBuf,
@@ -176,7 +176,7 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// What a person can do about it, where there is something to do.
+    /// A hint what to do, if there is anything to do.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             ReadError::Folder { .. } => {

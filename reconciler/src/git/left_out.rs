@@ -24,7 +24,7 @@ pub(super) fn read(mirror: &Path) -> io::Result<BTreeMap<Oid, usize>> {
     }
 }
 
-/// Adds to the list. It is replaced as a whole, so that a reader finds the old one or the new one.
+/// Adds to the list. The file is replaced as a whole, so that a reader finds the old list or the new one.
 pub(super) fn add(mirror: &Path, more: BTreeMap<Oid, usize>) -> io::Result<()> {
     if more.is_empty() {
         return Ok(());

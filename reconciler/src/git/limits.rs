@@ -1,5 +1,4 @@
-//! The bounds of this module, each with its reason. A hostile or huge repository may fail its own source and nothing
-//! else.
+//! The limits of this module, each with its reason. A hostile or huge repository must only fail its own source.
 
 use std::time::Duration;
 
@@ -7,8 +6,8 @@ use std::time::Duration;
 /// without the decades of a large repository. Later fetches extend it without a gap.
 pub(super) const FIRST_FETCH_DEPTH: u32 = 200;
 
-/// Packs a mirror may collect, one per fetch, before it is built anew: every pack is looked into for each object, and
-/// a hundred of them still cost microseconds.
+/// Packs in a mirror, one per fetch, before it is rebuilt. Git searches every pack for each object, and a hundred packs
+/// still cost microseconds.
 pub(super) const PACKS: usize = 100;
 
 /// Bytes of the largest blob copied from a local repository: a blob is held in memory while it is copied. Far above
@@ -18,7 +17,7 @@ pub(super) const COPIED_BLOB_BYTES: usize = 16 * 1024 * 1024;
 /// Objects up to which a copy stays on the calling thread: starting threads takes longer than packing a small push.
 pub(super) const SINGLE_THREADED_OBJECTS: usize = 1_000;
 
-/// Objects looked at between two looks at the clock while a copy is prepared.
+/// Objects handled between two checks of the deadline while a copy is prepared.
 pub(super) const OBJECTS_PER_DEADLINE_CHECK: usize = 256;
 
 /// Bytes of one commit or tree object that is loaded. Git's own objects of this size hold 100,000 entries.
@@ -27,7 +26,7 @@ pub(super) const STRUCTURE_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of a reference listing: about 300,000 references.
 pub(super) const LISTING_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes kept of what `git` says on its error stream; the reason stands in its last lines.
+/// Bytes that are kept of the error output of `git`. The reason is in the last lines.
 pub(super) const COMPLAINT_BYTES: usize = 16 * 1024;
 
 /// Characters of one line of a complaint that reach a message.
@@ -39,13 +38,13 @@ pub(super) const NEAR_NAMES: usize = 5;
 /// Characters of a commit's summary and of its author. Both are shown on one line.
 pub(super) const TITLE_CHARACTERS: usize = 200;
 
-/// Passed-over commits that are listed between two tips; beyond, only that there are more is told.
+/// Commits that are listed between two tips. For more, only their existence is recorded.
 pub(super) const SKIPPED_COMMITS: usize = 100;
 
 /// Characters of a location or a reference, as in the longest path of the kernel.
 pub(super) const NAME_CHARACTERS: usize = 4096;
 
-/// How long a stop waits for the `git` programs it has killed: they are gone at once unless the kernel holds them.
+/// How long a stop waits for the `git` processes that it has killed. They end at once, unless the kernel blocks them.
 pub(crate) const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// What one fetch may cost.
@@ -71,7 +70,7 @@ impl Default for FetchLimits {
     }
 }
 
-/// What one read may bring into memory.
+/// What one read may load into memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadLimits {
     /// Bytes of one file; a larger one is reported as unreadable.
@@ -80,7 +79,7 @@ pub(crate) struct ReadLimits {
     pub(crate) total_bytes: usize,
     /// Files with a workflow's extension.
     pub(crate) files: usize,
-    /// Entries of any kind that are looked at.
+    /// Entries of any kind.
     pub(crate) entries: usize,
     /// Folders inside folders.
     pub(crate) depth: usize,

@@ -10,7 +10,7 @@ use super::limits::FetchLimits;
 use super::reference::Kind;
 use super::{CommitId, FetchError, Location, limits};
 
-/// An opened repository whose objects are read and which is never written to.
+/// An open repository. It is only read.
 pub(super) struct LocalSource {
     location: Location,
     repository: Repository,
@@ -42,7 +42,7 @@ impl LocalSource {
         }
     }
 
-    /// The commit that is wanted, read from the references as they are now.
+    /// The wanted commit, by the present references.
     pub(super) fn resolve(&self, wanted: &Kind) -> Result<CommitId, FetchError> {
         if let Kind::Commit(commit) = wanted {
             return match self.repository.find_commit(commit.oid()) {
@@ -116,7 +116,7 @@ impl LocalSource {
         }
     }
 
-    /// HEAD is told by the branch it names.
+    /// HEAD is shown as the branch that it names.
     fn name_of(&self, wanted: &Kind) -> String {
         let head_branch = || {
             let head = self.repository.find_reference("HEAD").ok()?;
@@ -146,8 +146,8 @@ impl LocalSource {
     }
 }
 
-/// The branches most like the wanted name: one within the other first, then by the length of what
-/// they begin with alike.
+/// The branches most similar to the wanted name: first those that contain it or are contained in it, then by the length
+/// of the common prefix.
 pub(super) fn near(wanted: &str, references: &[String]) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let mut branches: Vec<&str> = references

@@ -1,6 +1,7 @@
 //! Where a repository is: a path on this machine, or a URL that the `git` program fetches from.
 //!
-//! A location holds no credential: every form that could carry one is refused, so that it may be printed anywhere.
+//! A location contains no credentials, because every form that could carry them is refused. So it may be printed
+//! anywhere.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 
 use super::limits;
 
-/// A parsed location. Displays as it was written.
+/// A parsed location. It is displayed as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// A repository on this machine, bare or with a work tree.
@@ -24,16 +25,16 @@ pub struct RemoteUrl {
     protocol: Protocol,
 }
 
-/// How a remote is spoken to.
+/// The protocol of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Https,
-    /// Without encryption, therefore only on this machine.
+    /// Not encrypted, so only allowed on this machine.
     LoopbackHttp,
     Ssh,
 }
 
-/// Why a text is no location. The text itself is not repeated where it may hold a credential.
+/// Why a text is not a location. It is not repeated where it may contain credentials.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LocationError {
     /// Nothing was written.
@@ -48,13 +49,13 @@ pub enum LocationError {
     /// `git` would take it for an option.
     #[error("the location `{0}` begins with `-`")]
     LeadingDash(String),
-    /// A space or a control character where none can be.
+    /// A space or a control character.
     #[error("the location of the repository holds a space or a control character")]
     Space,
     /// A user or a password in an HTTP URL, a password in an SSH URL, a query or a fragment.
     #[error("the location of the repository holds a credential")]
     Credential,
-    /// A protocol that is not spoken.
+    /// A protocol that is not supported.
     #[error("the protocol `{0}` is not supported")]
     Protocol(String),
     /// Plain HTTP to another machine.
@@ -72,7 +73,7 @@ pub enum LocationError {
 }
 
 impl LocationError {
-    /// What to do about it, where there is something to do.
+    /// A hint what to do, if there is anything to do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             LocationError::Credential => {
@@ -96,7 +97,7 @@ impl Location {
     /// `http://` to a loopback address, or the short SSH form `user@host:path`.
     ///
     /// # Errors
-    /// For every other protocol, for credentials inside the text, and for what `git` could take for an option.
+    /// For other protocols, for credentials, and for what `git` could take for an option.
     pub fn parse(text: &str) -> Result<Location, LocationError> {
         if text.is_empty() {
             return Err(LocationError::Empty);
@@ -126,7 +127,7 @@ impl Location {
 }
 
 impl RemoteUrl {
-    /// The URL as it is given to `git`.
+    /// The URL for `git`.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -191,7 +192,7 @@ fn short_ssh(text: &str, user_and_host: &str, path: &str) -> Result<Location, Lo
     Ok(remote(text, Protocol::Ssh))
 }
 
-/// An escaped character would make the path that is opened differ from the one that is read here.
+/// With escaped characters, the opened path would differ from the checked one.
 fn file_url(text: &str, rest: &str) -> Result<Location, LocationError> {
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     if !path.starts_with('/') || path.contains(['%', '?', '#']) {
@@ -207,7 +208,7 @@ fn remote(text: &str, protocol: Protocol) -> Location {
     })
 }
 
-/// A user name and nothing after it: a colon would begin a password.
+/// A user name without a password.
 fn is_user(user: &str) -> bool {
     user.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
         && user

@@ -1,9 +1,8 @@
-//! A source's bare mirror: fetched into, read from, and built anew when it is damaged.
+//! A source's bare mirror: it is fetched into, read from, and rebuilt when it is damaged.
 //!
-//! The folder belongs to the daemon alone. It is only ever a copy, so nothing in it is synced to
-//! disk; damage is found when it is read, noted, and mended by the next fetch. A new mirror is made
-//! beside the old one and takes its name when it is whole. Two fetches into one mirror must not
-//! overlap; a read beside a fetch is safe, and at worst fails once.
+//! The folder belongs to the daemon alone. It is only a copy, so nothing in it is synced to disk. Damage is found and
+//! noted by a read, and repaired by the next fetch. A new mirror is made beside the old one and renamed when it is
+//! complete. Two fetches into one mirror must not overlap. A read during a fetch is safe; at worst it fails once.
 
 #![expect(
     clippy::disallowed_methods,
@@ -29,13 +28,13 @@ use super::{
     Tip, limits, relation, snapshot, tip,
 };
 
-/// The one reference of a mirror: what the last fetch brought.
+/// The only reference of a mirror: the commit of the last fetch.
 const TIP: &str = "refs/everscan/tip";
 
-/// Stands in a mirror that could not be read.
+/// Marks a mirror that could not be read.
 const DAMAGED: &str = "everscan-damaged";
 
-/// A bare repository that holds what was seen of one source.
+/// A bare repository with everything that was seen of one source.
 #[derive(Debug, Clone)]
 pub(crate) struct Mirror {
     dir: PathBuf,
@@ -45,7 +44,7 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// The mirror in `dir`, which is made by the first fetch. What it has to ask the `git` program for is one of `calls`.
+    /// The mirror in `dir`. The first fetch creates it. Its calls of the `git` program are registered in `calls`.
     pub(crate) fn new(dir: PathBuf, calls: Calls) -> Mirror {
         Mirror {
             dir,
@@ -55,17 +54,16 @@ impl Mirror {
         }
     }
 
-    /// The same mirror under other bounds.
+    /// The same mirror with other limits.
     #[cfg(test)]
     pub(crate) fn with_limits(self, limits: FetchLimits) -> Mirror {
         Mirror { limits, ..self }
     }
 
-    /// Looks where `reference` (the repository's HEAD when absent) stands, and fetches that commit
-    /// unless the mirror has it.
+    /// Looks up the commit of `reference` (by default the repository's HEAD), and fetches it unless the mirror has it.
     ///
     /// # Errors
-    /// See [`FetchError`]; what the mirror held stays readable.
+    /// See [`FetchError`]. The mirror stays readable.
     pub(crate) fn fetch(
         &self,
         location: &Location,
@@ -84,7 +82,7 @@ impl Mirror {
                         return Ok(tip);
                     }
                 }
-                // The fault is the mirror's, or may be.
+                // The mirror may be damaged.
                 Err(FetchError::Mirror { .. } | FetchError::GitFailed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -123,8 +121,8 @@ impl Mirror {
         snapshot
     }
 
-    /// How `new` relates to `old`. `new` must be in the mirror; an `old` that is not, because the
-    /// mirror was built anew since, counts as rewritten.
+    /// How `new` relates to `old`. `new` must be in the mirror. If `old` is not, because the mirror was rebuilt since,
+    /// the history counts as rewritten.
     ///
     /// # Errors
     /// When the mirror cannot be read.
@@ -163,7 +161,7 @@ impl Mirror {
         }
     }
 
-    /// Brings the source's commit into `mirror` and names the one that came.
+    /// Fetches the source's commit into `mirror`, and returns the fetched commit.
     fn bring(
         &self,
         source: &Source<'_>,
@@ -187,7 +185,7 @@ impl Mirror {
         }
     }
 
-    /// Makes a new mirror beside the old one and swaps them when it is whole.
+    /// Makes a new mirror beside the old one, and swaps them when it is complete.
     fn build(&self, source: &Source<'_>) -> Result<Tip, FetchError> {
         let fresh = self.beside("new");
         let built = self
@@ -197,7 +195,7 @@ impl Mirror {
                 Err(error) => Err(self.fault(error)),
             });
         if built.is_err() {
-            // What stays is removed when the next one is made.
+            // The next rebuild removes what is left.
             let _stays = remove(&fresh);
         }
         built
@@ -221,7 +219,7 @@ impl Mirror {
         remove(&old)
     }
 
-    /// The mirror, if it is there, undamaged and not cut into too many packs.
+    /// The mirror, if it exists, is not damaged and does not have too many packs.
     fn usable(&self) -> Option<Repository> {
         if self.dir.join(DAMAGED).exists() {
             return None;
@@ -251,7 +249,7 @@ impl Mirror {
         Repository::open_bare(&self.dir).map_err(|source| self.damaged(source))
     }
 
-    /// If the note cannot be written, the next read finds the damage again.
+    /// If the mark cannot be written, the next read finds the damage again.
     fn note_damage(&self) {
         let _unwritten = fs::write(self.dir.join(DAMAGED), b"");
     }
@@ -278,7 +276,7 @@ impl Mirror {
     }
 }
 
-/// A source that answered, and the commit it stands at.
+/// A source that answered, with its commit.
 enum Source<'a> {
     Local {
         repository: LocalSource,

@@ -1,8 +1,8 @@
-//! Runs the `git` program: a clean environment, a deadline, bounded output, no leftover processes, also when the daemon
-//! stops meanwhile.
+//! Runs the `git` program with a clean environment, a deadline and bounded output. It leaves no process behind, even if
+//! the daemon stops meanwhile.
 //!
-//! Git runs no hook, asks no question, reads no configuration of a user or the system, and speaks
-//! the one protocol of the URL. What its words mean is left to `remote`.
+//! Git runs no hook, does not prompt, reads no configuration of a user or the system, and uses only the protocol of the
+//! URL. `remote` interprets its output.
 
 #![expect(
     clippy::disallowed_methods,
@@ -23,8 +23,8 @@ use super::calls::{Calls, Ended as AllEnded, Patience};
 use super::limits;
 use super::location::Protocol;
 
-/// Variables of the daemon that reach `git`: where programs are, the key agent, the proxy and the
-/// certificates that the operator chose. Everything else stays outside.
+/// Environment variables that are passed to `git`: the search path, the key agent, the proxy and the certificates. All
+/// others are removed.
 const PASSED_ON: [&str; 8] = [
     "PATH",
     "SSH_AUTH_SOCK",
@@ -53,7 +53,7 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ),
 ];
 
-/// A drip of bytes counts as a hang; a transfer becomes one pack; nothing runs beside or after.
+/// A very slow transfer counts as a hang. A transfer becomes one pack. No maintenance runs during or after it.
 const CONFIGURATION: [&str; 11] = [
     "protocol.ext.allow=never",
     "protocol.file.allow=never",
@@ -77,16 +77,15 @@ pub(super) struct Call<'a> {
     pub deadline: Duration,
     /// Bytes the program may write into one file.
     pub file_bytes: u64,
-    /// The calls of which this is one.
     pub calls: &'a Calls,
 }
 
-/// What the program left when it ended by itself.
+/// The result of a program that ended by itself.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub status: ExitStatus,
     pub output: Vec<u8>,
-    /// The end of what it wrote on its error stream.
+    /// The end of its error output.
     pub complaint: String,
 }
 
@@ -96,12 +95,13 @@ pub(super) enum CallError {
     TimedOut,
     /// All calls were ended.
     Stopped,
-    /// More came than [`limits::LISTING_BYTES`].
+    /// The output exceeds [`limits::LISTING_BYTES`].
     TooMuchOutput,
     Io(io::Error),
 }
 
-/// Starts the program and waits for its end, or ends it with all its children at the deadline or with all other calls.
+/// Starts the program and waits for its end. At the deadline, or when all calls are ended, it is killed with all its
+/// children.
 pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
     let _running = call.calls.begin().map_err(|AllEnded| CallError::Stopped)?;
     let mut child = command(call).spawn().map_err(|error| match error.kind() {
@@ -109,7 +109,7 @@ pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
         _ => CallError::Io(error),
     })?;
     let group = Pid::from_child(&child);
-    // A limit that cannot be set leaves the deadline as the bound.
+    // If the limit cannot be set, the deadline still applies.
     let _unlimited = rustix::process::prlimit(
         Some(group),
         Resource::Fsize,
@@ -151,7 +151,7 @@ fn command(call: &Call<'_>) -> Command {
     command
 }
 
-/// Waits without reaping, so that the group's id stays ours until the last signal is sent.
+/// Waits without reaping, so that the process group's id stays valid until the last signal.
 fn supervise(child: &mut Child, group: Pid, call: &Call<'_>) -> Result<Ended, CallError> {
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -196,7 +196,7 @@ fn supervise(child: &mut Child, group: Pid, call: &Call<'_>) -> Result<Ended, Ca
     })
 }
 
-/// The group is gone already when nothing but its leader was in it.
+/// The group is gone already if only its leader was in it.
 fn kill(group: Pid) {
     let _gone = rustix::process::kill_process_group(group, Signal::KILL);
 }
@@ -205,7 +205,7 @@ fn joined<T>(result: thread::Result<io::Result<T>>) -> io::Result<T> {
     result.unwrap_or_else(|_| Err(io::Error::other("a reader of the output ended")))
 }
 
-/// Everything up to the bound, or nothing: dropping the pipe ends a program that writes more.
+/// The whole output, or none if it exceeds the limit. Dropping the pipe then ends the program.
 fn read_bounded(mut pipe: impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let bound = limits::LISTING_BYTES as u64;
@@ -213,7 +213,7 @@ fn read_bounded(mut pipe: impl Read) -> io::Result<Option<Vec<u8>>> {
     Ok((bytes.len() <= limits::LISTING_BYTES).then_some(bytes))
 }
 
-/// The last bytes of a stream that is read to its end, so that its writer never waits.
+/// The last bytes of a stream. It is read to its end, so that its writer never blocks.
 fn read_end(mut pipe: impl Read) -> io::Result<String> {
     let mut end = Vec::new();
     let mut piece = [0; 4096];

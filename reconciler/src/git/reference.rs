@@ -5,7 +5,7 @@ use std::fmt;
 use super::CommitId;
 use super::limits;
 
-/// What a source follows. A plain name is a branch first and a tag second; `HEAD` is the repository's own choice.
+/// What a source follows. A plain name means a branch, or else a tag. `HEAD` is the repository's own choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(Kind);
 
@@ -17,11 +17,11 @@ pub(super) enum Kind {
     Name(String),
     /// A name that begins with `refs/`.
     Full(String),
-    /// This commit and no other.
+    /// A fixed commit.
     Commit(CommitId),
 }
 
-/// A text that cannot name anything in a repository.
+/// The text cannot be a reference.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a branch, a tag, a full reference name or a full commit")]
 pub struct ReferenceError(String);
@@ -30,7 +30,7 @@ impl Reference {
     /// Parses what a person wrote: `main`, `v1.2`, `refs/heads/main`, forty hexadecimal digits, `HEAD`.
     ///
     /// # Errors
-    /// When Git would refuse the name, or when it could be taken for an option.
+    /// If Git would refuse the name, or could take it for an option.
     pub fn parse(text: &str) -> Result<Reference, ReferenceError> {
         if text == "HEAD" {
             return Ok(Reference(Kind::Head));
@@ -52,14 +52,14 @@ impl Reference {
         Ok(Reference(kind(text.to_owned())))
     }
 
-    /// What is wanted by `reference`, where nothing stands for the repository's HEAD.
+    /// The wanted reference. None stands for the repository's HEAD.
     pub(super) fn kind_of(reference: Option<&Reference>) -> &Kind {
         reference.map_or(&Kind::Head, |reference| &reference.0)
     }
 }
 
 impl Kind {
-    /// The full names this may stand for, the first that exists being meant; none for a commit.
+    /// The full names that this may mean. The first that exists is used. A commit has none.
     pub(super) fn candidates(&self) -> Vec<String> {
         match self {
             Kind::Head => vec!["HEAD".to_owned()],

@@ -1,7 +1,6 @@
-//! How a new tip relates to the one before: the same, further on, or a rewritten history.
+//! How a new tip relates to the previous one: the same, a descendant, or a rewritten history.
 //!
-//! The walk asks the repository for the parents of each commit, so that it ends where a shallow
-//! history ends.
+//! The walk gets the parents of each commit from the repository, so that it ends where a shallow history ends.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -9,15 +8,14 @@ use git2::{Oid, Repository};
 
 use super::{CommitId, limits};
 
-/// What lies between two tips.
+/// The relation of two tips.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// Both are one commit.
+    /// Both are the same commit.
     Same,
     /// The new tip contains the old one.
     Descendant {
-        /// The commits passed over: in the new tip, not in the old one, and not the new tip
-        /// itself. Newest first.
+        /// The commits in between: in the new tip, not in the old one, and not the new tip itself. Newest first.
         skipped: Vec<CommitId>,
         /// There are more than are listed.
         more: bool,
@@ -76,8 +74,7 @@ pub(super) fn between(
 struct Walk<'mirror> {
     mirror: &'mirror Repository,
     colours: HashMap<Oid, Colour>,
-    /// Commits whose colour has yet to reach their parents, with their time and the colour they
-    /// were queued with.
+    /// Commits whose parents are not marked yet, with their time and mark.
     queue: BinaryHeap<(i64, Oid, Colour)>,
     /// How many in the queue were not known to belong to the old tip.
     undecided: usize,

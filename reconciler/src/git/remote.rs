@@ -1,7 +1,7 @@
 //! A repository on another machine, reached through the `git` program.
 //!
-//! One listing tells where the wanted reference stands; objects move only when the mirror lacks
-//! that commit. What the program's complaints mean is left to `complaint`.
+//! One listing shows the commit of the wanted reference. Objects are transferred only if the mirror lacks that commit.
+//! `complaint` interprets error messages of the program.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,17 +15,17 @@ use super::program::{self, Call, CallError};
 use super::reference::Kind;
 use super::{CommitId, FetchError, Location, RemoteUrl, complaint, limits};
 
-/// What a remote is asked through.
+/// How a remote is called.
 pub(super) struct RemoteSource<'a> {
     pub url: &'a RemoteUrl,
     /// The `git` program.
     pub program: &'a OsStr,
     pub limits: &'a FetchLimits,
-    /// What ends its calls.
+    /// Where its calls are registered.
     pub calls: &'a Calls,
 }
 
-/// Where the wanted reference stood when it was listed.
+/// The commit of the wanted reference at the listing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Listed {
     pub commit: CommitId,
@@ -34,7 +34,7 @@ pub(super) struct Listed {
 }
 
 impl RemoteSource<'_> {
-    /// Looks up the wanted reference. A fixed commit needs no answer of the remote.
+    /// Looks up the wanted reference. A fixed commit needs no listing.
     pub(super) fn resolve(&self, wanted: &Kind) -> Result<Listed, FetchError> {
         if let Kind::Commit(commit) = wanted {
             return Ok(Listed {
@@ -43,7 +43,7 @@ impl RemoteSource<'_> {
             });
         }
         let candidates = wanted.candidates();
-        // A trailing star also matches the line that tells what an annotated tag leads to.
+        // A trailing star also matches the line with the target of an annotated tag.
         let patterns: Vec<String> = candidates.iter().map(|name| format!("{name}*")).collect();
         let listing = self.list(&patterns)?;
         match pick(&listing, &candidates) {
@@ -52,8 +52,8 @@ impl RemoteSource<'_> {
         }
     }
 
-    /// Brings what was listed into `mirror` under the name `into`. The tip may have moved on since;
-    /// the one that came is what the name leads to.
+    /// Fetches what was listed into `mirror`, under the name `into`. The tip may have moved since. The fetched commit
+    /// is then the target of the name.
     pub(super) fn fetch_into(
         &self,
         mirror: &Path,
@@ -146,7 +146,7 @@ impl RemoteSource<'_> {
     }
 }
 
-/// The first candidate that was listed, by the commit it leads to.
+/// The first listed candidate, with its commit.
 fn pick(listing: &[(CommitId, String)], candidates: &[String]) -> Option<Listed> {
     let find = |name: &str| {
         let (commit, _) = listing.iter().find(|(_, listed)| listed == name)?;
@@ -161,7 +161,7 @@ fn pick(listing: &[(CommitId, String)], candidates: &[String]) -> Option<Listed>
     })
 }
 
-/// Lines of an object, a tab and a name; nothing when a line is anything else.
+/// Parses lines of an object, a tab and a name. None if a line has another form.
 fn parse_listing(output: &[u8]) -> Option<Vec<(CommitId, String)>> {
     String::from_utf8_lossy(output)
         .lines()
@@ -172,8 +172,8 @@ fn parse_listing(output: &[u8]) -> Option<Vec<(CommitId, String)>> {
         .collect()
 }
 
-/// What a killed `git` leaves in a mirror would add up to a full disk. Returns the bytes of the
-/// largest, which tells whether it met the bound of a file.
+/// Removes the files that a killed `git` leaves in a mirror, which would fill the disk. Returns the size of the
+/// largest, which shows whether it reached the limit of a file.
 fn remove_half_written_packs(mirror: &Path) -> u64 {
     let Ok(packs) = fs::read_dir(mirror.join("objects/pack")) else {
         return 0;
@@ -182,7 +182,7 @@ fn remove_half_written_packs(mirror: &Path) -> u64 {
     for entry in packs.filter_map(Result::ok) {
         if entry.file_name().as_encoded_bytes().starts_with(b"tmp_") {
             largest = largest.max(entry.metadata().map_or(0, |metadata| metadata.len()));
-            // One that stays is found again after the next failure.
+            // A file that stays is found again after the next failure.
             let _stays = fs::remove_file(entry.path());
         }
     }

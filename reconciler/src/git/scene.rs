@@ -1,6 +1,6 @@
-//! Which folders of a repository tell that a reference moved, and what an event in them means.
+//! Which folders of a repository show that a reference has moved, and what an event in them means.
 //!
-//! The layout of Git's folders is known here; watching them is left to `crate::watch`.
+//! This module knows the layout of Git's folders. `crate::watch` watches them.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,40 +9,39 @@ use git2::Repository;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
 use notify::{Event, EventKind, RecursiveMode};
 
-/// What there is to watch.
+/// What to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scene {
-    /// A repository.
     Repository {
         /// The folder of HEAD.
         git_dir: PathBuf,
-        /// The folder of the references; another one for a linked work tree.
+        /// The folder of the references. For a linked work tree it is a different one.
         common_dir: PathBuf,
     },
     /// No repository yet.
     Waiting {
         /// Where it is expected.
         path: PathBuf,
-        /// The folders in which the next step towards it would be seen.
+        /// The folders in which its creation would be seen first.
         folders: Vec<PathBuf>,
     },
 }
 
-/// What an event means for the references, the heavier the later.
+/// What an event means for the references, in increasing importance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     Nothing,
     /// A reference may have moved.
     Changed,
-    /// The folders themselves changed, or events were lost: the watch has to be set up again.
+    /// The folders changed, or events were lost. The watch must be set up again.
     Rearm,
 }
 
-/// What makes a folder a repository, as far as it can be seen from the folder itself.
+/// The entries by which a folder is recognised as a repository.
 const MAKINGS: [&str; 5] = [".git", "HEAD", "config", "objects", "refs"];
 
 impl Scene {
-    /// Looks at what is at `path`, which must be absolute.
+    /// Inspects `path`, which must be absolute.
     pub(crate) fn at(path: &Path) -> Scene {
         if let Ok(repository) = Repository::open(path) {
             return Scene::Repository {
@@ -63,8 +62,7 @@ impl Scene {
         }
     }
 
-    /// The folders to watch. Objects are left out: they come before the reference that makes them
-    /// count.
+    /// The folders to watch. Objects are left out, because they are written before the reference to them.
     pub(crate) fn folders(&self) -> Vec<(PathBuf, RecursiveMode)> {
         match self {
             Scene::Waiting { folders, .. } => folders
@@ -110,8 +108,7 @@ impl Scene {
     }
 }
 
-/// Reading changes nothing, nor do times and modes. The end of writing does: a reference may be
-/// written in place.
+/// Reading, times and modes do not matter. The end of writing does, because a reference may be written in place.
 fn is_noise(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
@@ -142,14 +139,14 @@ fn judge_repository(git_dir: &Path, common_dir: &Path, kind: EventKind, path: &P
     } else if !is_reference || path.extension() == Some(OsStr::new("lock")) {
         Verdict::Nothing
     } else if kind == EventKind::Create(CreateKind::Folder) {
-        // What is in the new folder already may have come before it was watched.
+        // The new folder may have entries from before it was watched.
         Verdict::Rearm
     } else {
         Verdict::Changed
     }
 }
 
-/// A step towards the repository is a folder on the way to it, or what makes it one.
+/// Whether the event may be a part of creating the repository: a folder on its path, or one of its own entries.
 fn judge_waiting(target: &Path, path: &Path) -> Verdict {
     let first_inside = path
         .strip_prefix(target)

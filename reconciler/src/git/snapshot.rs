@@ -1,7 +1,6 @@
 //! The workflow files of one commit, read straight from the object store.
 //!
-//! A file that cannot be read is still listed, with the reason: absent from a snapshot means absent
-//! from a folder that was read completely.
+//! A file that cannot be read is listed with the reason. So a file that is not listed does not exist.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 pub(crate) struct Snapshot {
     /// Sorted by path, each path once.
     pub(crate) files: Vec<File>,
-    /// The commit has no such folder, which is not the same as an empty one.
+    /// The commit has no such folder. This differs from an empty folder.
     pub(crate) folder_missing: bool,
     /// The commit has a file about the repository at its top.
     pub(crate) has_settings: bool,
@@ -39,7 +38,7 @@ pub(crate) enum Content {
     Unreadable(Unreadable),
 }
 
-/// Why a file that is there has no text. It says nothing about the workflow it stood for.
+/// Why a file has no text. Nothing follows about its workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("the file is a symbolic link, and links are not followed")]
@@ -54,7 +53,7 @@ pub(crate) enum Unreadable {
     Missing,
 }
 
-/// A path of names below the top of a repository; empty for the top itself.
+/// A path below the top of a repository. Empty for the top itself.
 pub(super) struct Folder(Vec<String>);
 
 impl Folder {
@@ -144,7 +143,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The tree at `names` below `tree`, if every name on the way is a folder.
+    /// The tree at `names` below `tree`, if every name is a folder.
     fn descend(&self, mut tree: Oid, names: &[String]) -> Result<Option<Oid>, ReadError> {
         for name in names {
             let found = self.tree(tree)?;
@@ -213,7 +212,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Keeps a file. A crafted tree may name one twice; the first is the one Git tools see.
+    /// Adds a file. A crafted tree may contain a name twice. Git tools see the first one.
     fn keep(&mut self, path: String, content: Content) -> Result<(), ReadError> {
         if let Content::Text(text) = &content {
             self.text_bytes += text.len();
@@ -270,7 +269,7 @@ fn is_workflow(name: &[u8]) -> bool {
     is_yaml && name != SETTINGS_FILE.as_bytes()
 }
 
-/// A name as text: distinct names stay distinct.
+/// A name as text. Different names give different texts.
 fn escaped(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) => text.to_owned(),

@@ -1,11 +1,10 @@
-//! The commit a source stands at, as people are shown it.
+//! The commit of a source, as it is shown.
 
 use git2::Repository;
 
 use super::{CommitId, limits};
 
-/// The newest commit of what a source follows. The texts are one line each, bounded, and free of
-/// control characters, whatever the author wrote.
+/// The newest commit of a source. Each text is one bounded line without control characters, whatever the author wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tip {
     pub(crate) commit: CommitId,
@@ -15,7 +14,7 @@ pub(crate) struct Tip {
     pub(crate) author: String,
 }
 
-/// Reads the tip out of a mirror, and with it whether the mirror can be read from there.
+/// Reads the tip from a mirror. This also shows whether the mirror can be read.
 pub(super) fn read(mirror: &Repository, commit: CommitId) -> Result<Tip, git2::Error> {
     let (size, _) = mirror.odb()?.read_header(commit.oid())?;
     if size > limits::STRUCTURE_BYTES {

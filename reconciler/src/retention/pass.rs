@@ -14,12 +14,12 @@ use crate::handle::Handle;
 use crate::limits::JOBS_AHEAD;
 use crate::removal::operations;
 
-/// Whether a pass does what it finds.
+/// Whether a pass removes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// It does.
+    /// It removes the jobs.
     Remove,
-    /// It only counts.
+    /// It only counts them.
     DryRun,
 }
 
@@ -28,24 +28,24 @@ pub(super) struct Pass {
     handle: Handle,
     policy: RetentionPolicy,
     manner: Manner,
-    /// Whether nothing goes by its age, since the clock is in doubt.
+    /// Whether no job is removed by age, because the clock is not trusted.
     age_waits: bool,
     stock: Stock,
-    /// What is not in the stock any more, since it goes in a moment.
+    /// Jobs that are subtracted from the totals already and not removed yet.
     going: Stock,
-    /// The oldest jobs of each scan that are not decided on.
+    /// The oldest undecided jobs of each scan.
     shelves: Vec<Shelf>,
-    /// What is known of each scan beside that.
+    /// More about each scan, in the same order.
     scans: Vec<OfScan>,
     has_more: bool,
 }
 
 struct OfScan {
-    /// Up to where its history is on the shelf.
+    /// Up to where its history is loaded.
     read: Position,
-    /// Up to where the world knows that its history was read.
+    /// Up to where its history has been read, as the world knows.
     from: Position,
-    /// What is remembered of removed jobs, as a dry run goes on from it.
+    /// The record of removed jobs, as a dry run changes it.
     retention: Retention,
     report: ScanRetained,
 }
@@ -58,7 +58,7 @@ struct Round {
 }
 
 impl Pass {
-    /// Looks at what there is. Reads no history yet.
+    /// Starts a pass. It does not read a history yet.
     pub(super) async fn begin(
         handle: &Handle,
         workflow: WorkflowId,
@@ -119,7 +119,7 @@ impl Pass {
         Ok(pass)
     }
 
-    /// Removes at most about `limit` jobs. Answers when time alone makes the next one go, if that can be told.
+    /// Removes about `limit` jobs at most. Returns when the next job becomes too old, if that is known.
     pub(super) async fn run(&mut self, limit: usize) -> Result<Option<Timestamp>, RemovalError> {
         let mut looked_at = 0;
         let mut silent: Option<Timestamp> = None;
@@ -143,7 +143,7 @@ impl Pass {
             }
             let all_went = self.carry_out(choice.taken).await?;
             match choice.outlook {
-                // Of those that were chosen some were gone before, so others have to go.
+                // Some of the chosen jobs were gone already, so others must be removed.
                 Outlook::Done(_) if !all_went => {}
                 Outlook::Done(next) => return Ok(next.into_iter().chain(silent).min()),
                 Outlook::More if looked_at >= limit => {
@@ -155,7 +155,7 @@ impl Pass {
         }
     }
 
-    /// What there is now, as far as this pass knows: jobs that ended since it began are not in it.
+    /// The present totals. Jobs that ended since the pass began are not counted.
     pub(super) const fn stock(&self) -> Stock {
         Stock {
             jobs: self.stock.jobs + self.going.jobs,
@@ -174,16 +174,16 @@ impl Pass {
         }
     }
 
-    /// Puts jobs on every shelf that is used up.
+    /// Loads more jobs for every scan whose jobs are used up.
     async fn fill(&mut self) -> Result<(), RemovalError> {
         if self.policy.age.is_none() && !self.policy.is_exceeded_by(self.stock) {
-            // Nothing goes, so nothing need be known.
+            // Nothing is removed, so nothing needs to be read.
             self.shelves
                 .iter_mut()
                 .for_each(|shelf| shelf.is_whole = true);
         }
         for (shelf, of_scan) in self.shelves.iter_mut().zip(&mut self.scans) {
-            // Those that were passed over come before all others, which only the first reading adds.
+            // Jobs that were passed over come first. Only the first read adds them.
             let is_unread =
                 of_scan.read == of_scan.from && shelf.queue.iter().all(|it| it.end.is_none());
             if shelf.is_whole || !(shelf.queue.is_empty() || is_unread) {
@@ -204,8 +204,8 @@ impl Pass {
         Ok(())
     }
 
-    /// Does what was chosen. False when less was counted as removed than was chosen to go; that is in the stock again
-    /// then. So are the bytes of artifacts that were removed before their jobs.
+    /// Removes the chosen jobs. False if less was counted as removed than was chosen. The difference is added to the
+    /// totals again, and so are the bytes of artifacts that were removed before their jobs.
     async fn carry_out(
         &mut self,
         taken: Vec<(usize, Candidate, Fate)>,
@@ -261,7 +261,7 @@ impl Pass {
 }
 
 impl Round {
-    /// Removes what is to go, commit by commit.
+    /// Removes the jobs, commit by commit.
     async fn carry_out(self, handle: &Handle) -> Result<(Pruned, u64), RemovalError> {
         let Self { jobs, scan, from } = self;
         let mut all = Pruned::default();
@@ -301,7 +301,7 @@ impl Round {
     }
 }
 
-/// What is chosen to go. A job that a person deleted may be among it: only a look at its place can tell.
+/// The chosen jobs. A job that a person deleted may be among them, because only reading its record tells.
 fn chosen(jobs: &[(Candidate, Fate)]) -> Pruned {
     let going = jobs.iter().filter(|(_, fate)| *fate == Fate::Remove);
     going.fold(Pruned::default(), |sum, (candidate, _)| Pruned {
@@ -310,7 +310,7 @@ fn chosen(jobs: &[(Candidate, Fate)]) -> Pruned {
     })
 }
 
-/// What a run would count as removed of these jobs.
+/// What removing these jobs would count.
 async fn would_go(
     handle: &Handle,
     retention: &mut Retention,
@@ -357,18 +357,18 @@ async fn submit(handle: &Handle, prune: Prune, all: &mut Pruned) -> Result<(), R
     Ok(())
 }
 
-/// Up to where a history has been read after this.
+/// Up to where the history is read with this job.
 fn reached(prune: &Prune) -> Position {
     let ends = prune.jobs.iter().filter_map(|chosen| chosen.end);
     ends.max().unwrap_or(prune.from)
 }
 
-/// What is to become of a job as its record says.
+/// What happens to a job, by its record.
 struct Found {
     fate: ChosenFate,
-    /// What that adds to a commit.
+    /// The operations that this adds to a commit.
     added: usize,
-    /// Bytes that went already, of a job too large for one commit.
+    /// Bytes of a job that were removed before it, because the job is too large for one commit.
     freed: u64,
     is_readable: bool,
 }

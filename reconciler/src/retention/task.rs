@@ -1,4 +1,4 @@
-//! The task that keeps to the policies by itself.
+//! The task that applies the retention policies.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -11,25 +11,25 @@ use crate::error::RemovalError;
 use crate::handle::Handle;
 use crate::limits::{DEADLINE_LOOK, PRUNED_AT_ONCE, RETENTION_REST};
 
-/// How a workflow was left.
+/// The result for a workflow.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     stock: Stock,
-    /// When time alone makes a job go.
+    /// When the next job becomes too old.
     next: Option<Timestamp>,
 }
 
-/// How all workflows were left that were looked at, and when one of them is due by time alone.
+/// The results for all workflows that were checked, and when each is due by age.
 #[derive(Debug, Default)]
 struct Agenda {
     left: HashMap<WorkflowId, Left>,
     by_time: BTreeSet<(Timestamp, WorkflowId)>,
-    /// Workflows with which something went wrong.
+    /// Workflows that failed.
     again: BTreeSet<WorkflowId>,
 }
 
 impl Agenda {
-    /// The workflows that are due by time alone, and those to be tried again.
+    /// The workflows that are due by age, and those to retry.
     fn due(&mut self, now: Timestamp) -> BTreeSet<WorkflowId> {
         let mut due = std::mem::take(&mut self.again);
         let by_time = self.by_time.iter().take_while(|(next, _)| *next <= now);
@@ -53,8 +53,8 @@ impl Agenda {
         self.by_time.first().map(|(next, _)| *next)
     }
 
-    /// How long to wait at most for finished jobs to change. The wall clock may be set forward meanwhile, and what went
-    /// wrong has to be tried again; without either nothing can come of time alone.
+    /// How long to wait at most for a finished job. The wall clock may be set forward meanwhile, and failures must be
+    /// retried. Without both there is no need to wake up.
     fn pause(&self, now: Timestamp) -> Duration {
         match self.next() {
             Some(next) => (next - now).to_std().unwrap_or_default().min(DEADLINE_LOOK),
@@ -65,8 +65,7 @@ impl Agenda {
 }
 
 impl Handle {
-    /// Looks at the workflows with a policy whose finished jobs have changed, and at those whose jobs grow too old, and
-    /// removes what the policy does not keep.
+    /// Applies the policies to the workflows whose finished jobs have changed, and to those whose jobs become too old.
     pub(crate) async fn keep_to_policies(self) {
         if self.retention().keep_everything() {
             return std::future::pending().await;
@@ -79,7 +78,7 @@ impl Handle {
             changes.mark_unchanged();
             let is_believed = self.ages().is_some();
             if is_believed && !was_believed {
-                // What was due, and when, was told by a clock that was in doubt.
+                // The due times came from a clock that was not trusted.
                 (agenda, seen) = (Agenda::default(), StockMark::default());
             }
             was_believed = is_believed;
@@ -131,7 +130,8 @@ impl Handle {
     }
 }
 
-/// Whether something may have to go. Where all that is too much is protected, nothing does until another job ends.
+/// Whether a job may have to be removed. If only protected jobs exceed the policy, nothing is removed until another job
+/// ends.
 fn is_due(policy: &RetentionPolicy, stock: Stock, left: Option<&Left>, now: Timestamp) -> bool {
     let Some(left) = left else {
         return policy.age.is_some() || policy.is_exceeded_by(stock);

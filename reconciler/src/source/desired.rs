@@ -1,4 +1,4 @@
-//! From the files of a commit to what the tip asks for: names, digests, and parsing what has changed.
+//! The workflow files of a tip: their names and digests, parsed where they have changed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use workflow::{Code, Diagnostic, TemplatePolicy};
 use crate::git::{Content, File, Snapshot, Tip, Unreadable};
 use crate::source::SourceConfig;
 
-/// What the tip asks for. Texts that are active already are told by their digest and not parsed again.
+/// The workflow files of a tip. A text that is active already is recognised by its digest and not parsed again.
 ///
 /// # Errors
-/// A message when the parser broke off; nothing follows about any file then.
+/// A message if the parser failed. Then nothing is known about any file.
 pub(super) async fn desired(
     state: &State,
     config: &SourceConfig,
@@ -76,7 +76,7 @@ pub(super) async fn desired(
         .map_err(|error| format!("reading the workflow files ended unexpectedly: {error}"))
 }
 
-/// What runs of a workflow.
+/// What is active of a workflow.
 struct Active {
     file: String,
     sha256: String,
@@ -146,7 +146,7 @@ mod tests {
 
     const NOT_UTF8: NotUtf8 = NotUtf8 { line: 3, column: 7 };
 
-    /// As `everscan validate` tells them.
+    /// As `everscan validate` reports them.
     #[test]
     fn what_has_no_text_is_told_by_its_code() {
         for (why, code) in [

@@ -12,11 +12,11 @@ use crate::limits::AT_ONCE;
 use crate::source::desired::desired;
 use crate::source::{SourceConfig, configure_one};
 
-/// The look did not come to its end; what happened is recorded or logged, and it is tried again.
+/// The look failed. The error is recorded or logged, and the look is repeated.
 pub(crate) struct LookFailed;
 
-/// Looks once. `applied` is the commit whose files were applied last, and whole, by this process: the first look after
-/// a start or a failure always applies, so that a half-done one is finished.
+/// Looks once. `applied` is the last commit that this process has applied completely. It is empty after a start or a
+/// failure, so that an interrupted look is completed.
 pub(crate) async fn look(
     state: &State,
     config: &SourceConfig,
@@ -101,7 +101,7 @@ async fn record_failure(
     record_unreadable(state, config, message).await
 }
 
-/// Always a failed look.
+/// Records a failed look.
 async fn record_unreadable(
     state: &State,
     config: &SourceConfig,
@@ -129,7 +129,7 @@ async fn record_look(
         .map_err(|error| failed(config, &error))
 }
 
-/// How the tip relates to the one before, and its files.
+/// The tip's relation to the previous one, and its files.
 async fn read(
     state: &State,
     config: &SourceConfig,
@@ -159,8 +159,7 @@ async fn read(
     }
 }
 
-/// Makes what the tip asks for true, step by step, and records the tip last: whatever stops this half-way, the next look
-/// plans the rest.
+/// Applies the plan for a tip, and records the tip last. If this is interrupted, the next look plans the rest.
 async fn apply(
     state: &State,
     config: &SourceConfig,
@@ -194,7 +193,8 @@ async fn apply(
             tracing::warn!(source = %config.name, place, problem = first.message, "a workflow file is invalid");
         }
     }
-    // Together, so that a large push shares its commits. One file that cannot be stored does not hold up the others.
+    // They are submitted together, so that a large push shares its commits. A file that cannot be stored does not stop
+    // the others.
     let activations = activate
         .into_iter()
         .map(|activate| make_active(state, config, activate));
@@ -239,10 +239,10 @@ async fn apply(
     Ok(Applied::Whole)
 }
 
-/// How much of what a tip asks for runs now.
+/// How much of a tip is active now.
 enum Applied {
     Whole,
-    /// Some files could not be stored; which and why is recorded.
+    /// Some files could not be stored. The record says which and why.
     Partly,
 }
 

@@ -10,7 +10,7 @@ use super::news::News;
 use crate::git::{Scene, Verdict};
 use crate::limits::WATCH_ATTEMPTS;
 
-/// What the system refuses to watch.
+/// The system refused to watch a folder.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch the folder {}", path.display())]
 pub(super) struct ArmError {
@@ -18,7 +18,7 @@ pub(super) struct ArmError {
     pub(super) source: notify::Error,
 }
 
-/// A watch that stands.
+/// A watch that is set up.
 pub(super) struct Armed {
     scene: Scene,
     _watcher: RecommendedWatcher,
@@ -29,7 +29,7 @@ impl Armed {
         Armed::over(path, news, || Scene::at(path))
     }
 
-    /// Sets the watch up over what `look` sees, again while that changes under its hands.
+    /// Sets up the watch over what `look` finds. Repeats this while the folders change in between.
     pub(super) fn over(
         path: &Path,
         news: &Arc<News>,
@@ -43,7 +43,7 @@ impl Armed {
                     let now = look();
                     let is_current = now == scene;
                     if is_current || attempt == WATCH_ATTEMPTS {
-                        // The step that came in between was not seen by this watch.
+                        // This watch did not see the last change.
                         if !is_current {
                             news.add(|pending| pending.rearm = true);
                         }
@@ -67,7 +67,7 @@ impl Armed {
     pub(super) fn still_waits_for(&self, path: &Path) -> bool {
         match &self.scene {
             Scene::Waiting { .. } => self.scene == Scene::at(path),
-            // A folder may have come that the watch does not cover yet.
+            // There may be a new folder that the watch does not cover.
             Scene::Repository { .. } => false,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What has happened and is not yet acted upon. Repetitions merge, so it never grows.
+/// Events that are not handled yet. Equal events merge, so the size is fixed.
 #[derive(Default)]
 pub(super) struct News {
     pending: Mutex<Pending>,
@@ -31,7 +31,7 @@ impl News {
         self.arrived.notify_all();
     }
 
-    /// Waits for the weightiest news; the lighter ones are covered by acting on it.
+    /// Waits for an event and returns the most important one. Handling it covers the others.
     pub(super) fn next(&self) -> Next {
         let mut pending = self.lock();
         loop {
@@ -55,7 +55,7 @@ impl News {
         }
     }
 
-    /// Waits for the pause to pass; true when it is time to stop.
+    /// Waits for `pause`. True if the watch is to stop.
     pub(super) fn stops_within(&self, pause: Duration) -> bool {
         let (pending, _) = self
             .arrived

@@ -1,4 +1,4 @@
-//! Which successes an expression has not looked at.
+//! For which successes an expression has not been evaluated.
 
 use workflow::Scan;
 
@@ -7,7 +7,7 @@ use crate::ledger::Cause;
 use crate::past::Past;
 use crate::{Order, ScanKey};
 
-/// The newest success that wakes the scan's expression and that it has not looked at.
+/// The newest success that triggers the scan's expression and for which it has not been evaluated.
 pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Cause> {
     let references = scan.on.expr.as_ref()?.references();
     let considered = subject.past.world().considered(&subject.key);

@@ -1,4 +1,4 @@
-//! An expression is looked at after a success.
+//! Checking an expression after a success.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use crate::past::{Past, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
-/// Look at the expression of a scan if a success has come that it has not looked at.
+/// Evaluate the expression of a scan, if there is a success for which it has not been evaluated.
 #[derive(Debug, Clone)]
 pub struct Consider {
-    /// The scan.
     pub scan: ScanKey,
-    /// How long the logs of jobs are that may give way, in bytes.
+    /// The length of the logs of the jobs that may be replaced, in bytes.
     pub log_bytes: BTreeMap<JobId, u64>,
 }
 
@@ -61,16 +60,16 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
     })
 }
 
-/// Whether a look may cancel jobs that give way.
+/// Whether a check may cancel jobs that a new one replaces.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::decide) enum Replacing<'a> {
-    /// It may, and this is how long their logs are, in bytes.
+    /// It may. The map holds the length of their logs, in bytes.
     Allowed(&'a BTreeMap<JobId, u64>),
-    /// Not in this commit; the success stays unseen and is looked at in one of its own.
+    /// Not in this commit. The success stays unseen and is checked in a commit of its own.
     Later,
 }
 
-/// What comes of looking at an expression now: nothing while no success is unseen or a job is in the way.
+/// Checks an expression. There are no changes if no success is unseen or a job is in the way.
 pub(in crate::decide) fn consider(
     past: &Past<'_>,
     key: &ScanKey,
@@ -93,12 +92,12 @@ pub(in crate::decide) fn consider(
     let no_logs = BTreeMap::new();
     let (replaced, log_bytes) = match (subject.obstacle(scan.overlap), replacing) {
         (Obstacle::None, _) => (Vec::new(), &no_logs),
-        // The success stays unseen: it is looked at when that job has ended.
+        // The success stays unseen. It is checked when that job has ended.
         (Obstacle::Unfinished(_), _) => return Ok(Vec::new()),
         (Obstacle::Replaceable(_), Replacing::Later) => return Ok(Vec::new()),
         (Obstacle::Replaceable(jobs), Replacing::Allowed(log_bytes)) => (jobs, log_bytes),
     };
-    // The success stays unseen, and is looked at when the history can be read.
+    // The success stays unseen. It is checked when the history can be read.
     if unreadable(past, &subject.workflow, expression.references()).is_some() {
         return Ok(Vec::new());
     }

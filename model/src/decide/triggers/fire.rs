@@ -1,4 +1,4 @@
-//! Slots of a schedule come due.
+//! Checking a schedule whose slots are due.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,11 @@ use crate::scan_head::ScanHead;
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey, Timestamp};
 
-/// Look at the schedule of a scan whose next slot has come.
+/// Check the schedule of a scan whose next slot is due.
 #[derive(Debug, Clone)]
 pub struct Fire {
-    /// The scan.
     pub scan: ScanKey,
-    /// How long the logs of jobs are that may give way, in bytes.
+    /// The length of the logs of the jobs that may be replaced, in bytes.
     pub log_bytes: BTreeMap<JobId, u64>,
 }
 
@@ -83,7 +82,7 @@ fn fire(
         changes.extend(head.note(record(moment, cause, not_made(Reason::SlotsMissed)))?);
     }
     match subject.obstacle(scan.overlap) {
-        // The slot stays due until that job has ended; later ones are the same one.
+        // The slot stays due until that job has ended. Later slots merge with it.
         Obstacle::Unfinished(_) if scan.overlap == Overlap::Queue => {
             return Ok(Decision::unchanged(None));
         }
@@ -126,8 +125,8 @@ fn fire(
     })
 }
 
-/// The slots that are to make a job: the one that has just come, and of those that passed while nothing could start
-/// what `on.catch_up` says. With `overlap: queue` the newest one may have waited for a job to end, and is never late.
+/// The slots that make a job: the newest, and of the missed ones those that `on.catch_up` allows. With `overlap: queue`
+/// the newest slot may have waited for a job to end, so it is never late.
 fn wanted(scan: &Scan, slots: &Slots, now: Timestamp) -> Vec<Timestamp> {
     let is_late = |slot: &Timestamp| scan.overlap != Overlap::Queue && now - *slot > SLOT_LATE;
     match scan.on.catch_up {

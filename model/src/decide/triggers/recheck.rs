@@ -1,4 +1,4 @@
-//! A runner comes for a job that an expression made: is it still wanted?
+//! Checking an expression again when a runner asks for its job.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::past::Past;
 use crate::scan_head::ScanHead;
 use crate::world::World;
 
-/// What the latest results say of a job.
+/// Whether a job is still wanted.
 pub(in crate::decide) enum Recheck {
-    /// It is to run. The head says that its expression was looked at, if it has one.
+    /// It is. The head records that its expression was evaluated, if it has one.
     Wanted(Box<ScanHead>),
     /// Its expression is no longer true.
     Skipped(Arc<Job>, Vec<Change>),
@@ -44,7 +44,7 @@ pub(in crate::decide) fn recheck(
         return Ok(Recheck::Wanted(Box::new(head)));
     };
     let evaluation = past.evaluate(&workflow, &key, &expression, Some(job.id), moment);
-    // These results were looked at now; later ones are another look.
+    // The expression has now been evaluated for these results.
     head.considered = Some(moment.order);
     let Err(reason) = verdict(&evaluation) else {
         return Ok(Recheck::Wanted(Box::new(head)));

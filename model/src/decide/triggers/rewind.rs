@@ -1,4 +1,4 @@
-//! The clock was set, and the cursor of a schedule is not where it should be.
+//! Correcting the cursor of a schedule after the clock was set back.
 
 use std::sync::Arc;
 
@@ -13,15 +13,14 @@ use crate::revision::WorkflowRecord;
 use crate::world::World;
 use crate::{Reason, ScanKey, Timestamp};
 
-/// Let a schedule go on from now, if it was followed far ahead of the clock.
+/// Let a schedule continue from now, if it was followed far ahead of the clock.
 #[derive(Debug, Clone)]
 pub struct Rewind {
-    /// The scan.
     pub scan: ScanKey,
 }
 
 impl Command for Rewind {
-    /// Up to where it had been followed, when it is taken back.
+    /// The old cursor, if it is moved.
     type Answer = Option<Timestamp>;
     const URGENCY: Urgency = Urgency::Ordinary;
 

@@ -1,4 +1,4 @@
-//! Which slots of a schedule have come between two moments.
+//! The slots of a schedule between two times.
 
 use chrono::TimeDelta;
 use workflow::Triggers;
@@ -6,14 +6,13 @@ use workflow::Triggers;
 use crate::Timestamp;
 use crate::limits::{CATCH_UP, SLOTS_COUNTED};
 
-/// Slots after one moment and up to another; at least one.
+/// The slots between two times. At least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slots {
-    /// The first.
     pub(super) first: Timestamp,
-    /// The newest ones, in order, at most [`CATCH_UP`].
+    /// The newest slots, in order, at most [`CATCH_UP`].
     pub(super) newest: Vec<Timestamp>,
-    /// How many there are; counted to [`SLOTS_COUNTED`] only.
+    /// How many there are, counted up to [`SLOTS_COUNTED`].
     pub(super) count: u64,
 }
 
@@ -42,7 +41,7 @@ pub(super) fn slots(on: &Triggers, after: Timestamp, until: Timestamp) -> Option
     })
 }
 
-/// The newest slots of very many: found by looking back over a window that doubles until it holds enough.
+/// The newest of very many slots. The search goes back over a window that doubles until it holds enough slots.
 fn newest_of(on: &Triggers, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
     let mut window = TimeDelta::minutes(2);
     loop {

@@ -14,6 +14,9 @@ use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
 use crate::tree;
 
+/// How a backup ends while another one is made.
+const IN_USE: i32 = 10;
+
 /// Who comes to a point.
 enum Deed {
     BackUp,
@@ -177,18 +180,23 @@ impl Aside {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn done(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
+    fn done(&self, arguments: &[&str]) {
+        let output = when_free(self.command(arguments));
         assert!(output.status.success(), "{arguments:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
     }
 
     fn ended(&self, point: &str, arguments: &[&str]) {
         assert_killed(point, armed(self.command(arguments), point));
+    }
+}
+
+/// Runs a program once nobody else makes a backup.
+fn when_free(mut command: Command) -> Output {
+    loop {
+        let output = command.output().unwrap();
+        if output.status.code() != Some(IN_USE) {
+            return output;
+        }
     }
 }
 
@@ -197,8 +205,8 @@ fn armed(mut command: Command, point: &str) -> Command {
     command
 }
 
-fn assert_killed(point: &str, mut command: Command) {
-    let output = command.output().unwrap();
+fn assert_killed(point: &str, command: Command) {
+    let output = when_free(command);
     assert_eq!(output.status.signal(), Some(9), "{point}: {output:?}");
 }
 

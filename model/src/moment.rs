@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 use workflow::{EngineError, Sandbox};
 
-use crate::Timestamp;
+use crate::{JobId, Timestamp};
 
 /// A decision's place in the total order of all decisions. It decides which of two jobs is later; clocks do not.
 #[derive(
@@ -59,6 +59,8 @@ pub struct Moment<'a> {
     pub entropy: &'a mut dyn Entropy,
     /// What evaluates expressions, or why it could not be started.
     pub sandbox: Result<&'a Sandbox, EngineError>,
+    /// The length of a job's log now, in bytes.
+    pub log_bytes: &'a dyn Fn(JobId) -> u64,
 }
 
 /// Repeatable randomness for tests: SplitMix64.

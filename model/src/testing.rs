@@ -2,7 +2,7 @@
 //!
 //! Every decision taken in it is applied at once and remembered, so that a test can replay them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -46,6 +46,8 @@ pub(crate) struct House {
     pub(crate) order: Order,
     pub(crate) entropy: SeededEntropy,
     pub(crate) decided: Vec<Change>,
+    /// How long the logs of jobs are, in bytes.
+    pub(crate) logs: HashMap<JobId, u64>,
 }
 
 impl House {
@@ -58,6 +60,7 @@ impl House {
             order: Order::START,
             entropy: SeededEntropy::new(1),
             decided: Vec::new(),
+            logs: HashMap::new(),
         };
         let source = ConfigureSource {
             name: source(),
@@ -108,12 +111,14 @@ impl House {
             self.world.apply(&Change::Recent(scan, Arc::new(recent)));
         }
         self.order = self.order.next();
+        let logs = &self.logs;
         let mut moment = Moment {
             now: self.now,
             steady: self.world.time(self.steady()),
             order: self.order,
             entropy: &mut self.entropy,
             sandbox: Sandbox::shared(),
+            log_bytes: &|job| logs.get(&job).copied().unwrap_or_default(),
         };
         let decision = decide(&self.world, command, &mut moment)?;
         assert!(decision.changes.len() < BATCH, "a decision fits a batch");

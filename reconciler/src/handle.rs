@@ -110,12 +110,7 @@ impl Handle {
 
     /// Cancels an unfinished job.
     pub async fn cancel(&self, job: JobId, actor: Actor) -> Result<Arc<Job>, SubmitError> {
-        let cancel = Cancel {
-            job,
-            actor,
-            log_bytes: self.state().log_bytes_at_end(job).await,
-        };
-        let job = self.state().submit(cancel).await?;
+        let job = self.state().submit(Cancel { job, actor }).await?;
         self.note_end(job.id);
         Ok(job)
     }
@@ -237,13 +232,7 @@ impl Handle {
 
     /// Ends a job. If it has ended meanwhile, nothing changes.
     pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
-        let log_bytes = self.state().log_bytes_at_end(job).await;
-        let end = EndJob {
-            job,
-            loss,
-            log_bytes,
-        };
-        match self.state().submit(end).await {
+        match self.state().submit(EndJob { job, loss }).await {
             Ok(job) => {
                 if job.state.is_terminal() {
                     self.note_end(job.id);

@@ -144,6 +144,7 @@ impl Lab {
             order: self.order,
             entropy: &mut self.entropy,
             sandbox: Sandbox::shared(),
+            log_bytes: &|_| 0,
         };
         let decision = decide(&self.world, command, &mut moment)?;
         for change in &decision.changes {

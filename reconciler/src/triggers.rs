@@ -3,7 +3,7 @@
 //! The commit of a success decides which jobs it starts. This task checks the rest: due slots, successes that concern
 //! more scans than fit into one commit, and triggers that had to wait for a full disk or another job.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::decide::{Command, Consider, ExplainedTrigger, Fire};
 use model::limits::CLOCK_JUMP;
-use model::{Evaluation, Job, JobId, LedgerRecord, ScanKey, Timestamp};
+use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp};
 use state::{DamagedLines, JobFilter, Ledger, ReadError, State, SubmitError};
 use tokio::time::Instant;
 use workflow::Sandbox;
@@ -64,15 +64,13 @@ impl Handle {
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
             let mut looks: Vec<BoxFuture<'static, Looked>> = Vec::new();
             for scan in due.into_iter().filter(|scan| !resting.contains_key(scan)) {
-                let fire = |scan, log_bytes| Fire { scan, log_bytes };
-                looks.push(look(state.clone(), scan, fire).boxed());
+                looks.push(look(state.clone(), scan, |scan| Fire { scan }).boxed());
             }
             for scan in unseen
                 .into_iter()
                 .filter(|scan| !resting.contains_key(scan))
             {
-                let consider = |scan, log_bytes| Consider { scan, log_bytes };
-                looks.push(look(state.clone(), scan, consider).boxed());
+                looks.push(look(state.clone(), scan, |scan| Consider { scan }).boxed());
             }
             // They are submitted together, so that they share their commits.
             let mut looked = stream::iter(looks).buffer_unordered(AT_ONCE);
@@ -172,17 +170,13 @@ enum Looked {
     InVain(ScanKey),
 }
 
-/// Checks a trigger. Jobs that a new one replaces are counted with the length of their logs.
+/// Checks a trigger.
 async fn look<C: Command>(
     state: State,
     scan: ScanKey,
-    command: impl FnOnce(ScanKey, BTreeMap<JobId, u64>) -> C,
+    command: impl FnOnce(ScanKey) -> C,
 ) -> Looked {
-    let mut log_bytes = BTreeMap::new();
-    for job in state.read(|world| world.giving_way(&scan)) {
-        log_bytes.insert(job, state.log_bytes_at_end(job).await);
-    }
-    match state.submit(command(scan.clone(), log_bytes)).await {
+    match state.submit(command(scan.clone())).await {
         Ok(_) => Looked::Well,
         Err(error) => {
             tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be looked at");

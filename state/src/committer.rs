@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use model::decide::{Command, Decision, Urgency, decide};
-use model::{Change, Clock, Entropy, Moment, Order, ScanKey, World, error_chain};
+use model::{Change, Clock, Entropy, JobId, Moment, Order, ScanKey, World, error_chain};
 use store::{Batch, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
 use workflow::Sandbox;
@@ -178,6 +178,8 @@ pub(crate) struct Committer<E: Engine> {
     /// Histories that decisions need.
     pub(crate) histories: Histories,
     pub(crate) queue: mpsc::Receiver<Waiting>,
+    /// Tells the length of a job's log in bytes.
+    pub(crate) log_bytes: Box<dyn Fn(JobId) -> u64 + Send>,
     /// Whether nobody can ask any more.
     pub(crate) is_closing: bool,
     pub(crate) alarm: Alarm,
@@ -339,6 +341,7 @@ impl<E: Engine> Committer<E> {
             order: self.order,
             entropy: &mut *self.entropy,
             sandbox: Sandbox::shared(),
+            log_bytes: &*self.log_bytes,
         };
         command.decide(
             &Deciding {

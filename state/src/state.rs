@@ -23,7 +23,7 @@ use crate::layout::Layout;
 use crate::ledger::Ledger;
 use crate::limits::{PIECES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
-use crate::log::Logs;
+use crate::log::{self, Logs};
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
@@ -139,6 +139,7 @@ impl State {
             last_room: Room::Enough,
             histories: Histories::new(Arc::new(reader.clone())),
             queue: waiting,
+            log_bytes: log::lengths(&root),
             is_closing: false,
             alarm: alarm.clone(),
         };

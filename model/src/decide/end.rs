@@ -16,8 +16,6 @@ use crate::{Actor, JobId, Reason, ScanKey};
 pub struct Cancel {
     pub job: JobId,
     pub actor: Actor,
-    /// Length of its log, in bytes.
-    pub log_bytes: u64,
 }
 
 impl Command for Cancel {
@@ -38,7 +36,7 @@ impl Command for Cancel {
             actor: self.actor,
         };
         let event = JobEvent::Cancelled(end);
-        let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;
+        let (job, changes) = finish(world, job, event, (moment.log_bytes)(job.id), moment)?;
         Ok(Decision {
             changes,
             answer: job,
@@ -67,8 +65,6 @@ pub struct EndJob {
     pub job: JobId,
     /// Why.
     pub loss: Loss,
-    /// Length of its log, in bytes.
-    pub log_bytes: u64,
 }
 
 impl Command for EndJob {
@@ -109,7 +105,7 @@ impl Command for EndJob {
                 | JobState::Skipped { .. },
             ) => return Ok(Decision::unchanged(job.clone())),
         };
-        let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;
+        let (job, changes) = finish(world, job, event, (moment.log_bytes)(job.id), moment)?;
         Ok(Decision {
             changes,
             answer: job,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Refusal;
 use super::job_end::end_job;
-use super::triggers::{Replacing, active, consider, read_by_trigger};
+use super::triggers::{active, consider, read_by_trigger};
 use crate::change::Change;
 use crate::job::{Job, JobState};
 use crate::life_cycle::JobEvent;
@@ -70,7 +70,7 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     };
     for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
         let mut newest = latest;
-        let of_scan = consider(&past, &scan, &mut newest, Replacing::Later, moment)?;
+        let of_scan = consider(&past, &scan, &mut newest, moment)?;
         if !room.take(&of_scan) {
             break;
         }

@@ -13,13 +13,12 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workflow::{Overlap, Scan};
 
 pub use consider::Consider;
-pub(super) use consider::{Replacing, consider, read_by_trigger};
+pub(super) use consider::{consider, read_by_trigger};
 pub use explain::ExplainedTrigger;
 pub use fire::Fire;
 pub(super) use recheck::{Recheck, recheck};
@@ -114,10 +113,9 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Cancels jobs that a newer one replaces. A job without an entry in `log_bytes` has no log.
+/// Cancels jobs that a newer one replaces.
 fn replace(
     jobs: &[Arc<Job>],
-    log_bytes: &BTreeMap<JobId, u64>,
     by: JobId,
     head: &mut ScanHead,
     moment: &Moment<'_>,
@@ -129,7 +127,7 @@ fn replace(
             reason: Reason::Replaced { by },
             actor: Actor::Daemon,
         });
-        let bytes = log_bytes.get(&job.id).copied().unwrap_or_default();
+        let bytes = (moment.log_bytes)(job.id);
         changes.extend(end_job(job, event, bytes, head, moment)?.changes());
     }
     Ok(changes)

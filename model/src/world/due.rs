@@ -5,9 +5,9 @@ use std::sync::Arc;
 use workflow::{Overlap, Scan};
 
 use super::World;
-use crate::job::{JobState, Trigger};
+use crate::job::Trigger;
 use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
-use crate::{JobId, Order, ScanKey, Timestamp};
+use crate::{Order, ScanKey, Timestamp};
 
 impl World {
     /// Scans whose schedule has a due slot that no job blocks.
@@ -52,20 +52,6 @@ impl World {
             .filter(|scan| !self.is_held_up(scan, &[Overlap::Queue, Overlap::Skip]))
             .cloned()
             .collect()
-    }
-
-    /// Running jobs of the scan that a newer one may replace.
-    pub fn giving_way(&self, scan: &ScanKey) -> Vec<JobId> {
-        let workflow = self.workflow(scan.workflow);
-        let overlap = workflow.and_then(|workflow| Some(workflow.scan(&scan.scan)?.overlap));
-        match overlap {
-            Some(Overlap::Replace) => {
-                let jobs = self.jobs_of(scan);
-                let running = jobs.filter(|job| matches!(job.state, JobState::Running { .. }));
-                running.map(|job| job.id).collect()
-            }
-            Some(Overlap::Skip | Overlap::Queue) | None => Vec::new(),
-        }
     }
 
     /// Whether a job of the scan must end before its trigger is checked. A dispatched job is never replaced.

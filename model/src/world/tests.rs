@@ -19,7 +19,6 @@ fn nothing_is_kept_of_jobs_that_are_over_but_their_heads() {
         let cancel = Cancel {
             job: waiting,
             actor: Actor::Daemon,
-            log_bytes: 0,
         };
         house.run(cancel).unwrap();
     }

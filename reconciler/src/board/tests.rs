@@ -131,7 +131,6 @@ async fn free_capacity_is_what_is_neither_offered_nor_running_nor_still_stopping
     let end = EndJob {
         job: first,
         loss: Loss::RunnerLost,
-        log_bytes: 0,
     };
     scene.lab.decide(end).unwrap();
     let mut answer = scene.poll(runner, 3, &held);
@@ -204,7 +203,6 @@ async fn a_cancel_is_repeated_until_the_job_is_let_go() {
     let end = EndJob {
         job,
         loss: Loss::TimedOut,
-        log_bytes: 0,
     };
     scene.lab.decide(end).unwrap();
     scene.look();

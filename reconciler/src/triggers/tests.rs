@@ -50,11 +50,7 @@ async fn cancel_all(house: &House, scan: &ScanKey) {
         house
             .handle
             .state()
-            .submit(Cancel {
-                job,
-                actor,
-                log_bytes: 0,
-            })
+            .submit(Cancel { job, actor })
             .await
             .unwrap();
     }
@@ -107,7 +103,6 @@ async fn a_job_that_gives_way_is_counted_with_its_log() {
     };
     let logs = house.handle.state().logs();
     logs.append(older, 0, vec![line]).await.unwrap();
-    let bytes = logs.bytes(older).await;
     house.clock.set_forward(TimeDelta::seconds(60));
     advance(Duration::from_secs(60)).await;
     house
@@ -115,7 +110,8 @@ async fn a_job_that_gives_way_is_counted_with_its_log() {
         .await;
     let older = house.job(older).await;
     assert_eq!(older.state.name(), "cancelled");
-    assert_eq!(older.state.run().unwrap().log_bytes, bytes);
+    let bytes = older.state.run().unwrap().log_bytes;
+    assert!(bytes > 0, "its log counts");
     let total = |world: &World| world.head(&hosts).unwrap().totals.bytes;
     assert_eq!(house.handle.state().read(total), bytes);
     house.close().await;

@@ -106,6 +106,7 @@ impl Bench {
             ),
             queue: self.waiting.take().unwrap(),
             is_closing: false,
+            log_bytes: Box::new(|_| 0),
             alarm: self.alarm.clone(),
         };
         committer.start().unwrap();
@@ -294,8 +295,7 @@ async fn on_a_disk_that_is_getting_full_only_new_jobs_are_refused() {
         workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
         scan: serde_json::from_value("build".into()).unwrap(),
     };
-    let log_bytes = std::collections::BTreeMap::new();
-    let fire = bench.submit(model::decide::Fire { scan, log_bytes });
+    let fire = bench.submit(model::decide::Fire { scan });
     bench.start().await;
     answer.await.unwrap().unwrap();
     assert!(matches!(fire.await.unwrap(), Err(SubmitError::DiskLow)));

@@ -1,6 +1,5 @@
 //! Keeping logs durable: they grow beside the journal.
 
-use model::JobId;
 use tokio::time::Instant;
 
 use crate::files::blocking;
@@ -21,11 +20,5 @@ impl State {
                 Err(error) => tracing::error!(%error, "a log cannot be synced"),
             }
         }
-    }
-
-    /// How long the log of a job is that is about to end otherwise than by its runner, in bytes. The log may go on
-    /// growing.
-    pub async fn log_bytes_at_end(&self, job: JobId) -> u64 {
-        self.logs().bytes(job).await
     }
 }

@@ -133,6 +133,19 @@ struct Shared {
     warned: Warned,
 }
 
+/// Tells the lengths of logs in bytes. One that cannot be told counts for nothing, because its job must be able to end.
+pub(crate) fn lengths(root: &Path) -> Box<dyn Fn(JobId) -> u64 + Send> {
+    let root = root.to_owned();
+    Box::new(move |job| {
+        let file = AppendReader::open(&root, &Layout::log(job));
+        let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
+        length.unwrap_or_else(|error| {
+            tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
+            0
+        })
+    })
+}
+
 /// Where the one writer of a log is. Empty until the log was opened, so that reading a long log for its end holds up
 /// nobody but those who wait for the same log. A slot somebody holds is never taken out of the map, so a log never has
 /// two writers.
@@ -206,24 +219,6 @@ impl Logs {
         } else {
             Ok(self.stream(job, 0).count().await?)
         }
-    }
-
-    /// How long the log of a job is, in bytes, whether the job runs or is over. One whose length cannot be told counts
-    /// for nothing: its job must be able to end.
-    pub async fn bytes(&self, job: JobId) -> u64 {
-        let logs = self.clone();
-        let length = blocking(move || {
-            if logs.is_open(job) {
-                return logs.with(job, |log| Ok(log.bytes()));
-            }
-            let file = AppendReader::open(&logs.shared.root, &Layout::log(job));
-            let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
-            length.map_err(|error| LogError::Read(ReadError::Store(error.into())))
-        });
-        length.await.unwrap_or_else(|error| {
-            tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
-            0
-        })
     }
 
     /// Wakes when the log of an unfinished job grows; closed when the job is over.

@@ -106,7 +106,6 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
                 let cancel = Cancel {
                     job: cancelled,
                     actor: Actor::Daemon,
-                    log_bytes: opened.state.log_bytes_at_end(cancelled).await,
                 };
                 opened.state.submit(cancel).await.unwrap();
             });

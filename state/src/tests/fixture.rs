@@ -481,7 +481,6 @@ impl Opened {
             .submit(Cancel {
                 job,
                 actor: Actor::Daemon,
-                log_bytes: 0,
             })
             .await
             .unwrap();

@@ -46,7 +46,6 @@ async fn many_jobs(
                 Cancel {
                     job: *job,
                     actor: Actor::Daemon,
-                    log_bytes: 0,
                 },
             )
         }))
@@ -201,7 +200,6 @@ async fn histories_go_on_over_pages() {
             Cancel {
                 job: *job,
                 actor: Actor::Daemon,
-                log_bytes: 0,
             },
         )
     }))
@@ -414,7 +412,6 @@ async fn a_list_looks_for_a_bounded_number_of_records_that_are_gone() {
         let cancel = Cancel {
             job,
             actor: Actor::Daemon,
-            log_bytes: 0,
         };
         opened.state.submit(cancel).await.unwrap();
     }

@@ -163,7 +163,6 @@ async fn large_inputs_are_a_file_of_their_job() {
     let cancel = Cancel {
         job: second,
         actor: actor.clone(),
-        log_bytes: 0,
     };
     opened.state.submit(cancel).await.unwrap();
     let job = opened.state.job(second).await.unwrap().unwrap();

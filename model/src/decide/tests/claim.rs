@@ -100,7 +100,6 @@ fn a_job_whose_scan_is_gone_is_not_claimed_while_it_waits_to_be_cancelled() {
     let end = EndJob {
         job,
         loss: Loss::Retired,
-        log_bytes: 0,
     };
     assert_eq!(house.run(end).unwrap().state.name(), "cancelled");
 }

@@ -123,13 +123,7 @@ fn only_the_worker_completes_and_only_once() {
 
     let (job, token) = house.running();
     let actor = Actor::Daemon;
-    house
-        .run(Cancel {
-            job,
-            actor,
-            log_bytes: 0,
-        })
-        .unwrap();
+    house.run(Cancel { job, actor }).unwrap();
     let over = Err(Refusal::JobOver { job });
     assert_eq!(house.run(complete(job, token)).map(drop), over);
 }

@@ -208,13 +208,7 @@ fn one_scan_and_all_scans_together_have_a_bounded_number_of_jobs() {
         .dispatch(workflow, "strict", json!({"target": "x"}))
         .unwrap();
     let actor = Actor::Daemon;
-    house
-        .run(Cancel {
-            job: last,
-            actor,
-            log_bytes: 0,
-        })
-        .unwrap();
+    house.run(Cancel { job: last, actor }).unwrap();
     house.dispatch(workflow, "probe", json!({})).unwrap();
 
     let elsewhere = WorkflowId::from_uuid(uuid::Uuid::nil());

@@ -16,11 +16,7 @@ const LOSSES: [Loss; 5] = [
 
 /// What a loss makes of a job: state and reason, `-` for nothing, or `refused`.
 fn outcome(house: &mut House, job: JobId, loss: Loss) -> String {
-    match house.changes(EndJob {
-        job,
-        loss,
-        log_bytes: 0,
-    }) {
+    match house.changes(EndJob { job, loss }) {
         Ok((changes, answer)) => match ended(&changes) {
             Some((state, reason)) => format!("{state}: {}", reason.code()),
             None => {
@@ -113,7 +109,6 @@ fn a_person_cancels_what_waits_and_what_runs_and_nothing_else() {
         let cancel = Cancel {
             job,
             actor: actor.clone(),
-            log_bytes: 0,
         };
         let ended = house.run(cancel.clone()).unwrap();
         let end = ended.state.end().unwrap();

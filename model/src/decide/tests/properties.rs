@@ -161,11 +161,7 @@ impl Story {
             }
             Action::Cancel { job } => {
                 let (job, actor) = (self.job(job), Actor::Daemon);
-                self.once(Cancel {
-                    job,
-                    actor,
-                    log_bytes: 0,
-                });
+                self.once(Cancel { job, actor });
             }
             Action::End { job, loss } => {
                 let losses = [
@@ -176,12 +172,7 @@ impl Story {
                 ];
                 let (job, loss) = (self.job(job), losses[usize::from(loss)]);
                 // Refused, or nothing to do, or the end; all of them are looked at as they come.
-                self.step(EndJob {
-                    job,
-                    loss,
-                    log_bytes: 0,
-                })
-                .ok();
+                self.step(EndJob { job, loss }).ok();
             }
             Action::Pass { seconds } => self.house.pass(TimeDelta::seconds(seconds)),
         }

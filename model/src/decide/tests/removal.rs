@@ -104,7 +104,6 @@ impl Archive {
                 self.run(Cancel {
                     job,
                     actor: Actor::Daemon,
-                    log_bytes: 7,
                 })
                 .unwrap(),
             ),

@@ -101,13 +101,7 @@ fn nothing_of_a_job_is_accepted_while_its_revision_cannot_be_read() {
     let refusal = house.run(artifact(job, token, "hosts", "zip"));
     assert_eq!(refusal, Err(unreadable));
     let loss = Loss::SessionExpired;
-    house
-        .run(EndJob {
-            job,
-            loss,
-            log_bytes: 0,
-        })
-        .unwrap();
+    house.run(EndJob { job, loss }).unwrap();
     assert!(house.world.job(job).is_none(), "its deadline ends it");
 }
 

@@ -75,13 +75,7 @@ fn a_revision_stays_as_long_as_a_job_needs_it() {
     let first = RevisionId::derive(id, 1);
     assert!(house.world.revision(first).is_some());
     let actor = Actor::Daemon;
-    house
-        .run(Cancel {
-            job,
-            actor,
-            log_bytes: 0,
-        })
-        .unwrap();
+    house.run(Cancel { job, actor }).unwrap();
     assert!(house.world.revision(first).is_none());
 }
 

@@ -1,6 +1,6 @@
 //! Checking an expression after a success.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::cause::unseen;
@@ -18,8 +18,6 @@ use crate::{JobId, Reason, ScanKey};
 #[derive(Debug, Clone)]
 pub struct Consider {
     pub scan: ScanKey,
-    /// The length of the logs of the jobs that may be replaced, in bytes.
-    pub log_bytes: BTreeMap<JobId, u64>,
 }
 
 impl Command for Consider {
@@ -39,8 +37,7 @@ impl Command for Consider {
         let past = Past::of(world);
         let mut latest = world.latest_job();
         let before = latest;
-        let replacing = Replacing::Allowed(&self.log_bytes);
-        let changes = consider(&past, &self.scan, &mut latest, replacing, moment)?;
+        let changes = consider(&past, &self.scan, &mut latest, moment)?;
         Ok(Decision {
             changes,
             answer: (latest != before).then_some(latest),
@@ -60,21 +57,11 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
     })
 }
 
-/// Whether a check may cancel jobs that a new one replaces.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::decide) enum Replacing<'a> {
-    /// It may. The map holds the length of their logs, in bytes.
-    Allowed(&'a BTreeMap<JobId, u64>),
-    /// Not in this commit. The success stays unseen and is checked in a commit of its own.
-    Later,
-}
-
 /// Checks an expression. There are no changes if no success is unseen or a job is in the way.
 pub(in crate::decide) fn consider(
     past: &Past<'_>,
     key: &ScanKey,
     latest: &mut JobId,
-    replacing: Replacing<'_>,
     moment: &mut Moment<'_>,
 ) -> Result<Vec<Change>, Refusal> {
     let Some(subject) = Subject::new(past, key) else {
@@ -89,13 +76,11 @@ pub(in crate::decide) fn consider(
     let Some(cause) = unseen(&subject, scan) else {
         return Ok(Vec::new());
     };
-    let no_logs = BTreeMap::new();
-    let (replaced, log_bytes) = match (subject.obstacle(scan.overlap), replacing) {
-        (Obstacle::None, _) => (Vec::new(), &no_logs),
+    let replaced = match subject.obstacle(scan.overlap) {
+        Obstacle::None => Vec::new(),
         // The success stays unseen. It is checked when that job has ended.
-        (Obstacle::Unfinished(_), _) => return Ok(Vec::new()),
-        (Obstacle::Replaceable(_), Replacing::Later) => return Ok(Vec::new()),
-        (Obstacle::Replaceable(jobs), Replacing::Allowed(log_bytes)) => (jobs, log_bytes),
+        Obstacle::Unfinished(_) => return Ok(Vec::new()),
+        Obstacle::Replaceable(jobs) => jobs,
     };
     // The success stays unseen. It is checked when the history can be read.
     if unreadable(past, &subject.workflow, expression.references()).is_some() {
@@ -110,7 +95,7 @@ pub(in crate::decide) fn consider(
         Ok(()) => {
             let id = JobId::next(*latest, moment.now, moment.entropy);
             *latest = id;
-            changes.extend(replace(&replaced, log_bytes, id, &mut head, moment)?);
+            changes.extend(replace(&replaced, id, &mut head, moment)?);
             let job = subject.job(scan, id, Trigger::Expr, Reason::ExpressionTrue, moment);
             head.latest_job = head.latest_job.max(id);
             changes.push(Change::Job(Arc::new(job)));

@@ -1,6 +1,5 @@
 //! Checking a schedule whose slots are due.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workflow::{CatchUp, Overlap, Scan};
@@ -22,8 +21,6 @@ use crate::{JobId, Reason, ScanKey, Timestamp};
 #[derive(Debug, Clone)]
 pub struct Fire {
     pub scan: ScanKey,
-    /// The length of the logs of the jobs that may be replaced, in bytes.
-    pub log_bytes: BTreeMap<JobId, u64>,
 }
 
 impl Command for Fire {
@@ -46,7 +43,7 @@ impl Command for Fire {
         let Some(slots) = slots(&scan.on, since, moment.now) else {
             return Ok(Decision::unchanged(None));
         };
-        fire(&subject, scan, slots, &self.log_bytes, moment)
+        fire(&subject, scan, slots, moment)
     }
 }
 
@@ -54,7 +51,6 @@ fn fire(
     subject: &Subject<'_>,
     scan: &Scan,
     slots: Slots,
-    log_bytes: &BTreeMap<JobId, u64>,
     moment: &mut Moment<'_>,
 ) -> Result<Decision<Option<JobId>>, Refusal> {
     let mut head = subject.past.head(&subject.key).as_ref().clone();
@@ -112,7 +108,7 @@ fn fire(
                     changes.extend(head.note(record(moment, at(*slot), outcome))?);
                 }
                 let job = make(subject, scan, *slot, None, &mut head, &mut changes, moment)?;
-                changes.extend(replace(&jobs, log_bytes, job, &mut head, moment)?);
+                changes.extend(replace(&jobs, job, &mut head, moment)?);
                 made = Some(job);
             }
         }

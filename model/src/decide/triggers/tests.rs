@@ -1,7 +1,5 @@
 //! Schedules and expressions: what they make, what they do not, and why.
 
-use std::collections::BTreeMap;
-
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -66,14 +64,12 @@ impl Scene {
 
     fn fire(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
-        let log_bytes = BTreeMap::new();
-        self.house.run(Fire { scan, log_bytes }).unwrap()
+        self.house.run(Fire { scan }).unwrap()
     }
 
     fn consider(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
-        let log_bytes = BTreeMap::new();
-        self.house.run(Consider { scan, log_bytes }).unwrap()
+        self.house.run(Consider { scan }).unwrap()
     }
 
     fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
@@ -304,7 +300,6 @@ fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
     let cancel = Cancel {
         job: running,
         actor: Actor::Daemon,
-        log_bytes: 0,
     };
     scene.house.run(cancel).unwrap();
     scene.pass(60);
@@ -377,13 +372,8 @@ fn a_newer_slot_replaces_what_no_person_has_started() {
     scene.house.claim(older, scene.runner).unwrap();
     scene.pass(60);
     let scan = key(scene.workflow, "hosts");
-    assert_eq!(scene.house.world.giving_way(&scan), [older]);
-    let log_bytes = BTreeMap::from([(older, 500)]);
-    let fire = Fire {
-        scan: scan.clone(),
-        log_bytes,
-    };
-    let newer = scene.house.run(fire).unwrap().unwrap();
+    scene.house.logs.insert(older, 500);
+    let newer = scene.fire("hosts").unwrap();
     assert_eq!(scene.jobs("hosts"), [newer]);
     let head = scene.house.world.head(&scan).unwrap();
     assert_eq!((head.totals.cancelled, head.totals.bytes), (1, 500));
@@ -457,7 +447,6 @@ scans:
         let cancel = Cancel {
             job,
             actor: Actor::Daemon,
-            log_bytes: 0,
         };
         scene.house.run(cancel).unwrap();
     }

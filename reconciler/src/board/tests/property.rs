@@ -168,11 +168,7 @@ impl Simulation {
         runner.hand.remove(&job);
         // How it ends does not matter here, and it may have been ended by somebody else.
         let loss = Loss::RunnerLost;
-        drop(self.scene.lab.decide(EndJob {
-            job,
-            loss,
-            log_bytes: 0,
-        }));
+        drop(self.scene.lab.decide(EndJob { job, loss }));
     }
 
     fn cancel_one(&mut self) {
@@ -180,14 +176,7 @@ impl Simulation {
         if !jobs.is_empty() {
             let job = jobs[self.random(jobs.len())];
             let actor = Actor::Daemon;
-            self.scene
-                .lab
-                .decide(Cancel {
-                    job,
-                    actor,
-                    log_bytes: 0,
-                })
-                .unwrap();
+            self.scene.lab.decide(Cancel { job, actor }).unwrap();
         }
     }
 
@@ -222,14 +211,7 @@ impl Simulation {
         for job in running {
             if !named.contains(&job) {
                 let loss = Loss::RunnerLost;
-                self.scene
-                    .lab
-                    .decide(EndJob {
-                        job,
-                        loss,
-                        log_bytes: 0,
-                    })
-                    .unwrap();
+                self.scene.lab.decide(EndJob { job, loss }).unwrap();
             }
         }
     }

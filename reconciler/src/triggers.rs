@@ -164,7 +164,7 @@ async fn look<C: Command>(
     command: impl FnOnce(ScanKey, BTreeMap<JobId, u64>) -> C,
 ) -> Looked {
     let mut log_bytes = BTreeMap::new();
-    for job in state.read(|world| world.giving_way(&scan)) {
+    for job in state.read(|world| world.replaceable(&scan)) {
         log_bytes.insert(job, state.log_bytes_at_end(job).await);
     }
     match state.submit(command(scan.clone(), log_bytes)).await {

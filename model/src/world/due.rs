@@ -55,7 +55,7 @@ impl World {
     }
 
     /// Running jobs of the scan that a newer one may replace.
-    pub fn giving_way(&self, scan: &ScanKey) -> Vec<JobId> {
+    pub fn replaceable(&self, scan: &ScanKey) -> Vec<JobId> {
         let workflow = self.workflow(scan.workflow);
         let overlap = workflow.and_then(|workflow| Some(workflow.scan(&scan.scan)?.overlap));
         match overlap {

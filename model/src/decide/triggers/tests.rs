@@ -377,7 +377,7 @@ fn a_newer_slot_replaces_what_no_person_has_started() {
     scene.house.claim(older, scene.runner).unwrap();
     scene.pass(60);
     let scan = key(scene.workflow, "hosts");
-    assert_eq!(scene.house.world.giving_way(&scan), [older]);
+    assert_eq!(scene.house.world.replaceable(&scan), [older]);
     let log_bytes = BTreeMap::from([(older, 500)]);
     let fire = Fire {
         scan: scan.clone(),

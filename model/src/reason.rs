@@ -248,9 +248,7 @@ impl fmt::Display for Reason {
             }
             Self::RunnerStopped { message } => write!(f, "the runner was stopped: {message}"),
             Self::RunnerLost => f.write_str("the runner was lost"),
-            Self::Restored => {
-                f.write_str("the job was running when the backup was taken")
-            }
+            Self::Restored => f.write_str("the job was running when the backup was taken"),
             Self::CancelledByUser => f.write_str("cancelled by a user"),
             Self::TimedOut => f.write_str("the scan's timeout passed"),
             Self::SessionExpired => f.write_str("the worker session ended"),

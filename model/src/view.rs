@@ -21,7 +21,7 @@ use crate::world::World;
 use crate::{Clause, JobId, ScanKey};
 
 /// The world, or the world as it will be after a job has ended.
-pub(crate) struct Past<'a> {
+pub(crate) struct View<'a> {
     world: &'a World,
     ended: Option<&'a Ended>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Ended {
     pub(crate) line: HistoryLine,
 }
 
-impl<'a> Past<'a> {
+impl<'a> View<'a> {
     pub(crate) const fn of(world: &'a World) -> Self {
         Self { world, ended: None }
     }

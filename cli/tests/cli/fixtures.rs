@@ -366,10 +366,7 @@ pub(crate) fn why() -> Why {
                     count: 9,
                 },
                 None,
-                not_made(
-                    "slots_missed",
-                    "the daemon could not start it in time",
-                ),
+                not_made("slots_missed", "the daemon could not start it in time"),
             ),
             look(
                 0,

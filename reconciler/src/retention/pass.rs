@@ -3,7 +3,7 @@
 use model::decide::{Chosen, ChosenFate, Prune, Pruned};
 use model::limits::{REMOVAL_OPERATIONS, TALKING_JOBS_PASSED};
 use model::retention::{
-    Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Backlog, Stay, Stock, choose,
+    Backlog, Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Stay, Stock, choose,
 };
 use model::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
 use state::ReadError;
@@ -132,7 +132,13 @@ impl Pass {
                 age: self.policy.age.filter(|_| !self.age_waits),
                 ..self.policy
             };
-            let choice = choose(&policy, now, &mut self.stock, &mut self.backlogs, JOBS_AHEAD);
+            let choice = choose(
+                &policy,
+                now,
+                &mut self.stock,
+                &mut self.backlogs,
+                JOBS_AHEAD,
+            );
             looked_at += choice.taken.len();
             for (_, candidate, fate) in &choice.taken {
                 if let Fate::PassOver(Stay::JustEnded(until)) = fate {

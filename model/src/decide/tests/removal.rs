@@ -15,7 +15,7 @@ use crate::decide::{
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::limits::WORKER_LAST_WORDS;
 use crate::retention::{
-    Ahead, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Backlog, Stock, choose,
+    Ahead, Backlog, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Stock, choose,
 };
 use crate::testing::{House, complete, key, snapshot, step};
 use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};

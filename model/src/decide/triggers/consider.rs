@@ -10,7 +10,7 @@ use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
-use crate::past::{Past, histories, unreadable};
+use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
@@ -36,11 +36,11 @@ impl Command for Consider {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<JobId>>, Refusal> {
-        let past = Past::of(world);
+        let view = View::of(world);
         let mut latest = world.latest_job();
         let before = latest;
         let replacing = Replacing::Allowed(&self.log_bytes);
-        let changes = consider(&past, &self.scan, &mut latest, replacing, moment)?;
+        let changes = consider(&view, &self.scan, &mut latest, replacing, moment)?;
         Ok(Decision {
             changes,
             answer: (latest != before).then_some(latest),
@@ -50,8 +50,8 @@ impl Command for Consider {
 
 /// The scans whose jobs the expression of `scan` reads.
 pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
-    let past = Past::of(world);
-    let Some(subject) = Subject::new(&past, scan) else {
+    let view = View::of(world);
+    let Some(subject) = Subject::new(&view, scan) else {
         return BTreeSet::new();
     };
     let expression = subject.scan().and_then(|scan| scan.on.expr.as_ref());
@@ -71,13 +71,13 @@ pub(in crate::decide) enum Replacing<'a> {
 
 /// Checks an expression. There are no changes if no success is unseen or a job is in the way.
 pub(in crate::decide) fn consider(
-    past: &Past<'_>,
+    view: &View<'_>,
     key: &ScanKey,
     latest: &mut JobId,
     replacing: Replacing<'_>,
     moment: &mut Moment<'_>,
 ) -> Result<Vec<Change>, Refusal> {
-    let Some(subject) = Subject::new(past, key) else {
+    let Some(subject) = Subject::new(view, key) else {
         return Ok(Vec::new());
     };
     let Some(scan) = subject.scan() else {
@@ -98,11 +98,11 @@ pub(in crate::decide) fn consider(
         (Obstacle::Replaceable(jobs), Replacing::Allowed(log_bytes)) => (jobs, log_bytes),
     };
     // The success stays unseen. It is checked when the history can be read.
-    if unreadable(past.world(), &subject.workflow, expression.references()).is_some() {
+    if unreadable(view.world(), &subject.workflow, expression.references()).is_some() {
         return Ok(Vec::new());
     }
-    let evaluation = past.evaluate(&subject.workflow, key, expression, None, moment);
-    let mut head = past.head(key).as_ref().clone();
+    let evaluation = view.evaluate(&subject.workflow, key, expression, None, moment);
+    let mut head = view.head(key).as_ref().clone();
     head.considered = Some(moment.order);
     let mut changes = Vec::new();
     let outcome = match verdict(&evaluation) {
@@ -159,8 +159,8 @@ impl Command for ExplainTrigger {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<Evaluation>>, Refusal> {
-        let past = Past::of(world);
-        let Some(subject) = Subject::new(&past, &self.scan) else {
+        let view = View::of(world);
+        let Some(subject) = Subject::new(&view, &self.scan) else {
             return Ok(Decision::unchanged(None));
         };
         let Some(expression) = subject.scan().and_then(|scan| scan.on.expr.as_ref()) else {
@@ -172,7 +172,7 @@ impl Command for ExplainTrigger {
             });
         }
         let evaluation =
-            Some(past.evaluate(&subject.workflow, &self.scan, expression, None, moment));
+            Some(view.evaluate(&subject.workflow, &self.scan, expression, None, moment));
         Ok(Decision::unchanged(evaluation))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use model::{Actor, JobId, Scope, Secret, SecretKind, Token};
+use model::{Actor, JobId, PlainToken, Scope, Token, TokenKind};
 use reconciler::{Handle, RunnerSession, Worker};
 use wire::ErrorCode;
 
@@ -67,14 +67,14 @@ pub(crate) async fn authenticate(
         Access::Public => Ok(Caller::Anyone),
         Access::User(scope) => user(handle, scope, bearer(headers)?),
         Access::Runner => {
-            let token = Secret::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
+            let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
             handle
                 .runner(token.hash())
                 .map(Caller::Runner)
                 .ok_or_else(unauthorized)
         }
         Access::Worker => {
-            let token = Secret::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
+            let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
             let job: JobId = parameters
                 .first()
                 .and_then(|job| job.parse().ok())
@@ -87,7 +87,7 @@ pub(crate) async fn authenticate(
 }
 
 fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Caller, Failure> {
-    let hash = Secret::parse(SecretKind::Personal, token)
+    let hash = PlainToken::parse(TokenKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
     // One look: a token's end moves together with what it is compared with.

@@ -25,7 +25,7 @@ mod values;
 mod vars;
 mod workflows;
 
-pub use crate::past::PreparedExpression;
+pub use crate::view::PreparedExpression;
 pub use artifact::{StoreArtifact, declared_artifact};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use clock::{FollowClock, KeepEnd};

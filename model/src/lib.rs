@@ -23,7 +23,6 @@ mod masker;
 mod matching;
 mod moment;
 mod named_values;
-mod past;
 pub mod plan;
 mod project;
 mod reason;
@@ -38,6 +37,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 mod token;
+mod view;
 mod waiting;
 mod world;
 
@@ -77,7 +77,7 @@ pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
     TipRef,
 };
-pub use token::{ParseSecretError, Secret, SecretKind, Token, TokenHash};
+pub use token::{ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
 pub use waiting::waiting;
 pub use world::{StockMark, World};
 

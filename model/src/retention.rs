@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-pub use choice::{Ahead, Candidate, Choice, Fate, Outlook, Shelf, Stay, choose};
+pub use choice::{Ahead, Backlog, Candidate, Choice, Fate, Outlook, Stay, choose};
 pub use policy::{RetentionPolicy, Stock};
 
 use crate::history::HistoryLine;

@@ -74,18 +74,18 @@ impl<'de> Deserialize<'de> for TokenHash {
 
 /// A token's plain text: shown or sent once, never stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct PlainToken(String);
 
 /// The kinds of token that carry a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecretKind {
+pub enum TokenKind {
     /// A personal access token.
     Personal,
     /// A runner registration token.
     Registration,
 }
 
-impl SecretKind {
+impl TokenKind {
     const fn prefix(self) -> &'static str {
         match self {
             Self::Personal => "evs_",
@@ -97,16 +97,16 @@ impl SecretKind {
 /// The text cannot be a token. No look-up is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the token is malformed; was it cut off or mistyped?")]
-pub struct ParseSecretError;
+pub struct ParseTokenError;
 
 /// The alphabet of a token. It has no punctuation, so that a double click selects the whole token.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const RANDOM_LETTERS: usize = 32;
 const CHECK_LETTERS: usize = 6;
 
-impl Secret {
+impl PlainToken {
     /// A fresh personal or registration token: prefix, 160 random bits, checksum.
-    pub fn random(kind: SecretKind, entropy: &mut dyn Entropy) -> Self {
+    pub fn random(kind: TokenKind, entropy: &mut dyn Entropy) -> Self {
         let mut random = [0; RANDOM_LETTERS];
         entropy.fill(&mut random);
         let mut text: String = kind.prefix().to_owned();
@@ -122,24 +122,24 @@ impl Secret {
     }
 
     /// Parses a token with a prefix. Only its form is checked.
-    pub fn parse(kind: SecretKind, text: &str) -> Result<Self, ParseSecretError> {
+    pub fn parse(kind: TokenKind, text: &str) -> Result<Self, ParseTokenError> {
         let length = kind.prefix().len() + RANDOM_LETTERS + CHECK_LETTERS;
         if text.len() != length || !text.is_ascii() || !text.starts_with(kind.prefix()) {
-            return Err(ParseSecretError);
+            return Err(ParseTokenError);
         }
         let (body, check) = text.split_at(length - CHECK_LETTERS);
         if checksum(body) == check {
             Ok(Self(text.to_owned()))
         } else {
-            Err(ParseSecretError)
+            Err(ParseTokenError)
         }
     }
 
     /// Parses a session token. Only its form is checked.
-    pub fn parse_session(text: &str) -> Result<Self, ParseSecretError> {
+    pub fn parse_session(text: &str) -> Result<Self, ParseTokenError> {
         match Uuid::try_parse(text) {
             Ok(uuid) if uuid.get_version_num() == 4 => Ok(Self(uuid.to_string())),
-            Ok(_) | Err(_) => Err(ParseSecretError),
+            Ok(_) | Err(_) => Err(ParseTokenError),
         }
     }
 
@@ -154,9 +154,9 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for PlainToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(***)")
+        f.write_str("PlainToken(***)")
     }
 }
 
@@ -179,31 +179,32 @@ mod tests {
 
     #[test]
     fn a_secret_is_recognised_and_a_mistyped_one_is_not() {
-        let secret = Secret::random(SecretKind::Personal, &mut SeededEntropy::new(3));
+        let secret = PlainToken::random(TokenKind::Personal, &mut SeededEntropy::new(3));
         let text = secret.reveal().to_owned();
         assert!(text.starts_with("evs_"));
-        assert_eq!(Secret::parse(SecretKind::Personal, &text), Ok(secret));
-        assert!(Secret::parse(SecretKind::Registration, &text).is_err());
+        assert_eq!(PlainToken::parse(TokenKind::Personal, &text), Ok(secret));
+        assert!(PlainToken::parse(TokenKind::Registration, &text).is_err());
         for at in 4..text.len() {
             let mut other = text.clone().into_bytes();
             other[at] = if other[at] == b'a' { b'b' } else { b'a' };
             assert!(
-                Secret::parse(SecretKind::Personal, std::str::from_utf8(&other).unwrap()).is_err(),
+                PlainToken::parse(TokenKind::Personal, std::str::from_utf8(&other).unwrap())
+                    .is_err(),
                 "letter {at}"
             );
         }
         for bad in ["", "evs_", "evs_ü", &text[..text.len() - 1]] {
-            assert!(Secret::parse(SecretKind::Personal, bad).is_err());
+            assert!(PlainToken::parse(TokenKind::Personal, bad).is_err());
         }
     }
 
     #[test]
     fn nothing_prints_a_secret() {
-        let secret = Secret::session(&mut SeededEntropy::new(4));
-        assert_eq!(format!("{secret:?}"), "Secret(***)");
-        assert!(Secret::parse_session(secret.reveal()).is_ok());
+        let secret = PlainToken::session(&mut SeededEntropy::new(4));
+        assert_eq!(format!("{secret:?}"), "PlainToken(***)");
+        assert!(PlainToken::parse_session(secret.reveal()).is_ok());
         assert!(
-            Secret::parse_session("0198c5f2-7c1e-7000-8000-000000000000").is_err(),
+            PlainToken::parse_session("0198c5f2-7c1e-7000-8000-000000000000").is_err(),
             "version 7"
         );
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use model::{Entropy, JobId, JobState, RunnerId, Secret, TokenHash, Turns, World, next_job};
+use model::{Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, World, next_job};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::limits::{OFFER, REPEAT};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// Claim this job with this token.
-    Assigned(JobId, Secret),
+    Assigned(JobId, PlainToken),
     /// Stop this job.
     Cancelled(JobId),
 }
@@ -54,7 +54,7 @@ pub(crate) struct Poll {
 /// A job offered to a runner and not claimed yet.
 struct Offer {
     runner: RunnerId,
-    token: Secret,
+    token: PlainToken,
     until: Instant,
     told: Instant,
 }
@@ -191,7 +191,7 @@ impl Board {
             let Some((workflow, job)) = next_job(world, &runner.labels, &self.turns, taken) else {
                 break;
             };
-            let token = Secret::session(entropy);
+            let token = PlainToken::session(entropy);
             self.turns.serve(workflow);
             let offer = Offer {
                 runner: poll.runner,

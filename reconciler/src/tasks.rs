@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use model::decide::Loss;
-use model::{Clock, Entropy, JobId, SealingKey, Secret, SecretKind};
+use model::{Clock, Entropy, JobId, PlainToken, SealingKey, TokenKind};
 use state::{PayloadError, State, SubmitError, WriteError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -58,7 +58,7 @@ impl Reconciler {
             retention,
             log_limit,
         } = start;
-        let secret = Secret::random(SecretKind::Personal, &mut *entropy);
+        let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
         unless_full(state.make_first_token(secret).await)?;
         unless_full(source::configure(&state, &sources).await)?;
         let git = Calls::default();

@@ -12,7 +12,7 @@ use model::decide::{
     decide,
 };
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, RunnerId, SealingKey, Secret,
+    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, RunnerId, SealingKey,
     SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
 };
 use state::{Closing, OpenError, Options, State};
@@ -195,7 +195,7 @@ pub(crate) fn activate(name: &str, text: &str) -> Activate {
     }
 }
 
-fn register(name: &str, capacity: u32, labels: &[&str], secret: &Secret) -> RegisterRunner {
+fn register(name: &str, capacity: u32, labels: &[&str], secret: &PlainToken) -> RegisterRunner {
     RegisterRunner {
         registration: secret.hash(),
         name: name.to_owned(),
@@ -314,7 +314,7 @@ impl House {
         WorkflowId::derive(&source_name(), name)
     }
 
-    pub(crate) async fn register(&self, name: &str, capacity: u32) -> (RunnerSession, Secret) {
+    pub(crate) async fn register(&self, name: &str, capacity: u32) -> (RunnerSession, PlainToken) {
         let registration = self.handle.create_registration().await.unwrap();
         let register = register(name, capacity, &[], &registration.secret);
         let session = self.handle.register_runner(register).await.unwrap();
@@ -331,7 +331,11 @@ impl House {
     }
 
     /// Polls for one offer.
-    pub(crate) async fn offer(&self, runner: RunnerSession, holding: &[JobId]) -> (JobId, Secret) {
+    pub(crate) async fn offer(
+        &self,
+        runner: RunnerSession,
+        holding: &[JobId],
+    ) -> (JobId, PlainToken) {
         let capacity = u32::try_from(holding.len()).unwrap() + 1;
         let messages = self.handle.poll(runner, capacity, holding.to_vec());
         match in_time("an offer", messages).await.unwrap().as_slice() {

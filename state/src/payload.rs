@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use bytes::Bytes;
 use model::decide::{Activate, Dispatch, InitialToken};
-use model::{Change, Inputs, Job, JobId, Secret, large_payload};
+use model::{Change, Inputs, Job, JobId, PlainToken, large_payload};
 use store::Staged;
 use workflow::{InputValue, hex, sha256};
 
@@ -65,7 +65,7 @@ impl State {
 
     /// Makes the first admin token. Its secret goes into a file as an object, so that the journal has its hash alone. It
     /// takes the place of the file of an older first token.
-    pub(crate) async fn store_first_token(&self, secret: &Secret) -> Result<(), PayloadError> {
+    pub(crate) async fn store_first_token(&self, secret: &PlainToken) -> Result<(), PayloadError> {
         let staged = self.stage(format!("{}\n", secret.reveal()).into()).await?;
         let command = InitialToken {
             hash: secret.hash(),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::decide::Command;
-use model::{Clock, Entropy, Job, JobId, Recent, RevisionRef, ScanKey, Secret, Timestamp, World};
+use model::{
+    Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp, World,
+};
 use store::file::FileEngine;
 use store::objects::{ObjectWriter, Objects};
 use store::{Engine, Gauge, Room, Seq};
@@ -210,7 +212,7 @@ impl State {
 
     /// Makes the first admin token in a state that never had a token. One whose tokens were damaged has had some: who
     /// can damage a file must not become admin by it.
-    pub async fn make_first_token(&self, secret: Secret) -> Result<(), PayloadError> {
+    pub async fn make_first_token(&self, secret: PlainToken) -> Result<(), PayloadError> {
         if self.read(|world| world.tokens().next().is_some()) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide;
-use model::{JobId, RunnerId, Secret, SecretKind, World};
+use model::{JobId, PlainToken, RunnerId, TokenKind, World};
 use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
@@ -61,7 +61,7 @@ pub(super) async fn create_registration(handle: &Handle) -> Result<Response, Fai
 /// Registers a runner with a registration token.
 pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let asked: RegisterRunner = request.body.json(&request.headers).await?;
-    let token = Secret::parse(SecretKind::Registration, &asked.token)
+    let token = PlainToken::parse(TokenKind::Registration, &asked.token)
         .map_err(|_| Failure::from(decide::Refusal::BadRegistration))?;
     let session = handle
         .register_runner(decide::RegisterRunner {

@@ -2,7 +2,7 @@
 
 use api::{Access, ROUTES, Route, RouteId};
 use chrono::TimeDelta;
-use model::{Scope, Secret, SecretKind};
+use model::{PlainToken, Scope, TokenKind};
 
 use crate::client::{Answer, Call};
 use crate::service::{Claimed, Seeded, Service};
@@ -86,22 +86,26 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
     let (_, other) = service.claimed("two").await;
     let waiting = service.dispatch("large").await;
 
-    let unknown = |kind| Secret::random(kind, &mut Seeded(99)).reveal().to_owned();
+    let unknown = |kind| {
+        PlainToken::random(kind, &mut Seeded(99))
+            .reveal()
+            .to_owned()
+    };
     let mut tokens: Vec<(Kind, Option<String>)> = vec![
         (Kind::Bad("none"), None),
         (Kind::Bad("empty"), Some(String::new())),
         (Kind::Bad("malformed"), Some("evs_short".to_owned())),
         (
             Kind::Bad("unknown personal"),
-            Some(unknown(SecretKind::Personal)),
+            Some(unknown(TokenKind::Personal)),
         ),
         (
             Kind::Bad("unknown session"),
-            Some(Secret::session(&mut Seeded(99)).reveal().to_owned()),
+            Some(PlainToken::session(&mut Seeded(99)).reveal().to_owned()),
         ),
         (
             Kind::Bad("unknown registration"),
-            Some(unknown(SecretKind::Registration)),
+            Some(unknown(TokenKind::Registration)),
         ),
         (Kind::Bad("expired"), Some(expired)),
         (
@@ -161,7 +165,7 @@ async fn a_token_that_is_no_good_is_answered_alike_whatever_is_wrong_and_whereve
     let token = service.personal([Scope::Admin], Some(TimeDelta::seconds(1)));
     let expired = token.await;
     service.clock.advance(TimeDelta::seconds(1));
-    let unknown = Secret::random(SecretKind::Personal, &mut Seeded(99));
+    let unknown = PlainToken::random(TokenKind::Personal, &mut Seeded(99));
     let mut bodies = Vec::new();
     for path in ["/v0/jobs", "/v0/jobs/11111111-1111-7111-8111-111111111111"] {
         for token in ["", "evs_", unknown.reveal(), &expired] {

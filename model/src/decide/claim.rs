@@ -14,8 +14,8 @@ use crate::job::{EndState, Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
-use crate::past::{Past, histories, unreadable};
 use crate::revision::{ActiveWorkflow, Revision};
+use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, RunnerId, ScanKey, TokenHash};
 
@@ -101,7 +101,7 @@ impl Command for Claim {
             return Err(Refusal::JobOver { job: job.id });
         }
         let scan = workflow.scan(&job.scan).ok_or_else(lost_revision)?;
-        if let Some(scan) = unreadable(&Past::of(world), &workflow, &scan.references()) {
+        if let Some(scan) = unreadable(&View::of(world), &workflow, &scan.references()) {
             return Err(Refusal::HistoryUnreadable {
                 scan: scan.scan.to_string(),
             });
@@ -163,7 +163,7 @@ fn to_run(world: &World, job: &Job) -> Option<ActiveWorkflow> {
 /// What the job's expressions read. The inputs are not repeated, because the job's record holds them.
 fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> Context {
     let references = scan.references();
-    let past = Past::of(world);
+    let view = View::of(world);
     let mut context = Context {
         job: Some(JobIdentity {
             id: job.id.to_string(),
@@ -175,7 +175,7 @@ fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> 
         vars: frozen::vars(world, job.project, &references),
         secrets: BTreeMap::new(),
         inputs: BTreeMap::new(),
-        scans: past.scans(workflow, &job.scan_key(), &references, Some(job.id)),
+        scans: view.scans(workflow, &job.scan_key(), &references, Some(job.id)),
         ok: true,
     };
     keep_within(&mut context, CONTEXT_BYTES);

@@ -12,8 +12,8 @@ use crate::job::{Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::limits::{FOLLOWERS, FOLLOWERS_BYTES, FOLLOWERS_OPERATIONS};
 use crate::moment::Moment;
-use crate::past::{Ended, Past};
 use crate::scan_head::{Digests, ScanHead};
+use crate::view::{Ended, View};
 use crate::world::World;
 use crate::{JobId, ScanKey};
 
@@ -61,7 +61,7 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
 /// Checks the scans that the end of a job concerns, as many as fit into the commit. The others are checked later,
 /// because the success stays unseen for them.
 fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
-    let past = Past::after(world, ended);
+    let view = View::after(world, ended);
     let mut latest = world.latest_job();
     let mut changes = Vec::new();
     let mut room = Room {
@@ -70,7 +70,7 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     };
     for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
         let mut newest = latest;
-        let of_scan = consider(&past, &scan, &mut newest, moment)?;
+        let of_scan = consider(&view, &scan, &mut newest, moment)?;
         if !room.take(&of_scan) {
             break;
         }

@@ -10,7 +10,7 @@ use crate::limits::{
 };
 use crate::moment::Moment;
 use crate::runner::{Registration, Runner, Session};
-use crate::token::{Secret, SecretKind, TokenHash};
+use crate::token::{PlainToken, TokenHash, TokenKind};
 use crate::world::World;
 use crate::{RegistrationId, RunnerId, Timestamp};
 
@@ -22,7 +22,7 @@ pub struct CreateRegistration;
 #[derive(Debug, Clone)]
 pub struct NewRegistration {
     /// Shown once.
-    pub secret: Secret,
+    pub secret: PlainToken,
     /// When it ends.
     pub expires_at: Timestamp,
 }
@@ -41,7 +41,7 @@ impl Command for CreateRegistration {
         if waiting >= OPEN_REGISTRATIONS {
             return Err(Refusal::TooManyRegistrations { waiting });
         }
-        let secret = Secret::random(SecretKind::Registration, moment.entropy);
+        let secret = PlainToken::random(TokenKind::Registration, moment.entropy);
         let registration = Registration {
             id: RegistrationId::random(moment.entropy),
             token: secret.hash(),
@@ -87,7 +87,7 @@ pub struct RegisterRunner {
 pub struct NewSession {
     pub runner: RunnerId,
     /// The session token, shown once.
-    pub secret: Secret,
+    pub secret: PlainToken,
     /// When it ends.
     pub expires_at: Timestamp,
 }
@@ -144,7 +144,7 @@ impl Command for RegisterRunner {
             }
             changes.push(Change::RunnerRemoved(replaced));
         }
-        let secret = Secret::session(moment.entropy);
+        let secret = PlainToken::session(moment.entropy);
         let runner = Runner {
             id: RunnerId::random(moment.entropy),
             name: self.name,
@@ -168,7 +168,7 @@ impl Command for RegisterRunner {
     }
 }
 
-fn session(secret: &Secret, now: Timestamp) -> Session {
+fn session(secret: &PlainToken, now: Timestamp) -> Session {
     Session {
         token: secret.hash(),
         issued_at: now,
@@ -253,7 +253,7 @@ impl Command for RenewSession {
         if !runner.is_renewal_due(self.token, moment.steady) {
             return Ok(Decision::unchanged(None));
         }
-        let secret = Secret::session(moment.entropy);
+        let secret = PlainToken::session(moment.entropy);
         let runner = Runner {
             session: session(&secret, moment.steady),
             previous_session: Some(outgoing(runner, self.token, moment.steady)),

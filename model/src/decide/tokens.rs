@@ -10,7 +10,7 @@ use crate::change::Change;
 use crate::limits::TOKENS;
 use crate::moment::Moment;
 use crate::scope::Scopes;
-use crate::token::{Secret, SecretKind, Token, TokenHash};
+use crate::token::{PlainToken, Token, TokenHash, TokenKind};
 use crate::world::World;
 use crate::{Timestamp, TokenId};
 
@@ -33,7 +33,7 @@ pub struct NewToken {
     /// The record.
     pub token: Arc<Token>,
     /// Shown once.
-    pub secret: Secret,
+    pub secret: PlainToken,
 }
 
 impl Command for CreateToken {
@@ -56,7 +56,7 @@ impl Command for CreateToken {
             return Err(Refusal::TooManyTokens { tokens });
         }
         let expires_at = self.life.map(|life| end_of(life, moment)).transpose()?;
-        let secret = Secret::random(SecretKind::Personal, moment.entropy);
+        let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
         let token = Arc::new(Token {
             id: TokenId::random(moment.entropy),
             name: self.name,

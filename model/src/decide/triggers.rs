@@ -31,15 +31,15 @@ use crate::job::{End, Inputs, Job, JobState, Trigger};
 use crate::ledger::Outcome;
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::past::Past;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
+use crate::view::View;
 use crate::world::World;
 use crate::{Actor, JobId, Reason, ScanKey};
 
 /// A scan of an active workflow whose trigger is checked.
 struct Subject<'a> {
-    past: &'a Past<'a>,
+    view: &'a View<'a>,
     workflow: ActiveWorkflow,
     key: ScanKey,
 }
@@ -55,11 +55,11 @@ enum Obstacle {
 
 impl<'a> Subject<'a> {
     /// None if the workflow is retired or no longer has the scan.
-    fn new(past: &'a Past<'a>, key: &ScanKey) -> Option<Self> {
-        let workflow = active(past.world(), key)?;
+    fn new(view: &'a View<'a>, key: &ScanKey) -> Option<Self> {
+        let workflow = active(view.world(), key)?;
         workflow.scan(&key.scan)?;
         Some(Self {
-            past,
+            view,
             workflow,
             key: key.clone(),
         })
@@ -71,17 +71,17 @@ impl<'a> Subject<'a> {
 
     /// What prevents another job (design section 4, `overlap`). A dispatched job is never replaced.
     fn obstacle(&self, overlap: Overlap) -> Obstacle {
-        let Some(newest) = self.past.unfinished(&self.key).next() else {
+        let Some(newest) = self.view.unfinished(&self.key).next() else {
             return Obstacle::None;
         };
         match overlap {
             Overlap::Skip | Overlap::Queue => Obstacle::Unfinished(newest.id),
             Overlap::Replace => {
-                let mut unfinished = self.past.unfinished(&self.key);
+                let mut unfinished = self.view.unfinished(&self.key);
                 match unfinished.find(|job| job.trigger == Trigger::Dispatch) {
                     Some(dispatched) => Obstacle::Unfinished(dispatched.id),
                     None => {
-                        Obstacle::Replaceable(self.past.unfinished(&self.key).cloned().collect())
+                        Obstacle::Replaceable(self.view.unfinished(&self.key).cloned().collect())
                     }
                 }
             }

@@ -23,7 +23,7 @@ pub struct Candidate {
 
 /// The oldest finished jobs of a scan.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct Backlog {
     pub scan: ScanKey,
     /// Jobs that no policy removes.
     pub protected: Vec<JobId>,
@@ -71,7 +71,7 @@ pub enum Outlook {
     More,
 }
 
-impl Shelf {
+impl Backlog {
     /// When the first job ended. A wrong clock may have recorded an impossible time. Jobs are in the order in which
     /// they ended, and no job ended before it was made.
     fn first_ended(&self, now: Timestamp) -> Option<Timestamp> {
@@ -83,49 +83,49 @@ impl Shelf {
     }
 }
 
-/// Chooses at most `room` jobs, and takes them out of `shelves` and `stock`.
+/// Chooses at most `room` jobs, and takes them out of `backlogs` and `stock`.
 pub fn choose(
     policy: &RetentionPolicy,
     now: Timestamp,
     stock: &mut Stock,
-    shelves: &mut [Shelf],
+    backlogs: &mut [Backlog],
     room: usize,
 ) -> Choice {
     let mut taken = Vec::new();
     let outlook = loop {
-        if shelves
+        if backlogs
             .iter()
-            .any(|shelf| shelf.queue.is_empty() && !shelf.is_whole)
+            .any(|backlog| backlog.queue.is_empty() && !backlog.is_whole)
             || taken.len() >= room
         {
             break Outlook::More;
         }
-        let oldest = shelves
+        let oldest = backlogs
             .iter_mut()
             .enumerate()
-            .filter_map(|(number, shelf)| {
-                let ended = shelf.first_ended(now)?;
-                Some(((ended, shelf.queue.front()?.job.id), number, shelf))
+            .filter_map(|(number, backlog)| {
+                let ended = backlog.first_ended(now)?;
+                Some(((ended, backlog.queue.front()?.job.id), number, backlog))
             })
             .min_by_key(|(age, _, _)| *age);
-        let Some(((ended, _), number, shelf)) = oldest else {
+        let Some(((ended, _), number, backlog)) = oldest else {
             break Outlook::Done(None);
         };
-        let Some(candidate) = shelf.queue.front() else {
+        let Some(candidate) = backlog.queue.front() else {
             break Outlook::Done(None);
         };
         let due = policy.due(ended);
         if !policy.is_exceeded_by(*stock) && due.is_none_or(|due| due > now) {
             break Outlook::Done(due);
         }
-        let fate = if shelf.protected.contains(&candidate.job.id) {
+        let fate = if backlog.protected.contains(&candidate.job.id) {
             Fate::PassOver(Stay::NewestSuccess)
         } else if let Some(until) = candidate.job.talks_until(now) {
             if candidate.end.is_some() {
-                let Some(room) = shelf.room.checked_sub(1) else {
+                let Some(room) = backlog.room.checked_sub(1) else {
                     break Outlook::Done(Some(until));
                 };
-                shelf.room = room;
+                backlog.room = room;
             }
             Fate::PassOver(Stay::JustEnded(until))
         } else {
@@ -136,7 +136,7 @@ pub fn choose(
             stock.bytes = stock.bytes.saturating_sub(candidate.job.bytes);
         }
         taken.extend(
-            shelf
+            backlog
                 .queue
                 .pop_front()
                 .map(|candidate| (number, candidate, fate)),

@@ -47,7 +47,7 @@ impl Scene {
         self.look();
     }
 
-    fn claim(&mut self, runner: RunnerId, job: JobId, token: &Secret) {
+    fn claim(&mut self, runner: RunnerId, job: JobId, token: &PlainToken) {
         let token = token.hash();
         assert_eq!(self.board.offered_to(job, token, self.now), Some(runner));
         self.lab.decide(Claim { job, runner, token }).unwrap();
@@ -59,7 +59,7 @@ fn said(answer: &mut Answer) -> Vec<Message> {
     answer.try_recv().expect("the poll is answered")
 }
 
-fn offered(answer: &mut Answer) -> (JobId, Secret) {
+fn offered(answer: &mut Answer) -> (JobId, PlainToken) {
     match said(answer).as_slice() {
         [Message::Assigned(job, token)] => (*job, token.clone()),
         other => panic!("no single offer: {other:?}"),

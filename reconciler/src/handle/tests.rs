@@ -6,7 +6,7 @@ use model::limits::{
     RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION, RUNNER_SILENCE,
     WORKER_SESSION,
 };
-use model::{JobState, Reason, Scope, Scopes, Secret, Token, TokenId};
+use model::{JobState, PlainToken, Reason, Scope, Scopes, Token, TokenId};
 use tempfile::TempDir;
 use tokio::time::advance;
 
@@ -415,14 +415,14 @@ async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_wh
     house.clock.set_forward(RUNNER_RENEWAL);
     // Two polls that end together bring one new token, not two.
     let (first, second) = tokio::join!(renew(runner), renew(runner));
-    let tokens: Vec<Secret> = [first, second]
+    let tokens: Vec<PlainToken> = [first, second]
         .into_iter()
         .filter_map(|renewed| Some(renewed.unwrap()?.secret))
         .collect();
     let [new] = tokens.as_slice() else {
         panic!("{} tokens", tokens.len());
     };
-    let holder = |token: &Secret| {
+    let holder = |token: &PlainToken| {
         let session = house.handle.runner(token.hash());
         session.map(RunnerSession::runner)
     };

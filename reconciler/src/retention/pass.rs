@@ -3,7 +3,7 @@
 use model::decide::{Chosen, ChosenFate, Prune, Pruned};
 use model::limits::{REMOVAL_OPERATIONS, TALKING_JOBS_PASSED};
 use model::retention::{
-    Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Shelf, Stay, Stock, choose,
+    Backlog, Candidate, Fate, Outlook, Position, Retention, RetentionPolicy, Stay, Stock, choose,
 };
 use model::{Actor, JobId, Reason, ScanKey, Timestamp, WorkflowId};
 use state::ReadError;
@@ -34,7 +34,7 @@ pub(super) struct Pass {
     /// Jobs that are subtracted from the totals already and not removed yet.
     going: Stock,
     /// The oldest undecided jobs of each scan.
-    shelves: Vec<Shelf>,
+    backlogs: Vec<Backlog>,
     /// More about each scan, in the same order.
     scans: Vec<OfScan>,
     has_more: bool,
@@ -72,7 +72,7 @@ impl Pass {
             age_waits: false,
             stock: Stock::default(),
             going: Stock::default(),
-            shelves: Vec::new(),
+            backlogs: Vec::new(),
             scans: Vec::new(),
             has_more: false,
         };
@@ -104,7 +104,7 @@ impl Pass {
                         unfinished: world.unfinished_of(&scan) as u64,
                     },
                 });
-                pass.shelves.push(Shelf {
+                pass.backlogs.push(Backlog {
                     room: TALKING_JOBS_PASSED.saturating_sub(passed.len()),
                     protected: head.successes.iter().map(|success| success.job).collect(),
                     queue: passed
@@ -132,7 +132,13 @@ impl Pass {
                 age: self.policy.age.filter(|_| !self.age_waits),
                 ..self.policy
             };
-            let choice = choose(&policy, now, &mut self.stock, &mut self.shelves, JOBS_AHEAD);
+            let choice = choose(
+                &policy,
+                now,
+                &mut self.stock,
+                &mut self.backlogs,
+                JOBS_AHEAD,
+            );
             looked_at += choice.taken.len();
             for (_, candidate, fate) in &choice.taken {
                 if let Fate::PassOver(Stay::JustEnded(until)) = fate {
@@ -178,23 +184,23 @@ impl Pass {
     async fn fill(&mut self) -> Result<(), RemovalError> {
         if self.policy.age.is_none() && !self.policy.is_exceeded_by(self.stock) {
             // Nothing is removed, so nothing needs to be read.
-            self.shelves
+            self.backlogs
                 .iter_mut()
-                .for_each(|shelf| shelf.is_whole = true);
+                .for_each(|backlog| backlog.is_whole = true);
         }
-        for (shelf, of_scan) in self.shelves.iter_mut().zip(&mut self.scans) {
+        for (backlog, of_scan) in self.backlogs.iter_mut().zip(&mut self.scans) {
             // Jobs that were passed over come first. Only the first read adds them.
             let is_unread =
-                of_scan.read == of_scan.from && shelf.queue.iter().all(|it| it.end.is_none());
-            if shelf.is_whole || !(shelf.queue.is_empty() || is_unread) {
+                of_scan.read == of_scan.from && backlog.queue.iter().all(|it| it.end.is_none());
+            if backlog.is_whole || !(backlog.queue.is_empty() || is_unread) {
                 continue;
             }
             let state = self.handle.state();
-            let found = state.finished_after(&shelf.scan, of_scan.read, JOBS_AHEAD);
+            let found = state.finished_after(&backlog.scan, of_scan.read, JOBS_AHEAD);
             let found = found.await?;
-            shelf.is_whole = found.is_whole;
+            backlog.is_whole = found.is_whole;
             of_scan.read = found.jobs.last().map_or(of_scan.read, |ahead| ahead.end);
-            shelf
+            backlog
                 .queue
                 .extend(found.jobs.into_iter().map(|ahead| Candidate {
                     job: ahead.job,
@@ -218,8 +224,8 @@ impl Pass {
                 jobs.push((candidate, fate));
             }
         }
-        let scans = self.shelves.iter().zip(&mut self.scans).zip(by_scan);
-        for ((shelf, of_scan), jobs) in scans.filter(|(_, jobs)| !jobs.is_empty()) {
+        let scans = self.backlogs.iter().zip(&mut self.scans).zip(by_scan);
+        for ((backlog, of_scan), jobs) in scans.filter(|(_, jobs)| !jobs.is_empty()) {
             for (_, fate) in &jobs {
                 match fate {
                     Fate::Remove => {}
@@ -234,7 +240,7 @@ impl Pass {
                 Manner::Remove => {
                     let round = Round {
                         jobs,
-                        scan: shelf.scan.clone(),
+                        scan: backlog.scan.clone(),
                         from: of_scan.from,
                     };
                     let removal = async move |handle: Handle| round.carry_out(&handle).await;

@@ -12,9 +12,9 @@ use model::decide::{
     RegisterRunner, SetSecret, SetVar, StoreArtifact,
 };
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, ProjectId, RunnerId, ScanHead, ScanKey, SealingKey,
-    Secret, SecretKind, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp,
-    TokenHash, WorkflowId, WorkflowRecord,
+    Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, RunnerId, ScanHead, ScanKey,
+    SealingKey, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash,
+    TokenKind, WorkflowId, WorkflowRecord,
 };
 use store::{Watermark, Watermarks};
 use tempfile::TempDir;
@@ -342,9 +342,9 @@ impl Opened {
     }
 
     /// Makes the first admin token, each time from another secret.
-    pub(crate) async fn make_first_token(&self) -> Secret {
+    pub(crate) async fn make_first_token(&self) -> PlainToken {
         let mut entropy = Seeded(self.state.found().0);
-        let secret = Secret::random(SecretKind::Personal, &mut entropy);
+        let secret = PlainToken::random(TokenKind::Personal, &mut entropy);
         self.state.make_first_token(secret.clone()).await.unwrap();
         secret
     }

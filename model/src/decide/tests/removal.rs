@@ -15,7 +15,7 @@ use crate::decide::{
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::limits::WORKER_LAST_WORDS;
 use crate::retention::{
-    Ahead, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Shelf, Stock, choose,
+    Ahead, Backlog, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Stock, choose,
 };
 use crate::testing::{House, complete, key, snapshot, step};
 use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
@@ -111,7 +111,7 @@ impl Archive {
         job
     }
 
-    fn shelf(&self) -> Shelf {
+    fn backlog(&self) -> Backlog {
         let scan = self.scan();
         let world = &self.house.world;
         let from = world
@@ -131,7 +131,7 @@ impl Archive {
             end: Some(line.end),
         });
         let head = world.head(&scan);
-        Shelf {
+        Backlog {
             room: 100,
             protected: head
                 .iter()
@@ -154,12 +154,12 @@ impl Archive {
     fn prune(&mut self, policy: RetentionPolicy) -> Pruned {
         let mut all = Pruned::default();
         loop {
-            let (mut stock, mut shelves) = (self.kept(), [self.shelf()]);
+            let (mut stock, mut backlogs) = (self.kept(), [self.backlog()]);
             // Those that were passed over are so again.
-            let passed = shelves[0].queue.iter().filter(|it| it.end.is_none());
+            let passed = backlogs[0].queue.iter().filter(|it| it.end.is_none());
             let room = 5 + passed.count();
-            let choice = choose(&policy, self.house.now, &mut stock, &mut shelves, room);
-            let from = self.house.world.retention(&shelves[0].scan);
+            let choice = choose(&policy, self.house.now, &mut stock, &mut backlogs, room);
+            let from = self.house.world.retention(&backlogs[0].scan);
             let from = from.map_or_else(Position::default, |it| it.from);
             let jobs = choice.taken.into_iter().map(|(_, candidate, fate)| Chosen {
                 fate: match (fate, self.jobs.get(&candidate.job.id)) {
@@ -260,11 +260,11 @@ fn what_was_chosen_before_the_world_moved_on_is_chosen_again() {
         from: Position { page: 0, at: 1 },
         jobs: Vec::new(),
     };
-    let shelf = archive.shelf();
+    let backlog = archive.backlog();
     let job = archive.jobs.values().next().unwrap().clone();
     stale.jobs.push(Chosen {
-        job: shelf.queue[0].job.clone(),
-        end: shelf.queue[0].end,
+        job: backlog.queue[0].job.clone(),
+        end: backlog.queue[0].end,
         fate: ChosenFate::Remove(job),
     });
     assert_eq!(archive.run(stale).unwrap(), Pruned::default());
@@ -328,8 +328,8 @@ fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
     let actor = Actor::Daemon;
     archive.run(DeleteJob { job, actor }).unwrap();
     let known = archive.jobs.remove(&by_hand).unwrap();
-    let shelf = archive.shelf();
-    let jobs = shelf.queue.iter().take(2).map(|candidate| Chosen {
+    let backlog = archive.backlog();
+    let jobs = backlog.queue.iter().take(2).map(|candidate| Chosen {
         job: candidate.job.clone(),
         end: candidate.end,
         fate: ChosenFate::Gone,
@@ -351,7 +351,7 @@ fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
     assert!(retention.gone_ahead.is_empty());
 }
 
-/// A pass has put a job on its shelf, and a person deletes it before the pass comes to it.
+/// A pass has loaded a job into the backlog, and a person deletes it before the pass comes to it.
 #[test]
 fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
     let mut archive = Archive::new();
@@ -491,7 +491,7 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                         archive.end(states[usize::from(state)], size);
                     }
                     Action::Delete { nth } => {
-                        let protected = archive.shelf().protected;
+                        let protected = archive.backlog().protected;
                         let nth = archive.jobs.values().nth(usize::from(nth)).cloned();
                         if let Some(job) = nth.filter(|job| !protected.contains(&job.id)) {
                             let actor = Actor::Daemon;
@@ -511,7 +511,7 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                             job.state.end().unwrap().at + WORKER_LAST_WORDS <= archive.house.now
                         });
                         if silent && let Some(limit) = policy.jobs {
-                            let protected = archive.shelf().protected.len() as u64;
+                            let protected = archive.backlog().protected.len() as u64;
                             assert!(archive.kept().jobs <= limit.max(protected));
                         }
                     }

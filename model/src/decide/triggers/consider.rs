@@ -10,7 +10,7 @@ use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
-use crate::past::{Past, histories, unreadable};
+use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
@@ -34,10 +34,10 @@ impl Command for Consider {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<JobId>>, Refusal> {
-        let past = Past::of(world);
+        let view = View::of(world);
         let mut latest = world.latest_job();
         let before = latest;
-        let changes = consider(&past, &self.scan, &mut latest, moment)?;
+        let changes = consider(&view, &self.scan, &mut latest, moment)?;
         Ok(Decision {
             changes,
             answer: (latest != before).then_some(latest),
@@ -47,8 +47,8 @@ impl Command for Consider {
 
 /// The scans whose jobs the expression of `scan` reads.
 pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
-    let past = Past::of(world);
-    let Some(subject) = Subject::new(&past, scan) else {
+    let view = View::of(world);
+    let Some(subject) = Subject::new(&view, scan) else {
         return BTreeSet::new();
     };
     let expression = subject.scan().and_then(|scan| scan.on.expr.as_ref());
@@ -59,12 +59,12 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
 
 /// Checks an expression. There are no changes if no success is unseen or a job is in the way.
 pub(in crate::decide) fn consider(
-    past: &Past<'_>,
+    view: &View<'_>,
     key: &ScanKey,
     latest: &mut JobId,
     moment: &mut Moment<'_>,
 ) -> Result<Vec<Change>, Refusal> {
-    let Some(subject) = Subject::new(past, key) else {
+    let Some(subject) = Subject::new(view, key) else {
         return Ok(Vec::new());
     };
     let Some(scan) = subject.scan() else {
@@ -83,11 +83,11 @@ pub(in crate::decide) fn consider(
         Obstacle::Replaceable(jobs) => jobs,
     };
     // The success stays unseen. It is checked when the history can be read.
-    if unreadable(past, &subject.workflow, expression.references()).is_some() {
+    if unreadable(view, &subject.workflow, expression.references()).is_some() {
         return Ok(Vec::new());
     }
-    let evaluation = past.evaluate(&subject.workflow, key, expression, None, moment);
-    let mut head = past.head(key).as_ref().clone();
+    let evaluation = view.evaluate(&subject.workflow, key, expression, None, moment);
+    let mut head = view.head(key).as_ref().clone();
     head.considered = Some(moment.order);
     let mut changes = Vec::new();
     let outcome = match verdict(&evaluation) {

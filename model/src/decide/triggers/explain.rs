@@ -8,7 +8,7 @@ use workflow::Expression;
 use super::active;
 use crate::ScanKey;
 use crate::decide::Refusal;
-use crate::past::{Past, PreparedExpression, histories, unreadable};
+use crate::view::{PreparedExpression, View, histories, unreadable};
 use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
 use crate::world::World;
@@ -51,13 +51,13 @@ impl ExplainedTrigger {
         let Some(expression) = self.expression() else {
             return Ok(None);
         };
-        let past = Past::with(world, read);
-        if let Some(scan) = unreadable(&past, &self.workflow, expression.references()) {
+        let view = View::with(world, read);
+        if let Some(scan) = unreadable(&view, &self.workflow, expression.references()) {
             return Err(Refusal::HistoryUnreadable {
                 scan: scan.scan.to_string(),
             });
         }
-        Ok(Some(past.prepare(
+        Ok(Some(view.prepare(
             &self.workflow,
             &self.key,
             expression,

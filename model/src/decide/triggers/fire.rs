@@ -12,8 +12,8 @@ use crate::job::Trigger;
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SLOT_LATE;
 use crate::moment::Moment;
-use crate::past::Past;
 use crate::scan_head::ScanHead;
+use crate::view::View;
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey, Timestamp};
 
@@ -33,8 +33,8 @@ impl Command for Fire {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Option<JobId>>, Refusal> {
-        let past = Past::of(world);
-        let Some(subject) = Subject::new(&past, &self.scan) else {
+        let view = View::of(world);
+        let Some(subject) = Subject::new(&view, &self.scan) else {
             return Ok(Decision::unchanged(None));
         };
         let Some((scan, since)) = subject.scan().zip(world.cursor(&self.scan)) else {
@@ -53,7 +53,7 @@ fn fire(
     slots: Slots,
     moment: &mut Moment<'_>,
 ) -> Result<Decision<Option<JobId>>, Refusal> {
-    let mut head = subject.past.head(&subject.key).as_ref().clone();
+    let mut head = subject.view.head(&subject.key).as_ref().clone();
     let Some(&last) = slots.newest.last() else {
         return Ok(Decision::unchanged(None));
     };
@@ -147,7 +147,7 @@ fn make(
     changes: &mut Vec<Change>,
     moment: &mut Moment<'_>,
 ) -> Result<JobId, Refusal> {
-    let latest = before.unwrap_or_else(|| subject.past.world().latest_job());
+    let latest = before.unwrap_or_else(|| subject.view.world().latest_job());
     let id = JobId::next(latest, moment.now, moment.entropy);
     let job = subject.job(scan, id, Trigger::Cron, Reason::SlotDue { slot }, moment);
     head.latest_job = head.latest_job.max(id);

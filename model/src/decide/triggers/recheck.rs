@@ -12,8 +12,8 @@ use crate::job::{End, Job, Trigger};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::past::Past;
 use crate::scan_head::ScanHead;
+use crate::view::View;
 use crate::world::World;
 
 /// Whether a job is still wanted.
@@ -30,12 +30,12 @@ pub(in crate::decide) fn recheck(
     job: &Job,
     moment: &Moment<'_>,
 ) -> Result<Recheck, Refusal> {
-    let past = Past::of(world);
+    let view = View::of(world);
     let key = job.scan_key();
-    let mut head = past.head(&key).as_ref().clone();
+    let mut head = view.head(&key).as_ref().clone();
     let expression = match job.trigger {
         Trigger::Dispatch | Trigger::Cron => None,
-        Trigger::Expr => Subject::new(&past, &key).and_then(|subject| {
+        Trigger::Expr => Subject::new(&view, &key).and_then(|subject| {
             let expression = subject.scan()?.on.expr.clone()?;
             Some((subject.workflow, expression))
         }),
@@ -43,7 +43,7 @@ pub(in crate::decide) fn recheck(
     let Some((workflow, expression)) = expression else {
         return Ok(Recheck::Wanted(Box::new(head)));
     };
-    let evaluation = past.evaluate(&workflow, &key, &expression, Some(job.id), moment);
+    let evaluation = view.evaluate(&workflow, &key, &expression, Some(job.id), moment);
     // The expression has now been evaluated for these results.
     head.considered = Some(moment.order);
     let Err(reason) = verdict(&evaluation) else {

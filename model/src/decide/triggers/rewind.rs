@@ -8,8 +8,8 @@ use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::ledger::{Cause, LedgerRecord};
 use crate::limits::CURSOR_AHEAD;
 use crate::moment::Moment;
-use crate::past::Past;
 use crate::revision::WorkflowRecord;
+use crate::view::View;
 use crate::world::World;
 use crate::{Reason, ScanKey, Timestamp};
 
@@ -35,7 +35,7 @@ impl Command for Rewind {
         let Some((cursor, workflow)) = ahead.zip(world.workflow_record(self.scan.workflow)) else {
             return Ok(Decision::unchanged(None));
         };
-        let mut head = Past::of(world).head(&self.scan).as_ref().clone();
+        let mut head = View::of(world).head(&self.scan).as_ref().clone();
         let mut changes = head.note(LedgerRecord {
             at: moment.now,
             cause: Cause::Clock { cursor },

@@ -6,18 +6,18 @@ use super::*;
 use crate::StateKind;
 use crate::testing::{House, NIGHTLY, key, line};
 
-/// The jobs on each shelf as (number, state, minute of its end, bytes); `*` at the state's end protects one.
+/// The jobs on each backlog as (number, state, minute of its end, bytes); `*` at the state's end protects one.
 type Jobs<'a> = &'a [&'a [(u128, &'a str, i64, u64)]];
 
 fn minute(minute: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + TimeDelta::minutes(minute)
 }
 
-fn shelves(jobs: Jobs<'_>) -> (Stock, Vec<Shelf>) {
+fn backlogs(jobs: Jobs<'_>) -> (Stock, Vec<Backlog>) {
     let workflow = House::new().push("nightly", NIGHTLY);
     let mut stock = Stock::default();
-    let shelves = jobs.iter().enumerate().map(|(number, jobs)| {
-        let mut shelf = Shelf {
+    let backlogs = jobs.iter().enumerate().map(|(number, jobs)| {
+        let mut backlog = Backlog {
             scan: key(workflow, &format!("s{number}")),
             protected: Vec::new(),
             room: 1,
@@ -34,7 +34,7 @@ fn shelves(jobs: Jobs<'_>) -> (Stock, Vec<Shelf>) {
             let mut job = FinishedJob::of(&line, 0);
             (job.finished_at, job.bytes) = (minute(*ended), *bytes);
             if state.ends_with('*') {
-                shelf.protected.push(job.id);
+                backlog.protected.push(job.id);
             }
             stock.jobs += 1;
             stock.bytes += bytes;
@@ -42,21 +42,21 @@ fn shelves(jobs: Jobs<'_>) -> (Stock, Vec<Shelf>) {
                 page: 0,
                 at: *bytes,
             };
-            shelf.queue.push_back(Candidate {
+            backlog.queue.push_back(Candidate {
                 job,
                 end: Some(end),
             });
         }
-        shelf
+        backlog
     });
-    let shelves = shelves.collect();
-    (stock, shelves)
+    let backlogs = backlogs.collect();
+    (stock, backlogs)
 }
 
 /// What goes, what is passed over (`*`), and what does so for a moment (`~`), at minute 100, and how it goes on.
 fn check(policy: RetentionPolicy, jobs: Jobs<'_>, expected: &str, outlook: Outlook) {
-    let (mut stock, mut shelves) = shelves(jobs);
-    let choice = choose(&policy, minute(100), &mut stock, &mut shelves, 100);
+    let (mut stock, mut backlogs) = backlogs(jobs);
+    let choice = choose(&policy, minute(100), &mut stock, &mut backlogs, 100);
     let taken = choice.taken.iter().map(|(_, candidate, fate)| {
         let mark = match fate {
             Fate::Remove => "",
@@ -170,12 +170,12 @@ fn a_job_that_ended_by_a_wrong_clock_is_as_old_as_its_neighbours() {
 }
 
 #[test]
-fn a_shelf_that_is_used_up_is_filled_before_others_go_on() {
-    let (mut stock, mut filled) = shelves(TWO_SCANS);
+fn a_backlog_that_is_used_up_is_filled_before_others_go_on() {
+    let (mut stock, mut filled) = backlogs(TWO_SCANS);
     filled[0].is_whole = false;
     let choice = choose(&jobs(0), minute(100), &mut stock, &mut filled, 100);
     assert_eq!((choice.taken.len(), choice.outlook), (5, Outlook::More));
-    let (mut stock, mut filled) = shelves(TWO_SCANS);
+    let (mut stock, mut filled) = backlogs(TWO_SCANS);
     let choice = choose(&jobs(0), minute(100), &mut stock, &mut filled, 2);
     assert_eq!((choice.taken.len(), choice.outlook), (2, Outlook::More));
     assert_eq!(stock, Stock { jobs: 4, bytes: 40 });

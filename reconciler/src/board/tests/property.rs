@@ -17,7 +17,7 @@ struct Simulated {
     capacity: u32,
     poll: Option<(Answer, u32)>,
     /// What it has in hand, with the token of an offer or claim.
-    hand: HashMap<JobId, Secret>,
+    hand: HashMap<JobId, PlainToken>,
     claimed: BTreeSet<JobId>,
 }
 
@@ -26,7 +26,7 @@ struct Simulation {
     workflows: Vec<WorkflowId>,
     runners: Vec<Simulated>,
     /// The offers that stood after the last look and were not given back since.
-    standing: HashMap<JobId, (Secret, Instant)>,
+    standing: HashMap<JobId, (PlainToken, Instant)>,
     dispatched: usize,
 }
 

@@ -22,7 +22,7 @@ use crate::world::World;
 use crate::{Clause, JobId, ScanKey};
 
 /// The world, or the world as it will be after a job has ended.
-pub(crate) struct Past<'a> {
+pub(crate) struct View<'a> {
     world: &'a World,
     ended: Option<&'a Ended>,
     /// Newest jobs of scans that the world does not have at hand.
@@ -37,7 +37,7 @@ pub(crate) struct Ended {
     pub(crate) line: HistoryLine,
 }
 
-impl<'a> Past<'a> {
+impl<'a> View<'a> {
     pub(crate) const fn of(world: &'a World) -> Self {
         Self {
             world,
@@ -292,12 +292,12 @@ impl PreparedExpression<'_> {
 /// The first scan whose jobs the expression reads and whose history could not be read. The expression must not be
 /// evaluated then.
 pub(crate) fn unreadable(
-    past: &Past<'_>,
+    view: &View<'_>,
     workflow: &ActiveWorkflow,
     references: &References,
 ) -> Option<ScanKey> {
     let mut read = histories(workflow, references).into_iter();
-    read.find(|scan| past.recent(scan).is_none())
+    read.find(|scan| view.recent(scan).is_none())
 }
 
 /// The scans whose jobs an expression with these references reads.

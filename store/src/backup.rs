@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::batch::{Batch, Epoch, Seq};
+use crate::batch::{Epoch, Seq};
 use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
 use crate::copy::{Copier, Size, measure};
 use crate::disk::{Disk, DiskError, DiskFile};
@@ -191,7 +191,7 @@ impl Backup<'_> {
                 if record.seq > read {
                     journal
                         .counted_on
-                        .extend(changed(&record.batch).filter_map(growing));
+                        .extend(record.batch.keys().filter_map(growing));
                 }
             })?;
             read = scan.last;
@@ -352,11 +352,6 @@ impl Backup<'_> {
             what: what.to_owned(),
         })
     }
-}
-
-/// Every key that a batch changes.
-fn changed(batch: &Batch) -> impl Iterator<Item = &Key> {
-    batch.written().chain(&batch.deletes)
 }
 
 /// Whether a file is that object, and not another one of the same key.

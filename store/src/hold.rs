@@ -5,6 +5,8 @@
 //! writer looks for a hold after it has written a checkpoint and before segments go. So a writer that saw no hold had
 //! written the checkpoint that the backup reads, or an earlier one.
 
+use std::io;
+
 use crate::backup::CopyError;
 use crate::disk::{Action, Disk, DiskError};
 use crate::engine::OpenError;
@@ -90,9 +92,13 @@ pub(crate) fn keeps_journal(
     let path = &layout.hold;
     let file = match disk.open_to_write(path) {
         Err(error) if error.is_missing() => return Ok(false),
-        result => result?,
+        // It belongs to another user, who may be at work.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        result => Some(result?),
     };
-    let why = if file.try_lock()? {
+    let why = if let Some(file) = file
+        && file.try_lock()?
+    {
         match disk.verify(path, file.identity()?) {
             Ok(()) => "its process is gone",
             // Released in this moment, and perhaps another one taken.

@@ -36,7 +36,7 @@ const OUTCOMES: Thoroughness = Thoroughness {
 
 /// Backups of each life.
 fn backups() -> usize {
-    std::env::var("EVERSCAN_BACKUPS").map_or(8, |count| count.parse().unwrap())
+    std::env::var("EVERSCAN_BACKUPS").map_or(4, |count| count.parse().unwrap())
 }
 
 fn copying() -> Copying<'static> {

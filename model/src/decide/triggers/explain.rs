@@ -8,9 +8,9 @@ use workflow::Expression;
 use super::active;
 use crate::ScanKey;
 use crate::decide::Refusal;
-use crate::view::{PreparedExpression, View, histories, unreadable};
 use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
+use crate::view::{PreparedExpression, View, histories, unreadable};
 use crate::world::World;
 
 /// A scan of an active workflow that starts by an expression.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::busy::{Busy, copying, names};
-use super::world::{World, adopt, delete, put, segments, staged, temporary_folder, tiny};
+use super::world::{World, adopt, delete, live, put, segments, staged, temporary_folder, tiny};
 use crate::backup::{CopyError, Copying, back_up, back_up_on, restore};
 use crate::disk::{Action, Disk};
 use crate::hold::{Hold, keeps_journal};
@@ -259,6 +259,31 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     assert_eq!(copied.sequence, Seq(3));
     assert!(world.lock().unwrap().is_none());
     assert!(!folder.path().join("backup/late.zip").exists());
+}
+
+#[tokio::test]
+async fn a_backup_is_whole_though_a_checkpoint_comes_between_any_two_of_its_operations() {
+    let folder = temporary_folder();
+    let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
+    let world = Arc::new(std::sync::Mutex::new(World::open(&root).await.unwrap()));
+    let writer = world.clone();
+    let disk = Disk::with_hook(move |_, path: &Path| {
+        if path.ends_with("HOLD") {
+            // A writer that comes there each time would never let it be taken.
+            return Ok(());
+        }
+        let mut world = writer.lock().unwrap();
+        let next = world.last.0 + 1;
+        futures_now(world.commit([live("head.json", next)])).unwrap();
+        let pending = world.engine.reader().pending;
+        pending.wait_for_checkpoint().unwrap();
+        Ok(())
+    });
+    let before = world.lock().unwrap().last;
+    let copied = back_up_on(&disk, &root, &backup, copying()).unwrap();
+    assert!(copied.sequence > before);
+    let head = fs::read_to_string(backup.join("head.json")).unwrap();
+    assert_eq!(head, format!(r#"{{"live":true,"n":{}}}"#, copied.sequence));
 }
 
 /// What a commit answers, which waits for nothing but its disk.

@@ -8,8 +8,8 @@ use model::{WorkflowId, WorkflowStatus};
 use state::State;
 use workflow::{Code, Diagnostic, TemplatePolicy};
 
+use super::configured::SourceConfig;
 use crate::git::{Content, File, Snapshot, Tip, Unreadable};
-use crate::source::SourceConfig;
 
 /// The workflow files of a tip. A text that is active already is recognised by its digest and not parsed again.
 ///

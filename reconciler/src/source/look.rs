@@ -7,10 +7,10 @@ use model::{Reason, Status, error_chain};
 use state::{State, SubmitError};
 use workflow::{Diagnostic, SETTINGS_FILE};
 
+use super::configured::{SourceConfig, configure_one};
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
 use crate::limits::AT_ONCE;
 use crate::source::desired::desired;
-use crate::source::{SourceConfig, configure_one};
 
 /// The look failed. The error is recorded or logged, and the look is repeated.
 pub(crate) struct LookFailed;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use chrono::TimeDelta;
-use model::{Actor, Condition, ConditionKind, Reason, Source, Status};
+use model::{Actor, Condition, ConditionKind, Reason, Source, Status, WorkflowId, WorkflowStatus};
 use tempfile::TempDir;
 use workflow::Code;
 

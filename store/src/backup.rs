@@ -133,6 +133,7 @@ pub(crate) fn back_up_on(
         being_written: None,
         whole: BTreeSet::new(),
         missed: BTreeSet::new(),
+        growing: BTreeSet::new(),
     };
     let copied = backup.copy();
     // Without its hold it may have failed on anything, or have read half a journal.
@@ -165,6 +166,8 @@ struct Backup<'a> {
     whole: BTreeSet<String>,
     /// Objects that were looked for and were not there.
     missed: BTreeSet<String>,
+    /// Growing files that were looked for after the files were copied.
+    growing: BTreeSet<Key>,
 }
 
 impl Backup<'_> {
@@ -195,7 +198,9 @@ impl Backup<'_> {
                 }
             })?;
             read = scan.last;
-            if self.copy_objects(&journal.overlay)? && self.copy_growing(&journal, read)? {
+            // Both in each round: the next one does not copy again what this one has.
+            let has_objects = self.copy_objects(&journal.overlay)?;
+            if self.copy_growing(&journal, read)? && has_objects {
                 let epoch = base.epoch.max(scan.epoch);
                 return Ok((journal, Checkpoint { seq: read, epoch }));
             }
@@ -288,8 +293,9 @@ impl Backup<'_> {
 
     /// Copies the growing files that records up to `last` count on. False when one of them is gone, and was deleted
     /// later.
-    fn copy_growing(&self, journal: &Journal, last: Seq) -> Result<bool, CopyError> {
+    fn copy_growing(&mut self, journal: &Journal, last: Seq) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
+        self.growing.extend(journal.counted_on.iter().cloned());
         let mut gone = BTreeSet::new();
         for key in &journal.counted_on {
             let path = |layout: &Layout| layout.root.join(key.as_str());
@@ -319,7 +325,7 @@ impl Backup<'_> {
         let (disk, to) = (self.copier.disk, &self.to);
         let tree = Tree::new(disk.clone(), to.root.clone());
         journal.overlay.redo(&tree)?;
-        for key in &journal.counted_on {
+        for key in &self.growing {
             tree.prune(key)?;
         }
         // Objects that a later record has deleted again.

@@ -54,13 +54,13 @@ impl Copier<'_> {
 
     /// Copies a file over another one, as long as it is now, and answers its length; none when it is gone.
     pub(crate) fn file(&self, from: &Path, to: &Path) -> Result<Option<u64>, CopyError> {
-        // A folder may have taken the place of the file.
-        if self.disk.kind(from)? != Kind::File {
-            return Ok(None);
-        }
         let Some(source) = absent(self.disk.open_to_read(from))? else {
             return Ok(None);
         };
+        // A folder may have taken the place of the file.
+        if !source.is_file()? {
+            return Ok(None);
+        }
         let (length, modified) = (source.len()?, source.modified()?);
         absent(self.disk.remove_file(to))?;
         let target = self.disk.create_file(to)?;

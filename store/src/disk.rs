@@ -300,6 +300,10 @@ impl DiskFile {
         Ok(())
     }
 
+    pub(crate) fn is_file(&self) -> Result<bool, DiskError> {
+        self.run(Action::Inspect, |file| Ok(file.inspect()?.is_file))
+    }
+
     pub(crate) fn len(&self) -> Result<u64, DiskError> {
         self.run(Action::Inspect, |file| Ok(file.inspect()?.len))
     }

@@ -112,6 +112,8 @@ pub(crate) struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) identity: Identity,
+    /// Whether it is a file, and not a folder.
+    pub(crate) is_file: bool,
     pub(crate) len: u64,
     /// The names it has.
     pub(crate) links: u64,

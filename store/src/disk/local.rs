@@ -127,6 +127,7 @@ impl OpenFile for File {
         let metadata = self.metadata()?;
         Ok(Metadata {
             identity: Identity::of(&metadata),
+            is_file: metadata.is_file(),
             len: metadata.len(),
             links: metadata.nlink(),
             modified: metadata.modified()?,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::busy::{Busy, copying, names};
 use super::world::{World, adopt, delete, live, put, segments, staged, temporary_folder, tiny};
+use crate::append_file::AppendFile;
 use crate::backup::{CopyError, Copying, back_up, back_up_on, restore};
 use crate::disk::{Action, Disk};
 use crate::hold::{Hold, keeps_journal};
@@ -16,7 +17,7 @@ use crate::limits::HOLD_JOURNAL_BYTES;
 use crate::look::{Look, Part};
 use crate::manifest::Manifest;
 use crate::mend::Mending;
-use crate::{Engine, OpenError, Seq, Watermark, forget_restored};
+use crate::{Engine, Key, OpenError, Seq, Watermark, forget_restored};
 
 fn take_hold(root: &Path) -> Hold {
     Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
@@ -242,10 +243,20 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     let waits = root.join("tmp").join(object.name().as_str());
     let adopt = [adopt("late.zip", object), put("late", "named")];
     world.commit(adopt).await.unwrap();
+    let segment = segments(&root).pop().unwrap();
+    let log = Key::new("side.log").unwrap();
+    let log = std::sync::Mutex::new(AppendFile::open(&root, &log).unwrap());
     let world = Arc::new(std::sync::Mutex::new(Some(world)));
     let deleting = world.clone();
     let looked_for = waits.clone();
-    let disk = Disk::with_hook(move |_, path| {
+    let disk = Disk::with_hook(move |action, path| {
+        // The files are copied, and a record comes that counts on a log which has grown since.
+        let mut log = log.lock().unwrap();
+        if action == Action::Open && path == segment && log.len() == 0 {
+            log.append(b"grown").unwrap();
+            let mut world = deleting.lock().unwrap();
+            futures_now(world.as_mut().unwrap().commit([put("lines", "counts")])).unwrap();
+        }
         if path == looked_for
             && let Some(mut world) = deleting.lock().unwrap().take()
         {
@@ -256,9 +267,15 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
         Ok(())
     });
     let copied = back_up_on(&disk, &root, &folder.path().join("backup"), copying()).unwrap();
-    assert_eq!(copied.sequence, Seq(3));
+    assert_eq!(copied.sequence, Seq(4));
     assert!(world.lock().unwrap().is_none());
-    assert!(!folder.path().join("backup/late.zip").exists());
+    let backup = folder.path().join("backup");
+    assert!(!backup.join("late.zip").exists());
+    // The second round does not read again what only the first one had to copy.
+    assert_eq!(
+        fs::read_to_string(backup.join("side.log")).unwrap(),
+        "grown"
+    );
 }
 
 #[tokio::test]

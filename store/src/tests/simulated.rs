@@ -275,9 +275,16 @@ impl SimulatedFile {
 impl OpenFile for SimulatedFile {
     fn inspect(&self) -> io::Result<Metadata> {
         let state = lock(&self.state);
+        let tree = state.visible();
+        let is_file = kind(tree, self.inode) == Kind::File;
         Ok(Metadata {
             identity: identity(self.inode),
-            len: state.visible().content(self.inode)?.len() as u64,
+            is_file,
+            len: if is_file {
+                tree.content(self.inode)?.len() as u64
+            } else {
+                0
+            },
             links: 1,
             modified: UNIX_EPOCH,
         })

@@ -59,6 +59,8 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
         .await
         .unwrap();
     let ended = opened.state.complete(completion(job, 10)).await.unwrap();
+    // The commit holds the end of the log, and writes it once more.
+    opened.state.settled().await.unwrap();
     let path = folder.root().join(Layout::log(job).as_str());
     let whole = std::fs::read_to_string(&path).unwrap();
     let edit = |change: Change<'_>| {

@@ -252,7 +252,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     let disk = Disk::with_hook(move |action, path| {
         // The files are copied, and a record comes that counts on a log which has grown since.
         let mut log = log.lock().unwrap();
-        if action == Action::Open && path == segment && log.len() == 0 {
+        if action == Action::Open && path == segment && log.is_empty() {
             log.append(b"grown").unwrap();
             let mut world = deleting.lock().unwrap();
             futures_now(world.as_mut().unwrap().commit([put("lines", "counts")])).unwrap();

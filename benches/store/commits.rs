@@ -50,7 +50,7 @@ pub(crate) fn one_writer() {
             floors.push(floor);
         }
     }
-    engine.close().unwrap();
+    runtime.block_on(engine.close()).unwrap();
     let ((p50, p95), (floor50, floor95)) = (
         crate::percentiles(&mut commits),
         crate::percentiles(&mut floors),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use state::CopyError;
+use store::OpenErrorKind;
 use thiserror::Error;
 
 use crate::configuration::ConfigurationError;
@@ -28,7 +29,7 @@ pub(crate) enum Error {
     #[error("cannot open the state")]
     Open(#[from] state::OpenError),
     #[error("cannot check the state")]
-    Fsck(#[source] store::OpenError),
+    Fsck(#[source] store::file::OpenError),
     #[error("cannot repair the state")]
     Repair(#[source] state::fsck::RepairError),
     #[error("cannot look into the state")]
@@ -73,6 +74,17 @@ impl From<DemoError> for Error {
     }
 }
 
+/// The exit code for a state that does not open.
+fn of_opening(kind: OpenErrorKind) -> u8 {
+    match kind {
+        OpenErrorKind::InUse => exit::STATE_IN_USE,
+        OpenErrorKind::NewerFormat => exit::NEWER_FORMAT,
+        OpenErrorKind::Network | OpenErrorKind::Unusable => exit::STATE_UNUSABLE,
+        OpenErrorKind::Full => exit::DISK_FULL,
+        OpenErrorKind::Failed => exit::FAILED,
+    }
+}
+
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -82,18 +94,8 @@ impl Error {
             | Self::Repair(_)
             | Self::PlainHttp { .. } => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
-            Self::Open(state::OpenError::Store(error)) | Self::Copy(CopyError::Open(error)) => {
-                match error {
-                    store::OpenError::Locked { .. } => exit::STATE_IN_USE,
-                    store::OpenError::NewerFormat { .. } => exit::NEWER_FORMAT,
-                    store::OpenError::NotAState { .. }
-                    | store::OpenError::Damaged { .. }
-                    | store::OpenError::Network { .. }
-                    | store::OpenError::ReadOnly { .. } => exit::STATE_UNUSABLE,
-                    store::OpenError::Disk(error) if error.is_full() => exit::DISK_FULL,
-                    store::OpenError::Disk(_) => exit::FAILED,
-                }
-            }
+            Self::Open(state::OpenError::Store(error)) => of_opening(error.kind()),
+            Self::Copy(CopyError::Open(error)) => of_opening(error.kind()),
             Self::Copy(CopyError::NotEmpty { .. } | CopyError::Inside { .. }) => exit::USAGE,
             Self::Copy(CopyError::Busy { .. }) => exit::STATE_IN_USE,
             Self::Copy(
@@ -109,7 +111,7 @@ impl Error {
                 exit::DISK_FULL
             }
             Self::Open(state::OpenError::Replace {
-                source: store::CommitError::Full { .. },
+                source: store::CommitError::Full,
                 ..
             }) => exit::DISK_FULL,
             Self::Open(state::OpenError::Keep { .. } | state::OpenError::Replace { .. }) => {
@@ -147,8 +149,8 @@ impl Error {
             Self::Fatal(fatal) if fatal.is_pulled_away => exit::STATE_PULLED_AWAY,
             Self::Fatal(_) => exit::COMMIT_FAILED,
             Self::Close(state::CloseError::Store(error)) => match error {
-                store::file::CloseError::Disk(_) => exit::COMMIT_FAILED,
-                store::file::CloseError::Unfinished => exit::DISK_FULL,
+                store::CloseError::Fault(_) => exit::COMMIT_FAILED,
+                store::CloseError::Unfinished => exit::DISK_FULL,
             },
             Self::Close(state::CloseError::Failed(_)) => exit::COMMIT_FAILED,
             Self::Close(state::CloseError::Panicked) => exit::FAILED,
@@ -168,7 +170,9 @@ impl Error {
                 "listen on 127.0.0.1 and put Caddy or nginx with TLS in front, or come through an SSH tunnel: \
                  ssh -L 7411:127.0.0.1:7411 HOST (docs/operating.md, TLS); --insecure-http serves it all the same",
             ),
-            Self::Open(state::OpenError::Store(store::OpenError::Network { .. })) => {
+            Self::Open(state::OpenError::Store(error))
+                if error.kind() == OpenErrorKind::Network =>
+            {
                 Some("to use it all the same, give --allow-network-state")
             }
             Self::Fatal(fatal) if fatal.is_pulled_away => Some(
@@ -253,7 +257,7 @@ mod tests {
         check(denied.into(), exit::FAILED, None);
         let full = Error::Start(state::SubmitError::DiskFull.into());
         check(full, exit::DISK_FULL, Some("make room"));
-        let unfinished = store::file::CloseError::Unfinished;
+        let unfinished = store::CloseError::Unfinished;
         let full = Error::Close(unfinished.into());
         check(full, exit::DISK_FULL, Some("make room"));
         let fatal = |is_pulled_away| {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use model::SealingKey;
 use reconciler::{Handle, Reconciler, RetentionSettings, SourceConfig, Start};
-use state::{Closing, Options, State};
+use state::{Closing, Options, State, mirrors_folder};
+use store::file::OpenError;
 
 use crate::configuration::Settings;
 use crate::error::Error;
@@ -79,7 +80,8 @@ pub(crate) fn bind(address: SocketAddr, insecure_http: bool) -> Result<TcpListen
 fn in_use(state: &Path) -> Option<Error> {
     let root = state.to_owned();
     let owner = store::user(state)?;
-    Some(Error::Open(store::OpenError::Locked { root, owner }.into()))
+    let locked = store::OpenError::from(OpenError::Locked { root, owner });
+    Some(Error::Open(locked.into()))
 }
 
 /// Serves until `meanwhile` ends or the state fails.
@@ -129,6 +131,7 @@ where
     let (state, closing) = State::open(options).await?;
     let reconciler = Reconciler::start(Start {
         state: state.clone(),
+        mirrors: mirrors_folder(&root),
         sources,
         clock,
         entropy: Box::new(SystemEntropy),

@@ -38,8 +38,8 @@ struct Shared {
 }
 
 impl SourceHandle {
-    pub(crate) fn new(config: SourceConfig, root: &Path, calls: Calls) -> Self {
-        let mirror = Mirror::new(mirror_folder(root, &config.name), calls);
+    pub(crate) fn new(config: SourceConfig, mirrors: &Path, calls: Calls) -> Self {
+        let mirror = Mirror::new(mirror_folder(mirrors, &config.name), calls);
         Self {
             shared: Arc::new(Shared {
                 config,

@@ -3,6 +3,7 @@
 //! Each task has one duty and reads the world again whenever it wakes up. A task that panics is restarted. A task that
 //! finds the disk full retries at its next wake-up.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
@@ -24,6 +25,8 @@ use crate::supervise::supervise;
 pub struct Start {
     /// The open state.
     pub state: State,
+    /// The folder of the mirrors.
+    pub mirrors: PathBuf,
     /// The sources of the daemon's configuration.
     pub sources: Vec<SourceConfig>,
     /// The wall clock.
@@ -51,6 +54,7 @@ impl Reconciler {
     pub async fn start(start: Start) -> Result<Self, PayloadError> {
         let Start {
             state,
+            mirrors,
             sources,
             clock,
             mut entropy,
@@ -64,7 +68,7 @@ impl Reconciler {
         let git = Calls::default();
         let sources: Vec<SourceHandle> = sources
             .into_iter()
-            .map(|config| SourceHandle::new(config, state.root(), git.clone()))
+            .map(|config| SourceHandle::new(config, &mirrors, git.clone()))
             .collect();
         let handle = Handle::new(
             state, clock, entropy, &sources, secret_key, retention, log_limit,

@@ -15,7 +15,7 @@ use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, RunnerId, SealingKey,
     SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
 };
-use state::{Closing, OpenError, Options, State};
+use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -228,8 +228,8 @@ pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (Stat
             entropy: Box::new(Seeded(1)),
         });
         match opened.await {
-            Err(OpenError::Store(store::OpenError::Locked { .. }))
-                if began.elapsed() < PATIENCE =>
+            Err(OpenError::Store(error))
+                if error.kind() == store::OpenErrorKind::InUse && began.elapsed() < PATIENCE =>
             {
                 thread::yield_now();
             }
@@ -269,6 +269,7 @@ impl House {
         let (state, closing) = open_state(folder, clock.clone()).await;
         let reconciler = Reconciler::start(Start {
             state,
+            mirrors: mirrors_folder(&folder.path().join("state")),
             sources,
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),

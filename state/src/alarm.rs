@@ -4,7 +4,7 @@
 //! rings here; the daemon waits for it and ends.
 
 use model::error_chain;
-use store::{Action, DiskError};
+use store::{Fault, FaultKind};
 use tokio::sync::watch;
 
 use crate::error::Fatal;
@@ -43,27 +43,10 @@ impl Alarm {
     }
 
     /// Rings when a failure means that what is durable is not known any more.
-    pub(crate) fn watch(&self, error: &DiskError) {
-        match error.action() {
-            Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem | Action::GoOn => {
-                self.ring(error)
-            }
-            Action::Allocate
-            | Action::ChangeMode
-            | Action::CreateFile
-            | Action::CreateFolder
-            | Action::Inspect
-            | Action::Link
-            | Action::ListFolder
-            | Action::Lock
-            | Action::MeasureSpace
-            | Action::Open
-            | Action::Read
-            | Action::RemoveFile
-            | Action::RemoveFolder
-            | Action::Rename
-            | Action::Thread
-            | Action::Write => {}
+    pub(crate) fn watch(&self, fault: &Fault) {
+        match fault.kind() {
+            FaultKind::Unsynced | FaultKind::PulledAway => self.ring(fault),
+            FaultKind::Full | FaultKind::Other => {}
         }
     }
 
@@ -91,6 +74,6 @@ impl Alarm {
 fn is_pulled_away(error: &(dyn std::error::Error + 'static)) -> bool {
     let causes = std::iter::successors(Some(error), |cause| cause.source());
     causes
-        .filter_map(|cause| cause.downcast_ref::<DiskError>())
-        .any(|error| error.action() == Action::GoOn)
+        .filter_map(|cause| cause.downcast_ref::<Fault>())
+        .any(|fault| fault.kind() == FaultKind::PulledAway)
 }

@@ -46,12 +46,12 @@ fn log_of_record(key: &Key) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::mirror_folder;
+    use crate::layout::{mirror_folder, mirrors_folder};
 
     #[test]
     fn mirrors_are_told_from_everything_else() {
         let root = Path::new("/state");
-        let mirror = mirror_folder(root, &"recon".parse().unwrap());
+        let mirror = mirror_folder(&mirrors_folder(root), &"recon".parse().unwrap());
         assert!(is_mirror(mirror.strip_prefix(root).unwrap()));
         assert!(is_mirror(Path::new("sources/recon/mirror.git.old")));
         for other in [

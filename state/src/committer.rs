@@ -8,12 +8,14 @@
 mod histories;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 use std::thread;
 
 use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, JobId, Moment, Order, ScanKey, World, error_chain};
-use store::{Batch, CommitError, Engine, Epoch, Room, failpoint};
+use store::volume::Volume;
+use store::{Batch, CloseError, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
 use workflow::Sandbox;
 
@@ -23,6 +25,7 @@ use crate::encode::{Encoder, fold};
 use crate::error::SubmitError;
 use crate::limits::ROUND_COMMANDS;
 use crate::publication::Publication;
+use crate::upload::room;
 use crate::written::{Keys, Rewritten, Written};
 
 /// A command waiting for its decision. Commands of all types stand in one queue as this.
@@ -172,7 +175,7 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Box<dyn Entropy>,
     /// Tells how full the disk is.
-    pub(crate) room: fn(&mut E) -> Room,
+    pub(crate) volume: Arc<dyn Volume>,
     /// How full it was.
     pub(crate) last_room: Room,
     /// Histories that decisions need.
@@ -220,20 +223,26 @@ impl Round {
 }
 
 impl<E: Engine> Committer<E> {
-    /// Starts the thread. It ends when every sender of the queue is gone, or when a commit fails.
-    pub(crate) fn start(mut self) -> std::io::Result<thread::JoinHandle<E>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        let watchdog = Watchdog(self.alarm.clone());
+    /// Runs on a thread of its own.
+    pub(crate) fn start(self) -> io::Result<thread::JoinHandle<Result<(), CloseError>>> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         thread::Builder::new()
             .name("committer".to_owned())
-            .spawn(move || {
-                let _watchdog = watchdog;
-                runtime.block_on(self.run());
-                self.engine
-            })
+            .spawn(move || runtime.block_on(self.run()))
     }
 
-    async fn run(&mut self) {
+    /// Decides and commits until every sender of the queue is gone, or until a commit fails. Then it closes the engine.
+    pub(crate) async fn run(mut self) -> Result<(), CloseError> {
+        let _watchdog = Watchdog(self.alarm.clone());
+        self.work().await;
+        // Nobody waits for a decision that will not come.
+        drop(self.queue);
+        self.engine.close().await
+    }
+
+    async fn work(&mut self) {
         while let Some(first) = self.next().await {
             let mut round = Round::new(self.written.epoch);
             let mut next = Some(first);
@@ -310,7 +319,7 @@ impl<E: Engine> Committer<E> {
 
     /// How full the disk is. A change is told in the log.
     fn look_at_room(&mut self) -> Room {
-        let room = (self.room)(&mut self.engine);
+        let room = room(&*self.volume);
         if room != self.last_room {
             match room {
                 Room::Enough => tracing::info!("the disk of the state has room again"),
@@ -391,7 +400,7 @@ impl<E: Engine> Committer<E> {
                 }
                 Outcome::Committed
             }
-            Err(CommitError::Full { .. }) => self.undo(round.tell, Undo::DiskFull),
+            Err(CommitError::Full) => self.undo(round.tell, Undo::DiskFull),
             Err(error @ (CommitError::TooLarge { .. } | CommitError::Invalid(_))) => {
                 tracing::error!(
                     error = error_chain(&error),

@@ -4,13 +4,11 @@
 //! like everything else. So nothing is ever written over a record as if it had not been there, and the daemon serves
 //! what is left.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use model::retention::Retention;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
-use store::file::FileEngine;
 use store::{Batch, Engine, Key, Seq, Urgency};
 
 use crate::envelope::EnvelopeError;
@@ -45,7 +43,6 @@ impl Damaged {
     /// history is there would be to write over the history, so when that cannot even be looked for, it is an error.
     pub(crate) async fn find_replacement(
         &mut self,
-        root: &Path,
         reader: &StoreReader,
         world: &World,
         last: Seq,
@@ -59,10 +56,10 @@ impl Damaged {
             }
             ["projects", id, file] => id.parse().ok().map(|id| nothing_of(id, file, last)),
             ["workflows", _, "scans", _, "head.json"] => {
-                self.head_of_history(root, reader, world).await?
+                self.head_of_history(reader, world).await?
             }
             ["workflows", _, "scans", _, "retention.json"] => {
-                let remade = self.retention_of_history(root, reader, world).await;
+                let remade = self.retention_of_history(reader, world).await;
                 remade.unwrap_or_else(|error| {
                     tracing::error!(key = %self.key, %error, "a scan's history cannot be read");
                     None
@@ -76,39 +73,37 @@ impl Damaged {
     /// What a scan's history says of its head.
     async fn head_of_history(
         &self,
-        root: &Path,
         reader: &StoreReader,
         world: &World,
     ) -> Result<Option<Change>, ReadError> {
-        let Some(scan) = scan_at(root, reader, &self.key, Layout::head).await? else {
+        let Some(scan) = scan_at(reader, &self.key, Layout::head).await? else {
             return Ok(None);
         };
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        let head = remade::after_loss(root, reader, &retention).await?;
+        let head = remade::after_loss(reader, &retention).await?;
         Ok(Some(Change::Head(Arc::new(head))))
     }
 
     /// What a scan's history and its head say of the record of removed jobs.
     async fn retention_of_history(
         &self,
-        root: &Path,
         reader: &StoreReader,
         world: &World,
     ) -> Result<Option<Change>, ReadError> {
-        let scan = scan_at(root, reader, &self.key, Layout::retention).await?;
+        let scan = scan_at(reader, &self.key, Layout::retention).await?;
         let Some(head) = scan.and_then(|scan| world.head(&scan).cloned()) else {
             return Ok(None);
         };
-        let retention = remade::retention_after_loss(root, reader, &head).await?;
+        let retention = remade::retention_after_loss(reader, &head).await?;
         Ok(Some(Change::Retention(Arc::new(retention))))
     }
 
     /// Keeps a copy and replaces the record.
     pub(crate) async fn put_aside(
         self,
-        engine: &mut FileEngine,
+        engine: &mut impl Engine,
         written: &mut Written,
     ) -> Result<(), OpenError> {
         let Self {
@@ -118,7 +113,8 @@ impl Damaged {
             replacement,
         } = self;
         let kept = engine
-            .keep_damaged(&key, &bytes)
+            .set_aside(&key, &bytes)
+            .await
             .map_err(|source| OpenError::Keep {
                 path: key.to_string(),
                 source,
@@ -144,7 +140,7 @@ impl Damaged {
             })?;
         written.committed(sequence, keys);
         let consequence = consequence(&key);
-        tracing::error!(%key, problem, kept = %kept.display(), "a record is damaged: {consequence}; a copy of it is kept");
+        tracing::error!(%key, problem, kept, "a record is damaged: {consequence}; a copy of it is kept");
         Ok(())
     }
 }

@@ -1,21 +1,22 @@
 //! Artifacts on their way out, read piece by piece.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::JobId;
 use sha2::{Digest, Sha256};
+use store::volume::{ReadAt, Volume};
 use workflow::hex;
 
+use crate::blocking::on_volume;
 use crate::error::ReadError;
-use crate::files::blocking;
 use crate::layout::Layout;
 use crate::state::State;
 
 /// An artifact open for reading. What is removed or replaced meanwhile is still read to its end.
 pub struct Download {
-    file: File,
+    volume: Arc<dyn Volume>,
+    file: Box<dyn ReadAt>,
     /// Below the state folder.
     path: String,
     check: Option<Check>,
@@ -37,22 +38,20 @@ impl State {
         job: JobId,
         name: &str,
     ) -> Result<Option<Download>, ReadError> {
-        let (objects, key) = (self.objects().clone(), Layout::artifact(job, name));
-        blocking(move || {
-            let path = key.to_string();
-            match objects.open(&key) {
-                Ok(opened) => Ok(opened.map(|(file, _)| Download {
-                    file,
-                    path,
-                    check: None,
-                })),
-                Err(error) => Err(ReadError::File {
-                    path,
-                    source: io::Error::other(error),
-                }),
-            }
-        })
-        .await
+        let key = Layout::artifact(job, name);
+        let path = key.to_string();
+        let opened = on_volume(self.volume(), move |volume| {
+            volume.open_object(&key).map_err(|source| ReadError::File {
+                path: key.to_string(),
+                source,
+            })
+        });
+        Ok(opened.await?.map(|file| Download {
+            volume: self.volume().clone(),
+            file,
+            path,
+            check: None,
+        }))
     }
 }
 
@@ -75,23 +74,27 @@ impl Download {
 
     /// So many bytes from byte `at` on. It comes back with them, for the next piece.
     pub async fn read(mut self, at: u64, length: usize) -> Result<(Self, Bytes), ReadError> {
-        blocking(move || {
-            let mut piece = vec![0; length];
-            let read = self
-                .file
-                .seek(SeekFrom::Start(at))
-                .and_then(|_| self.file.read_exact(&mut piece));
-            match read {
-                Ok(()) if self.is_damaged(&piece) => Err(ReadError::Damaged {
-                    path: self.path,
-                    problem: "it has another SHA-256 than was stored".to_owned(),
-                }),
-                Ok(()) => Ok((self, Bytes::from(piece))),
-                Err(source) => Err(ReadError::File {
-                    path: self.path,
-                    source,
-                }),
-            }
+        on_volume(&self.volume.clone(), move |_| {
+            let piece = match self.file.read_at(at, length) {
+                Ok(piece) => piece,
+                Err(source) => {
+                    return Err(ReadError::File {
+                        path: self.path,
+                        source,
+                    });
+                }
+            };
+            let problem = if piece.len() < length {
+                "it is shorter than was stored"
+            } else if self.is_damaged(&piece) {
+                "it has another SHA-256 than was stored"
+            } else {
+                return Ok((self, Bytes::from(piece)));
+            };
+            Err(ReadError::Damaged {
+                path: self.path,
+                problem: problem.to_owned(),
+            })
         })
         .await
     }

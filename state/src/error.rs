@@ -2,6 +2,7 @@
 
 use model::JobId;
 use model::decide::Refusal;
+use store::{Fault, FaultKind};
 use thiserror::Error;
 
 use crate::alarm::Alarm;
@@ -11,7 +12,7 @@ use crate::alarm::Alarm;
 pub enum CloseError {
     /// The store itself.
     #[error(transparent)]
-    Store(#[from] store::file::CloseError),
+    Store(#[from] store::CloseError),
     /// What is durable beside the journal is not known.
     #[error(transparent)]
     Failed(Fatal),
@@ -45,7 +46,7 @@ pub enum OpenError {
         /// Path below the state folder.
         path: String,
         /// Why.
-        source: store::DiskError,
+        source: Fault,
     },
     /// A damaged record that cannot be replaced; a copy is in quarantine.
     #[error("cannot replace the damaged record {path}")]
@@ -63,7 +64,7 @@ pub enum OpenError {
     Restored(#[source] SubmitError),
     /// The mark that a state was restored could not be removed.
     #[error("cannot remove the mark that this state was restored")]
-    Mark(#[source] store::DiskError),
+    Mark(#[source] Fault),
 }
 
 /// Why a record could not be read.
@@ -78,7 +79,7 @@ pub enum ReadError {
         /// Path below the state folder.
         path: String,
         /// Why.
-        source: std::io::Error,
+        source: Fault,
     },
     /// A file that is not what its place says.
     #[error("{path} is damaged: {problem}; restore it from a backup")]
@@ -176,7 +177,7 @@ pub enum WriteError {
         /// Path below the state folder.
         path: String,
         /// Why.
-        source: store::DiskError,
+        source: Fault,
     },
     /// The writer's thread ended.
     #[error("the write was interrupted because the daemon is stopping")]
@@ -184,10 +185,10 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    pub(crate) fn new(path: impl ToString, source: store::DiskError) -> Self {
+    pub(crate) fn new(path: impl ToString, source: Fault) -> Self {
         match source.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull,
-            _ => Self::File {
+            FaultKind::Full => Self::DiskFull,
+            FaultKind::Unsynced | FaultKind::PulledAway | FaultKind::Other => Self::File {
                 path: path.to_string(),
                 source,
             },
@@ -195,7 +196,7 @@ impl WriteError {
     }
 
     /// The same for a write that ends in a sync: a sync that failed is more than a failed write.
-    pub(crate) fn watched(alarm: &Alarm, path: impl ToString, source: store::DiskError) -> Self {
+    pub(crate) fn watched(alarm: &Alarm, path: impl ToString, source: Fault) -> Self {
         alarm.watch(&source);
         Self::new(path, source)
     }

@@ -1,6 +1,5 @@
 //! Reading a scan's history forward, oldest job first, for whoever removes jobs, and changing records of finished jobs.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use model::decide::{Command, CutEndedLog, RemoveArtifacts};
@@ -10,9 +9,8 @@ use store::Key;
 
 use crate::envelope;
 use crate::error::{ReadError, SubmitError};
-use crate::files::{blocking, names};
 use crate::history::lines;
-use crate::layout::Layout;
+use crate::layout::{Folders, Layout};
 use crate::limits::EXPIRIES_AT_ONCE;
 use crate::reader::StoreReader;
 use crate::state::State;
@@ -71,8 +69,7 @@ impl State {
     /// Some of what has run out in hours that are over, the earliest first; empty when there is nothing. Looks into the
     /// folders of such hours only.
     pub async fn expired(&self, now: Timestamp) -> Result<Vec<Expiry>, ReadError> {
-        let root = self.root().to_owned();
-        let keys = blocking(move || due_keys(&root, now)).await?;
+        let keys = due_keys(self.reader(), now).await?;
         let mut due = Vec::new();
         for key in keys {
             let Some(bytes) = self.reader().get(&key).await? else {
@@ -152,28 +149,29 @@ async fn finished_after(
 }
 
 /// Keys in the folders of hours that are over at `now`. Days and hours sort as their names do.
-fn due_keys(root: &Path, now: Timestamp) -> Result<Vec<Key>, ReadError> {
+async fn due_keys(reader: &StoreReader, now: Timestamp) -> Result<Vec<Key>, ReadError> {
     let this_hour = now.format("%Y-%m-%d/%H").to_string();
-    let sorted = |folder: &str| -> Result<Vec<String>, ReadError> {
-        let mut found = names(root, folder)?;
-        found.sort_unstable();
-        Ok(found)
-    };
     let mut keys = Vec::new();
-    for day in sorted(Layout::EXPIRIES)? {
+    for day in reader.children(&Folders::expiries("")).await? {
         if day.as_str() > this_hour.as_str() {
             break;
         }
-        for hour in sorted(&format!("{}/{day}", Layout::EXPIRIES))? {
+        for hour in reader
+            .children(&Folders::expiries(&format!("/{day}")))
+            .await?
+        {
             let hour = format!("{day}/{hour}");
             if hour >= this_hour {
                 return Ok(keys);
             }
-            let hour = format!("{}/{hour}", Layout::EXPIRIES);
-            for shard in names(root, &hour)? {
-                let shard = format!("{hour}/{shard}");
-                let named = names(root, &shard)?.into_iter();
-                let named = named.filter_map(|name| Key::new(format!("{shard}/{name}")).ok());
+            for shard in reader
+                .children(&Folders::expiries(&format!("/{hour}")))
+                .await?
+            {
+                let shard = Folders::expiries(&format!("/{hour}/{shard}"));
+                let names = reader.children(&shard).await?.into_iter();
+                let named =
+                    names.filter_map(|name| Key::new(format!("{}/{name}", shard.as_str())).ok());
                 keys.extend(named.take(EXPIRIES_AT_ONCE - keys.len()));
                 if keys.len() == EXPIRIES_AT_ONCE {
                     return Ok(keys);

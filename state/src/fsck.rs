@@ -24,8 +24,9 @@ use std::path::{Path, PathBuf};
 
 use model::Timestamp;
 use serde::Serialize;
+use store::Owner;
+use store::file::OpenError;
 use store::look::{Look, Position};
-use store::{OpenError, Owner};
 
 pub(crate) use self::check::join;
 use self::check::{Check, Facts};

@@ -3,47 +3,60 @@
 //! A head says where the next line of its scan's history goes. Where the history has lost its end that may not be
 //! believed, and it goes on with a page of its own. How a head that is lost is made again is in `remade.rs`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use model::{Digests, Repeats, ScanHead, Tail, digests_of};
-use store::append_file::AppendReader;
-use store::{DiskError, Key, parallel};
+use store::Key;
 
 use crate::error::ReadError;
-use crate::files::blocking;
 use crate::jobs::settled_job;
 use crate::layout::Layout;
-use crate::limits::LOOKING_THREADS;
 use crate::reader::StoreReader;
 
 /// Heads whose last page of history or ledger was cut short go on with the next page: an append behind the end of a file
 /// is no commit, and would stop the daemon at the scan's next finished job.
 pub(crate) async fn with_ends(
-    root: &Path,
+    reader: &StoreReader,
     heads: Vec<Arc<ScanHead>>,
 ) -> Result<Vec<Arc<ScanHead>>, ReadError> {
-    let root = root.to_owned();
-    blocking(move || parallel::try_map(LOOKING_THREADS, &heads, |head| Ok(with_end(&root, head))))
-        .await
+    let pages = |head: &Arc<ScanHead>| {
+        let scan = head.key();
+        [
+            (Layout::history(&scan, head.history.page), head.history),
+            (Layout::ledger(&scan, head.ledger.page), head.ledger),
+        ]
+    };
+    let pages: Vec<(Key, Tail)> = heads.iter().flat_map(pages).collect();
+    let keys = pages.iter().map(|(key, _)| key.clone()).collect();
+    let lengths = reader.lengths(keys).await?;
+    let ends = pages.into_iter().zip(lengths);
+    let mut ends = ends.map(|((key, tail), length)| end_of(&key, tail, length));
+    let with_end = |head: Arc<ScanHead>| {
+        let (Some(history), Some(ledger)) = (ends.next(), ends.next()) else {
+            return head;
+        };
+        if (history, ledger) == (head.history, head.ledger) {
+            return head;
+        }
+        Arc::new(ScanHead {
+            history,
+            ledger,
+            ..ScanHead::clone(&head)
+        })
+    };
+    Ok(heads.into_iter().map(with_end).collect())
 }
 
-fn with_end(root: &Path, head: &Arc<ScanHead>) -> Arc<ScanHead> {
-    let scan = head.key();
-    let history = end_of(
-        root,
-        &Layout::history(&scan, head.history.page),
-        head.history,
-    );
-    let ledger = end_of(root, &Layout::ledger(&scan, head.ledger.page), head.ledger);
-    if (history, ledger) == (head.history, head.ledger) {
-        return head.clone();
+/// Where the next line goes, behind a page of this length.
+fn end_of(key: &Key, tail: Tail, length: Option<u64>) -> Tail {
+    if length.unwrap_or(0) >= tail.bytes {
+        return tail;
     }
-    Arc::new(ScanHead {
-        history,
-        ledger,
-        ..ScanHead::clone(head)
-    })
+    tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end and goes on with the next page");
+    Tail {
+        page: tail.page + 1,
+        bytes: 0,
+    }
 }
 
 /// What is stored beside a head and in memory with it.
@@ -79,30 +92,4 @@ pub(crate) async fn whole(
         }
     }
     Arc::new(head)
-}
-
-fn end_of(root: &Path, key: &Key, tail: Tail) -> Tail {
-    if tail.bytes == 0 {
-        return tail;
-    }
-    match length(root, key) {
-        Ok(length) if length.unwrap_or(0) < tail.bytes => {
-            tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end and goes on with the next page");
-            Tail {
-                page: tail.page + 1,
-                bytes: 0,
-            }
-        }
-        Ok(_) => tail,
-        Err(error) => {
-            tracing::error!(%key, %error, "a file cannot be looked at");
-            tail
-        }
-    }
-}
-
-fn length(root: &Path, key: &Key) -> Result<Option<u64>, DiskError> {
-    AppendReader::open(root, key)?
-        .map(|file| file.len())
-        .transpose()
 }

@@ -10,8 +10,9 @@ use std::path::Path;
 use model::{JobId, ProjectId, RegistrationId, RunnerId, SourceName, TokenId, WorkflowId};
 use serde::Serialize;
 use serde_json::Value;
+use store::file::OpenError;
 use store::look::{Look, Role};
-use store::{DiskError, Key, OpenError, ReadError};
+use store::{DiskError, Key, ReadError};
 
 pub use self::contents::{Contents, Day, Size, Workflow, contents};
 use self::contents::{is_named, record_of};

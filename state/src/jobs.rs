@@ -173,7 +173,7 @@ async fn read(reader: &StoreReader, listed: Vec<Listed>) -> Result<Vec<Arc<Job>>
         Listed::Live(_) => None,
         Listed::Settled(id) => Some(Layout::job(*id)),
     });
-    let mut records = reader.get_all(settled.collect()).await?.into_iter();
+    let mut records = reader.get_many(settled.collect()).await?.into_iter();
     let jobs = listed.into_iter().filter_map(|job| match job {
         Listed::Live(job) => Some(job),
         Listed::Settled(id) => match decode(id, &records.next().flatten()?) {

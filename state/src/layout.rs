@@ -12,7 +12,7 @@ use model::{
     TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use store::{Key, KeyError};
+use store::{Key, KeyError, Prefix};
 use workflow::sha256;
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
@@ -24,9 +24,6 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 pub(crate) struct Layout;
 
 impl Layout {
-    /// The folder of tokens.
-    pub(crate) const TOKENS: &str = "tokens";
-
     /// The folder of what runs out, by day, hour and shard.
     pub(crate) const EXPIRIES: &str = "expiries";
 
@@ -38,11 +35,6 @@ impl Layout {
     /// A source's record.
     pub(crate) fn source(source: &SourceName) -> Key {
         key(format!("sources/{source}/source.json"))
-    }
-
-    /// The folder of a source's bare mirror. Git's own files are in it, none of ours.
-    pub(crate) fn mirror(source: &SourceName) -> String {
-        format!("sources/{source}/mirror.git")
     }
 
     /// The record of a tip.
@@ -176,9 +168,38 @@ impl Layout {
     }
 }
 
-/// The folder of a source's bare mirror in the state folder `root`.
-pub fn mirror_folder(root: &Path, source: &SourceName) -> PathBuf {
-    root.join(Layout::mirror(source))
+/// Makes the folders that a start, or a look for what has expired, lists.
+pub(crate) struct Folders;
+
+impl Folders {
+    pub(super) fn tokens() -> Prefix {
+        folder("tokens")
+    }
+
+    /// The folders of all workflows.
+    pub(super) fn workflows() -> Prefix {
+        folder("workflows")
+    }
+
+    /// The folders of a workflow's revisions.
+    pub(super) fn revisions(workflow: WorkflowId) -> Prefix {
+        folder(&format!("workflows/{workflow}/revisions"))
+    }
+
+    /// What expires, by day, then by hour, then by shard; `below` is empty or names these, each after a slash.
+    pub(super) fn expiries(below: &str) -> Prefix {
+        folder(&format!("{}{below}", Layout::EXPIRIES))
+    }
+}
+
+/// The folder of the mirrors in the state folder `root`.
+pub fn mirrors_folder(root: &Path) -> PathBuf {
+    root.join("sources")
+}
+
+/// The folder of a source's bare mirror. Git's own files are in it, none of ours.
+pub fn mirror_folder(mirrors: &Path, source: &SourceName) -> PathBuf {
+    mirrors.join(source.to_string()).join("mirror.git")
 }
 
 /// Day, hour and the last two hexadecimal digits all follow from the id.
@@ -240,6 +261,14 @@ fn key(path: String) -> Key {
     match Key::new(&path) {
         Ok(key) => key,
         Err(error) => broken(&path, &error),
+    }
+}
+
+/// The same for a folder.
+fn folder(path: &str) -> Prefix {
+    match Prefix::folder(path) {
+        Ok(folder) => folder,
+        Err(error) => broken(path, &error),
     }
 }
 

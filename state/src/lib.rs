@@ -14,6 +14,7 @@
 mod alarm;
 mod backup;
 mod backwards;
+mod blocking;
 mod committer;
 mod damaged;
 mod download;
@@ -21,7 +22,6 @@ mod encode;
 mod envelope;
 mod error;
 mod feed;
-mod files;
 mod finished;
 pub mod fsck;
 mod heads;
@@ -58,7 +58,7 @@ pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitErr
 pub use feed::{ChangesGone, Published, Subscription};
 pub use finished::FinishedJobs;
 pub use jobs::{JobFilter, JobPage};
-pub use layout::mirror_folder;
+pub use layout::{mirror_folder, mirrors_folder};
 pub use ledger::Ledger;
 pub use log::{
     CompleteError, EncodedRecord, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord,

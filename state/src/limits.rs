@@ -1,6 +1,5 @@
 //! Every bound of this package, with its reason.
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// Commands that may wait for the committer: beyond this, askers wait outside, which bounds memory.
@@ -18,9 +17,6 @@ pub(crate) const LAST_WORDS_BYTES: u64 = 64 * 1024;
 
 /// A log is synced at least this often while it grows.
 pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
-
-/// Threads that look at the files of all scans at a start: each look waits for the disk, which answers several at once.
-pub(crate) const LOOKING_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
@@ -41,9 +37,6 @@ pub(crate) const RECENT_PIECES: usize = 256;
 /// Pieces of histories that one list may read without finding a job it wants; then it answers what it has and where to
 /// go on. Together 32 MiB, which is a few tenths of a second.
 pub(crate) const PIECES_IN_VAIN: usize = 2_048;
-
-/// Threads that read the records of a list: each read may wait for the disk, which answers several at once.
-pub(crate) const READING_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// Pieces of an upload that are written together: a network brings them in small ones, and each write costs a change of
 /// thread.

@@ -4,7 +4,6 @@
 //! rest. What takes its place is in `damaged.rs`.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +17,6 @@ use workflow::{TemplatePolicy, sha256};
 use crate::damaged::{self, Damaged};
 use crate::envelope::{self, EnvelopeError};
 use crate::error::{OpenError, ReadError};
-use crate::files::blocking;
 use crate::heads::{self, Beside};
 use crate::layout::Layout;
 use crate::lost_heads;
@@ -101,12 +99,12 @@ impl Loading {
         Ok(change)
     }
 
-    async fn restore_workflows(&mut self, root: &Path, reader: &StoreReader) {
+    async fn restore_workflows(&mut self, reader: &StoreReader) {
         let known = self.changes.iter().filter_map(|change| match change {
             Change::Workflow(workflow) => Some(workflow.id),
             _ => None,
         });
-        match lost_workflows::restored(root, reader, known.collect()).await {
+        match lost_workflows::restored(reader, known.collect()).await {
             Ok(records) => {
                 for record in records {
                     self.needed.push((record.id, record.revision.clone()));
@@ -121,27 +119,25 @@ impl Loading {
 
     /// Leaves out the credentials whose files somebody has removed: whoever does that means it, and must not be overruled
     /// by what an index remembers of them.
-    async fn take_credentials(&mut self, root: &Path) -> Result<(), ReadError> {
-        let (root, credentials) = (root.to_owned(), std::mem::take(&mut self.credentials));
-        let there = blocking(move || {
-            let is_there = |(key, _): &(Key, Change)| root.join(key.as_str()).exists();
-            Ok::<_, ReadError>(credentials.into_iter().filter(is_there).collect::<Vec<_>>())
-        });
-        let there = there.await?.into_iter().map(|(_, change)| change);
-        self.changes.extend(there);
+    async fn take_credentials(&mut self, reader: &StoreReader) -> Result<(), ReadError> {
+        let (keys, changes): (Vec<Key>, Vec<Change>) =
+            std::mem::take(&mut self.credentials).into_iter().unzip();
+        let lengths = reader.lengths(keys).await?;
+        let there = changes.into_iter().zip(lengths);
+        self.changes
+            .extend(there.filter_map(|(change, length)| length.map(|_| change)));
         Ok(())
     }
 
     /// Reads the revisions the live records name and makes the world.
     pub(crate) async fn finish(
         mut self,
-        root: &Path,
         reader: &StoreReader,
         now: Timestamp,
         last: Seq,
     ) -> Result<Loaded, ReadError> {
-        self.take_credentials(root).await?;
-        self.restore_workflows(root, reader).await;
+        self.take_credentials(reader).await?;
+        self.restore_workflows(reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();
         for (workflow, reference) in self.needed {
@@ -177,7 +173,7 @@ impl Loading {
                 change => world.apply(&change),
             }
         }
-        for head in heads::with_ends(root, heads).await? {
+        for head in heads::with_ends(reader, heads).await? {
             world.apply(&Change::Head(head));
         }
         // Since when their triggers count went with their records: they begin again.
@@ -193,12 +189,12 @@ impl Loading {
             world.apply(&Change::Workflow(Arc::new(record)));
         }
         for damaged in &mut self.damaged {
-            damaged.find_replacement(root, reader, &world, last).await?;
+            damaged.find_replacement(reader, &world, last).await?;
             if let Some(change) = &damaged.replacement {
                 world.apply(change);
             }
         }
-        for head in lost_heads::restored(root, reader, &world).await? {
+        for head in lost_heads::restored(reader, &world).await? {
             world.apply(&Change::Head(Arc::new(head)));
         }
         world.finish_loading();

@@ -13,21 +13,20 @@ mod records;
 mod stream;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::decide::{Command, Complete};
 use model::{JobId, Timestamp};
 use serde::{Deserialize, Serialize};
-use store::Append;
-use store::append_file::AppendReader;
+use store::volume::Volume;
+use store::{Append, Fault, Key};
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
+use crate::blocking::on_volume;
 use crate::error::{Interrupted, ReadError, WriteError};
-use crate::files::blocking;
 use crate::job_watchers::JobWatchers;
 use crate::layout::Layout;
 use crate::log::job_log::JobLog;
@@ -124,7 +123,7 @@ pub struct Logs {
 }
 
 struct Shared {
-    root: PathBuf,
+    volume: Arc<dyn Volume>,
     publication: Arc<Publication>,
     alarm: Alarm,
     open: Mutex<HashMap<JobId, Slot>>,
@@ -134,16 +133,19 @@ struct Shared {
 }
 
 /// Tells the lengths of logs in bytes. One that cannot be told counts for nothing, because its job must be able to end.
-pub(crate) fn lengths(root: &Path) -> Box<dyn Fn(JobId) -> u64 + Send> {
-    let root = root.to_owned();
+pub(crate) fn lengths(volume: Arc<dyn Volume>) -> Box<dyn Fn(JobId) -> u64 + Send> {
     Box::new(move |job| {
-        let file = AppendReader::open(&root, &Layout::log(job));
-        let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
-        length.unwrap_or_else(|error| {
+        length(&*volume, &Layout::log(job)).unwrap_or_else(|error| {
             tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
             0
         })
     })
+}
+
+/// The bytes of a growing file; none when there is no such file.
+fn length(volume: &dyn Volume, key: &Key) -> Result<u64, Fault> {
+    let file = volume.read_growing(key)?;
+    file.map_or(Ok(0), |file| file.size())
 }
 
 /// Where the one writer of a log is. Empty until the log was opened, so that reading a long log for its end holds up
@@ -153,7 +155,7 @@ type Slot = Arc<Mutex<Option<JobLog>>>;
 
 impl Logs {
     pub(crate) fn new(
-        root: &Path,
+        volume: Arc<dyn Volume>,
         publication: Arc<Publication>,
         alarm: Alarm,
         warned: Warned,
@@ -161,7 +163,7 @@ impl Logs {
         let (open, growth, dirty) = (Mutex::default(), JobWatchers::default(), Notify::new());
         Self {
             shared: Arc::new(Shared {
-                root: root.to_owned(),
+                volume,
                 publication,
                 alarm,
                 open,
@@ -193,7 +195,7 @@ impl Logs {
         records: Vec<EncodedRecord>,
     ) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
-        let appended = blocking(move || {
+        let appended = on_volume(&self.shared.volume, move |_| {
             let receipt = logs.with(job, |log| log.append(from, &records, limit))?;
             logs.shared.growth.wake(job);
             Ok::<_, LogError>((receipt, receipt.durable < receipt.received))
@@ -208,14 +210,20 @@ impl Logs {
     /// How far the log of an unfinished job has come.
     pub async fn receipt(&self, job: JobId) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
-        blocking(move || logs.with(job, |log| Ok(log.receipt()))).await
+        on_volume(&self.shared.volume, move |_| {
+            logs.with(job, |log| Ok(log.receipt()))
+        })
+        .await
     }
 
     /// How many records the log of a job has, whether the job runs or is over.
     pub async fn records(&self, job: JobId) -> Result<u64, LogError> {
         if self.is_open(job) {
             let logs = self.clone();
-            blocking(move || logs.with(job, |log| Ok(log.records()))).await
+            on_volume(&self.shared.volume, move |_| {
+                logs.with(job, |log| Ok(log.records()))
+            })
+            .await
         } else {
             Ok(self.stream(job, 0).count().await?)
         }
@@ -228,7 +236,7 @@ impl Logs {
 
     /// Reads a log from record `from` on, whether its job runs or is over.
     pub fn stream(&self, job: JobId, from: u64) -> LogStream {
-        LogStream::new(&self.shared.root, Layout::log(job), from)
+        LogStream::new(self.shared.volume.clone(), Layout::log(job), from)
     }
 
     /// Says from here on in the log of a job that is over where records cannot be read.
@@ -332,7 +340,7 @@ impl Logs {
         let log = match &mut *slot {
             Some(log) => log,
             empty @ None => empty.insert(JobLog::open(
-                &self.shared.root,
+                self.shared.volume.clone(),
                 Layout::log(job),
                 self.shared.alarm.clone(),
             )?),
@@ -380,7 +388,8 @@ impl State {
         // Where there is no log, none is made only to be empty.
         if records > 0 || logs.records(job).await? > 0 {
             let now = self.now();
-            let sealed = blocking(move || logs.seal(job, records, now)).await?;
+            let seal = move |_: &dyn Volume| logs.seal(job, records, now);
+            let sealed = on_volume(self.volume(), seal).await?;
             (complete.log_records, complete.log_bytes) = (sealed.records, sealed.bytes);
             tail = sealed.tail;
         }
@@ -398,7 +407,7 @@ impl State {
         let (now, logs) = (self.now(), self.logs().clone());
         // Where there is no log, none is made only to be empty.
         let has_log = records > 0 || logs.records(job).await? > 0;
-        blocking(move || {
+        on_volume(self.volume(), move |_| {
             if has_log {
                 logs.with(job, |log| log.settle(records, now))?;
             }

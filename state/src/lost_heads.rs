@@ -2,34 +2,29 @@
 //! before it had counted the head anew. Without this the next line would be the first of the history, written over
 //! what is there.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use model::retention::Retention;
 use model::{ScanHead, ScanKey, World};
 
 use crate::error::ReadError;
-use crate::files::{blocking, names};
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 use crate::remade;
 
 /// What can be known of the heads that the world lacks.
 pub(crate) async fn restored(
-    root: &Path,
     reader: &StoreReader,
     world: &World,
 ) -> Result<Vec<ScanHead>, ReadError> {
-    let headless = headless(world);
-    let folder = root.to_owned();
-    let lost = blocking(move || with_history(&folder, headless)).await?;
+    let lost = with_history(reader, headless(world)).await?;
     let mut restored = Vec::with_capacity(lost.len());
     for scan in lost {
         tracing::error!(workflow = %scan.workflow, scan = %scan.scan, "the head of a scan is lost and made again from its history");
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        restored.push(remade::after_loss(root, reader, &retention).await?);
+        restored.push(remade::after_loss(reader, &retention).await?);
     }
     Ok(restored)
 }
@@ -50,11 +45,14 @@ fn headless(world: &World) -> Vec<ScanKey> {
     scans.filter(|scan| world.head(scan).is_none()).collect()
 }
 
-fn with_history(root: &Path, scans: Vec<ScanKey>) -> Result<Vec<ScanKey>, ReadError> {
+async fn with_history(
+    reader: &StoreReader,
+    scans: Vec<ScanKey>,
+) -> Result<Vec<ScanKey>, ReadError> {
     let mut found = Vec::new();
     for scan in scans {
         let folder = Layout::history(&scan, 0).folder();
-        if !names(root, folder.as_str())?.is_empty() {
+        if !reader.children(&folder).await?.is_empty() {
             found.push(scan);
         }
     }

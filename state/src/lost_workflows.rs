@@ -5,7 +5,6 @@
 //! again, written over what is there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use model::{
     ProjectId, RevisionId, RevisionRecord, RevisionRef, WorkflowId, WorkflowRecord, WorkflowStatus,
@@ -13,18 +12,15 @@ use model::{
 
 use crate::envelope;
 use crate::error::ReadError;
-use crate::files::{blocking, names};
-use crate::layout::Layout;
+use crate::layout::{Folders, Layout};
 use crate::reader::StoreReader;
 
 /// The records of workflows that have revisions and are not among those `known`.
 pub(crate) async fn restored(
-    root: &Path,
     reader: &StoreReader,
     known: BTreeSet<WorkflowId>,
 ) -> Result<Vec<WorkflowRecord>, ReadError> {
-    let root = root.to_owned();
-    let lost = blocking(move || lost(&root, &known)).await?;
+    let lost = lost(reader, &known).await?;
     let mut records = Vec::with_capacity(lost.len());
     for revisions in lost {
         if let Some(record) = newest_readable(reader, &revisions).await? {
@@ -38,23 +34,26 @@ pub(crate) async fn restored(
 /// The revisions of a lost workflow, the newest first.
 type Revisions = Vec<(WorkflowId, RevisionRef)>;
 
-fn lost(root: &Path, known: &BTreeSet<WorkflowId>) -> Result<Vec<Revisions>, ReadError> {
-    let ids = names(root, "workflows")?.into_iter();
+async fn lost(
+    reader: &StoreReader,
+    known: &BTreeSet<WorkflowId>,
+) -> Result<Vec<Revisions>, ReadError> {
+    let ids = reader.children(&Folders::workflows()).await?.into_iter();
     let ids = ids.filter_map(|name| name.parse::<WorkflowId>().ok());
     let mut lost = Vec::new();
     for id in ids.filter(|id| !known.contains(id)) {
-        let revisions = revisions_of(root, id)?.into_iter();
+        let revisions = revisions_of(reader, id).await?.into_iter();
         lost.push(revisions.map(|revision| (id, revision)).collect());
     }
     Ok(lost)
 }
 
-/// The revisions of a workflow by their folders, the newest first. Their commits are shortened. Blocks.
-pub(crate) fn revisions_of(
-    root: &Path,
+/// The revisions of a workflow by their folders, the newest first. Their commits are shortened.
+pub(crate) async fn revisions_of(
+    reader: &StoreReader,
     workflow: WorkflowId,
 ) -> Result<Vec<RevisionRef>, ReadError> {
-    let names = names(root, &format!("workflows/{workflow}/revisions"))?;
+    let names = reader.children(&Folders::revisions(workflow)).await?;
     let mut revisions: Vec<RevisionRef> = names
         .iter()
         .filter_map(|name| reference(workflow, name))

@@ -3,7 +3,6 @@
 //! token travels the same way, since the journal must not hold it.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
 
 use bytes::Bytes;
 use model::decide::{Activate, Dispatch, InitialToken};
@@ -11,12 +10,13 @@ use model::{Change, Inputs, Job, JobId, PlainToken, large_payload};
 use store::Staged;
 use workflow::{InputValue, hex, sha256};
 
+use crate::blocking::on_volume;
 use crate::encode::adopt;
 use crate::error::{PayloadError, ReadError, WriteError};
-use crate::files::blocking;
 use crate::layout::Layout;
 use crate::load::load_revision;
 use crate::state::State;
+use crate::upload::begin_object;
 
 impl State {
     /// Starts a job. Inputs that are too large for its record become a file beside it.
@@ -96,12 +96,8 @@ impl State {
         job: JobId,
         wanted: &str,
     ) -> Result<BTreeMap<String, InputValue>, ReadError> {
-        let (objects, key, wanted) = (
-            self.objects().clone(),
-            Layout::inputs(job),
-            wanted.to_owned(),
-        );
-        blocking(move || {
+        let (key, wanted) = (Layout::inputs(job), wanted.to_owned());
+        on_volume(self.volume(), move |volume| {
             let fail = |source| ReadError::File {
                 path: key.to_string(),
                 source,
@@ -110,12 +106,9 @@ impl State {
                 path: key.to_string(),
                 problem,
             };
-            let opened = objects
-                .open(&key)
-                .map_err(|error| fail(io::Error::other(error)))?;
-            let (mut file, length) = opened.ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
-            let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-            file.read_to_end(&mut bytes).map_err(fail)?;
+            let opened = volume.open_object(&key).map_err(fail)?;
+            let file = opened.ok_or_else(|| damaged("it is missing".to_owned()))?;
+            let bytes = file.read_at(0, usize::MAX).map_err(fail)?;
             let found = sha256(&bytes);
             if found != wanted {
                 return Err(damaged(format!("its SHA-256 is {found}")));
@@ -143,11 +136,11 @@ impl State {
 
     /// Writes a payload, durably; it belongs to whoever lets a command adopt it.
     async fn stage(&self, bytes: Bytes) -> Result<Staged, WriteError> {
-        let (state, alarm) = (self.clone(), self.alarm().clone());
-        blocking(move || {
+        let alarm = self.alarm().clone();
+        on_volume(self.volume(), move |volume| {
             let fail = |error| WriteError::watched(&alarm, "tmp", error);
-            let mut writer = state.begin_object()?;
-            writer.write(&bytes).map_err(fail)?;
+            let mut writer = begin_object(volume)?;
+            writer.write(&[bytes]).map_err(fail)?;
             writer.finish().map_err(fail)
         })
         .await

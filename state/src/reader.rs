@@ -1,47 +1,52 @@
 //! The store's reader behind one pointer, so that the kind of engine is no type parameter of everything.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{Key, Piece, Reader, parallel};
-use tokio::runtime::Handle;
+use store::{Key, Piece, Prefix, Reader};
 
 use crate::error::ReadError;
-use crate::files::blocking;
-use crate::limits::READING_THREADS;
 use crate::warned::Warned;
 
-type Reading<'a> =
-    Pin<Box<dyn Future<Output = Result<Option<Bytes>, store::ReadError>> + Send + 'a>>;
-
-type Settling<'a> = Pin<Box<dyn Future<Output = Result<(), store::ReadError>> + Send + 'a>>;
-
-type ReadingPiece<'a> =
-    Pin<Box<dyn Future<Output = Result<Option<Piece>, store::ReadError>> + Send + 'a>>;
+type Reading<'a, T> = Pin<Box<dyn Future<Output = Result<T, store::ReadError>> + Send + 'a>>;
 
 trait ErasedReader: Send + Sync {
-    fn get<'a>(&'a self, key: &'a Key) -> Reading<'a>;
-    fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> ReadingPiece<'a>;
-    fn settled<'a>(&'a self) -> Settling<'a>;
+    fn get<'a>(&'a self, key: &'a Key) -> Reading<'a, Option<Bytes>>;
+    fn get_many(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<Bytes>>>;
+    fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> Reading<'a, Option<Piece>>;
+    fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<u64>>>;
+    fn children<'a>(&'a self, folder: &'a Prefix) -> Reading<'a, Vec<String>>;
+    fn settled(&self) -> Reading<'_, ()>;
 }
 
 impl<R: Reader> ErasedReader for R {
-    fn get<'a>(&'a self, key: &'a Key) -> Reading<'a> {
+    fn get<'a>(&'a self, key: &'a Key) -> Reading<'a, Option<Bytes>> {
         Box::pin(Reader::get(self, key))
     }
 
-    fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> ReadingPiece<'a> {
+    fn get_many(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<Bytes>>> {
+        Box::pin(Reader::get_many(self, keys))
+    }
+
+    fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> Reading<'a, Option<Piece>> {
         Box::pin(Reader::piece(self, key, before, limit))
     }
 
-    fn settled<'a>(&'a self) -> Settling<'a> {
+    fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<u64>>> {
+        Box::pin(Reader::lengths(self, keys))
+    }
+
+    fn children<'a>(&'a self, folder: &'a Prefix) -> Reading<'a, Vec<String>> {
+        Box::pin(Reader::children(self, folder))
+    }
+
+    fn settled(&self) -> Reading<'_, ()> {
         Box::pin(Reader::settled(self))
     }
 }
 
-/// Reads small files of the store.
+/// Reads what is in the store. See [`Reader`] for what each method answers.
 #[derive(Clone)]
 pub(crate) struct StoreReader(Arc<dyn ErasedReader>, Warned);
 
@@ -50,41 +55,37 @@ impl StoreReader {
         Self(Arc::new(reader), Warned::default())
     }
 
-    /// The files that were told to be damaged.
+    /// The files of which a warning was logged.
     pub(crate) fn warned(&self) -> &Warned {
         &self.1
     }
 
-    /// Waits until everything acknowledged so far stands in files that other programs can read.
-    pub(crate) async fn settled(&self) -> Result<(), ReadError> {
-        Ok(self.0.settled().await?)
-    }
-
-    /// The content of a file. An engine on local files blocks while it reads, so it does so off the async threads.
     pub(crate) async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
-        let (reader, key, runtime) = (self.0.clone(), key.clone(), Handle::current());
-        blocking(move || Ok(runtime.block_on(reader.get(&key))?)).await
+        Ok(self.0.get(key).await?)
     }
 
-    /// The contents of many files, in their order.
-    pub(crate) async fn get_all(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
-        let (reader, runtime) = (self.0.clone(), Handle::current());
-        blocking(move || {
-            parallel::try_map(READING_THREADS, &keys, |key| {
-                Ok(runtime.block_on(reader.get(key))?)
-            })
-        })
-        .await
+    pub(crate) async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
+        Ok(self.0.get_many(keys).await?)
     }
 
-    /// A piece of a file, at most `limit` bytes long, that ends before byte `before`, or where the file ends.
     pub(crate) async fn piece(
         &self,
         key: &Key,
         before: u64,
         limit: usize,
     ) -> Result<Option<Piece>, ReadError> {
-        let (reader, key, runtime) = (self.0.clone(), key.clone(), Handle::current());
-        blocking(move || Ok(runtime.block_on(reader.piece(&key, before, limit))?)).await
+        Ok(self.0.piece(key, before, limit).await?)
+    }
+
+    pub(crate) async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Option<u64>>, ReadError> {
+        Ok(self.0.lengths(keys).await?)
+    }
+
+    pub(crate) async fn children(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
+        Ok(self.0.children(folder).await?)
+    }
+
+    pub(crate) async fn settled(&self) -> Result<(), ReadError> {
+        Ok(self.0.settled().await?)
     }
 }

@@ -1,13 +1,10 @@
 //! What can be known of a scan's records that are lost, from its history and from each other.
 
-use std::path::Path;
-
 use model::retention::{FinishedJob, Retention};
 use model::{JobId, ScanHead, Tail, Totals};
 use store::Prefix;
 
 use crate::error::ReadError;
-use crate::files::{blocking, names};
 use crate::history::recount;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
@@ -16,13 +13,12 @@ use crate::reader::StoreReader;
 /// and what was removed of it is added. Its newest successes begin again. In any case the history goes on behind all
 /// pages there are.
 pub(crate) async fn after_loss(
-    root: &Path,
     reader: &StoreReader,
     retention: &Retention,
 ) -> Result<ScanHead, ReadError> {
     let scan = &retention.key();
-    let pages = pages_of(root, &Layout::history(scan, 0).folder()).await?;
-    let ledger = pages_of(root, &Layout::ledger(scan, 0).folder()).await?;
+    let pages = pages_of(reader, &Layout::history(scan, 0).folder()).await?;
+    let ledger = pages_of(reader, &Layout::ledger(scan, 0).folder()).await?;
     let found = recount(reader, retention, &pages).await;
     let mut totals = found.there;
     totals.add(&retention.removed);
@@ -59,12 +55,11 @@ fn uncounted(gone: &[FinishedJob], retention: &Retention) -> Totals {
 /// What can be known of a scan whose record of removed jobs is lost: all that its head has counted and that is not there
 /// was removed. What is left of the history is read again.
 pub(crate) async fn retention_after_loss(
-    root: &Path,
     reader: &StoreReader,
     head: &ScanHead,
 ) -> Result<Retention, ReadError> {
     let mut retention = Retention::new(head.workflow, head.scan.clone());
-    let pages = pages_of(root, &Layout::history(&head.key(), 0).folder()).await?;
+    let pages = pages_of(reader, &Layout::history(&head.key(), 0).folder()).await?;
     let found = recount(reader, &retention, &pages).await;
     if let Some(error) = found.unread {
         return Err(error);
@@ -78,9 +73,8 @@ pub(crate) async fn retention_after_loss(
 }
 
 /// The pages in a folder, in order.
-async fn pages_of(root: &Path, folder: &Prefix) -> Result<Vec<u64>, ReadError> {
-    let (root, folder) = (root.to_owned(), folder.as_str().to_owned());
-    let names = blocking(move || names(&root, &folder)).await?;
+async fn pages_of(reader: &StoreReader, folder: &Prefix) -> Result<Vec<u64>, ReadError> {
+    let names = reader.children(folder).await?;
     let numbers = names
         .iter()
         .filter_map(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());

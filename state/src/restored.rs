@@ -6,8 +6,8 @@ use model::decide::{Command, EndJob, EndSessions, Loss};
 use model::{JobId, JobState, RunnerId};
 use store::failpoint;
 
+use crate::blocking::on_volume;
 use crate::error::{Interrupted, OpenError, SubmitError};
-use crate::files::blocking;
 use crate::state::State;
 
 impl State {
@@ -36,8 +36,10 @@ impl State {
             self.settle(EndSessions { runner }).await?;
         }
         failpoint::reach("copy-settled");
-        let root = self.root().to_owned();
-        blocking(move || store::forget_restored(&root).map_err(OpenError::Mark)).await
+        on_volume(self.volume(), |volume| {
+            volume.forget_restored().map_err(OpenError::Mark)
+        })
+        .await
     }
 
     /// One thing that cannot be ended does not keep the others.

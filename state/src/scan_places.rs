@@ -3,14 +3,12 @@
 //! Most paths hold the name of their scan. A long name is cut to fit, and is found again by trying the names in the
 //! texts of the workflow's revisions.
 
-use std::path::Path;
-
 use model::{RevisionRef, ScanKey, WorkflowId};
 use store::Key;
 use workflow::{ScanName, TemplatePolicy};
 
+use crate::blocking::blocking;
 use crate::error::ReadError;
-use crate::files::blocking;
 use crate::layout::Layout;
 use crate::limits::REVISIONS_LOOKED_AT;
 use crate::lost_workflows::revisions_of;
@@ -28,7 +26,6 @@ pub(crate) fn is_head(key: &Key) -> bool {
 /// The scan whose record of that place belongs at this key; none when no text of its workflow that can be read defines
 /// it.
 pub(crate) async fn scan_at(
-    root: &Path,
     reader: &StoreReader,
     key: &Key,
     place: fn(&ScanKey) -> Key,
@@ -46,9 +43,7 @@ pub(crate) async fn scan_at(
     if let Some(scan) = plain.and_then(belongs) {
         return Ok(Some(scan));
     }
-    let folder = root.to_owned();
-    let revisions = blocking(move || revisions_of(&folder, workflow)).await?;
-    for revision in revisions {
+    for revision in revisions_of(reader, workflow).await? {
         let text = Layout::revision_text(workflow, &revision);
         let found = names_in(reader, &text).await.into_iter().find_map(belongs);
         if found.is_some() {
@@ -61,12 +56,11 @@ pub(crate) async fn scan_at(
 /// The oldest of the newest revisions that are without a scan which one before them has. Nothing is known when a text
 /// between cannot be read.
 pub(crate) async fn removed_by(
-    root: &Path,
     reader: &StoreReader,
     scan: &ScanKey,
 ) -> Result<Option<RevisionRef>, ReadError> {
-    let (folder, workflow) = (root.to_owned(), scan.workflow);
-    let revisions = blocking(move || revisions_of(&folder, workflow)).await?;
+    let workflow = scan.workflow;
+    let revisions = revisions_of(reader, workflow).await?;
     let mut without = None;
     for revision in revisions.into_iter().take(REVISIONS_LOOKED_AT) {
         let names = names_in(reader, &Layout::revision_text(workflow, &revision)).await;

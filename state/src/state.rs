@@ -1,27 +1,26 @@
 //! The handle everybody holds on the state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use model::decide::Command;
 use model::{
     Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp, World,
 };
 use store::file::FileEngine;
-use store::objects::{ObjectWriter, Objects};
-use store::{Engine, Gauge, Room, Seq};
+use store::volume::Volume;
+use store::{Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::committer::{Committer, Histories, Luggage, Waiting, waiting};
-use crate::error::{
-    CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError,
-};
+use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError};
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
-use crate::layout::Layout;
+use crate::layout::Folders;
 use crate::ledger::Ledger;
 use crate::limits::{PIECES_IN_VAIN, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
@@ -30,6 +29,7 @@ use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
 use crate::recent::recent;
+use crate::upload::room;
 use crate::written::{Rewritten, Written};
 
 /// What the state needs from outside.
@@ -52,7 +52,6 @@ pub struct State {
 }
 
 struct Shared {
-    root: PathBuf,
     clock: Arc<dyn Clock>,
     /// The last commit that was there when the state was opened.
     found: Seq,
@@ -61,23 +60,32 @@ struct Shared {
     publication: Arc<Publication>,
     reader: StoreReader,
     page_index: Arc<PageIndex>,
-    objects: Objects,
+    volume: Arc<dyn Volume>,
     logs: Logs,
-    gauge: Gauge,
     alarm: Alarm,
+}
+
+/// A state that is open, and the committer without which nothing changes.
+pub(crate) struct Opened<E: Engine> {
+    pub(crate) state: State,
+    pub(crate) committer: Committer<E>,
+    /// Whether [`State::settle_restored`] has work to do.
+    pub(crate) is_restored: bool,
 }
 
 /// The committer's thread. It ends once every [`State`] is dropped; joining it leaves a closed store behind.
 #[must_use]
-pub struct Closing(std::thread::JoinHandle<FileEngine>, Alarm);
+pub struct Closing {
+    thread: JoinHandle<Result<(), store::CloseError>>,
+    alarm: Alarm,
+}
 
 impl Closing {
     /// Waits until everything decided is committed and the store is closed. Blocks.
     pub fn join(self) -> Result<(), CloseError> {
-        let engine = self.0.join().map_err(|_| CloseError::Panicked)?;
-        engine.close()?;
+        self.thread.join().map_err(|_| CloseError::Panicked)??;
         // Something beside the journal, such as a log, may have failed while nobody waited for it any more.
-        self.1
+        self.alarm
             .first()
             .map_or(Ok(()), |fatal| Err(CloseError::Failed(fatal)))
     }
@@ -98,37 +106,51 @@ impl State {
         options: Options,
         of_store: store::file::Options,
     ) -> Result<(Self, Closing), OpenError> {
-        let Options {
-            root,
-            clock,
-            entropy,
-            ..
-        } = options;
-        let mut engine = FileEngine::new(root.clone(), of_store);
+        let engine = FileEngine::new(options.root, of_store);
+        let opened = Self::open_on(engine, options.clock, options.entropy).await?;
+        let Opened {
+            state,
+            committer,
+            is_restored,
+        } = opened;
+        let thread = committer.start().map_err(OpenError::Thread)?;
+        if is_restored {
+            state.settle_restored().await?;
+        }
+        let alarm = state.alarm().clone();
+        Ok((state, Closing { thread, alarm }))
+    }
+
+    /// Opens the state that an engine holds. Nothing is decided before somebody runs the committer.
+    pub(crate) async fn open_on<E: Engine>(
+        mut engine: E,
+        clock: Arc<dyn Clock>,
+        entropy: Box<dyn Entropy>,
+    ) -> Result<Opened<E>, OpenError> {
         let mut loading = Loading::default();
         let (epoch, last) = engine
             .open(&mut |key, bytes| loading.take(&key, &bytes))
             .await?;
         loading.check()?;
         let reader = StoreReader::new(engine.reader());
-        let objects = engine.objects();
+        let volume = engine.volume();
         let is_restored = engine.is_restored();
         let Loaded {
             world,
             revisions,
             damaged,
-        } = loading.finish(&root, &reader, clock.now(), last).await?;
+        } = loading.finish(&reader, clock.now(), last).await?;
         let mut written = Written::until(epoch, last, revisions);
         for record in damaged {
             record.put_aside(&mut engine, &mut written).await?;
         }
         let has_lost_tokens = engine
-            .has_kept_damaged(Layout::TOKENS)
-            .map_err(store::OpenError::Disk)?;
+            .has_set_aside(&Folders::tokens())
+            .await
+            .map_err(store::OpenError::from)?;
         let publication = Arc::new(Publication::new(world.clone(), last));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
-        let gauge = engine.gauge();
         let committer = Committer {
             order: world.latest_order(),
             pending: world,
@@ -137,39 +159,36 @@ impl State {
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
-            room: |engine| room(&engine.gauge()),
+            volume: volume.clone(),
             last_room: Room::Enough,
             histories: Histories::new(Arc::new(reader.clone())),
             queue: waiting,
-            log_bytes: log::lengths(&root),
+            log_bytes: log::lengths(volume.clone()),
             is_closing: false,
             alarm: alarm.clone(),
         };
-        let thread = committer.start().map_err(OpenError::Thread)?;
         let logs = Logs::new(
-            &root,
+            volume.clone(),
             publication.clone(),
             alarm.clone(),
             reader.warned().clone(),
         );
         let shared = Arc::new(Shared {
-            root,
             clock,
             found: last,
             has_lost_tokens,
             publication,
             reader,
             page_index: Arc::default(),
-            objects,
+            volume,
             logs,
-            gauge,
-            alarm: alarm.clone(),
+            alarm,
         });
-        let state = Self { shared, queue };
-        if is_restored {
-            state.settle_restored().await?;
-        }
-        Ok((state, Closing(thread, alarm)))
+        Ok(Opened {
+            state: Self { shared, queue },
+            committer,
+            is_restored,
+        })
     }
 
     /// Decides on a command and answers once its changes are durable.
@@ -334,26 +353,17 @@ impl State {
 
     /// The revision from which on its workflow is without the scan, as far as the newest revisions tell.
     pub async fn removed_by(&self, scan: &ScanKey) -> Result<Option<RevisionRef>, ReadError> {
-        crate::scan_places::removed_by(self.root(), &self.shared.reader, scan).await
+        crate::scan_places::removed_by(&self.shared.reader, scan).await
     }
 
-    /// Large objects: artifacts, inputs, texts of workflows.
-    pub(crate) fn objects(&self) -> &Objects {
-        &self.shared.objects
+    /// Large objects and growing files: artifacts, inputs, texts of workflows, logs.
+    pub(crate) fn volume(&self) -> &Arc<dyn Volume> {
+        &self.shared.volume
     }
 
     /// How full the disk is. Blocks for one system call, at most every second.
     pub fn room(&self) -> Room {
-        room(&self.shared.gauge)
-    }
-
-    /// Begins a large object, unless the disk is so full that only the last words of jobs have room. Blocks.
-    pub(crate) fn begin_object(&self) -> Result<ObjectWriter, WriteError> {
-        if self.room() == Room::Full {
-            return Err(WriteError::DiskFull);
-        }
-        let begun = self.shared.objects.create();
-        begun.map_err(|error| WriteError::new("tmp", error))
+        room(&*self.shared.volume)
     }
 
     /// The last commit that this opening found: how far a copy goes that was put back.
@@ -366,11 +376,6 @@ impl State {
         &self.shared.logs
     }
 
-    /// The state folder.
-    pub fn root(&self) -> &Path {
-        &self.shared.root
-    }
-
     /// Small files of the store.
     pub(crate) fn reader(&self) -> &StoreReader {
         &self.shared.reader
@@ -379,9 +384,4 @@ impl State {
     pub(crate) fn alarm(&self) -> &Alarm {
         &self.shared.alarm
     }
-}
-
-/// How full the disk is. When that cannot be told, the next write will tell.
-fn room(gauge: &Gauge) -> Room {
-    gauge.read().map_or(Room::Enough, |space| space.room)
 }

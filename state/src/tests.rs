@@ -10,6 +10,7 @@ mod format;
 mod fsck;
 mod full_disk;
 mod heads;
+mod in_memory;
 mod inspect;
 mod life;
 mod lists;

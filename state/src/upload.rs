@@ -1,23 +1,26 @@
 //! Artifacts on their way in: streamed to disk and hashed, durable, and given their place by the commit that records them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use model::Artifact;
 use model::decide::StoreArtifact;
-use store::objects::ObjectWriter;
-use store::{DiskError, Staged};
+use store::volume::{ObjectWriter, Volume};
+use store::{Fault, Room, Staged};
 use workflow::hex;
 
 use crate::alarm::Alarm;
+use crate::blocking::on_volume;
 use crate::encode::adopt;
 use crate::error::{SubmitError, WriteError};
-use crate::files::blocking;
 use crate::layout::Layout;
 use crate::limits::UPLOAD_BYTES;
 use crate::state::State;
 
 /// An artifact that is being received. Dropped unfinished, nothing of it stays.
 pub struct Upload {
-    writer: ObjectWriter,
+    volume: Arc<dyn Volume>,
+    writer: Box<dyn ObjectWriter>,
     /// Received and not written yet.
     waiting: Vec<Bytes>,
     /// Their bytes.
@@ -31,17 +34,14 @@ pub struct Received(Staged);
 impl State {
     /// Begins to receive an artifact.
     pub async fn begin_upload(&self) -> Result<Upload, WriteError> {
-        let (state, alarm) = (self.clone(), self.alarm().clone());
-        blocking(move || {
-            let writer = state.begin_object()?;
-            Ok(Upload {
-                writer,
-                waiting: Vec::new(),
-                waiting_bytes: 0,
-                alarm,
-            })
+        let writer = on_volume(self.volume(), begin_object).await?;
+        Ok(Upload {
+            volume: self.volume().clone(),
+            writer,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            alarm: self.alarm().clone(),
         })
-        .await
     }
 
     /// Records an artifact, which gets its place in the same commit. A repeat leaves what is there as it is.
@@ -68,7 +68,7 @@ impl Upload {
         if self.waiting_bytes < UPLOAD_BYTES {
             return Ok(self);
         }
-        blocking(move || {
+        on_volume(&self.volume.clone(), move |_| {
             self.flush()
                 .map_err(|error| WriteError::new("tmp", error))?;
             Ok(self)
@@ -78,7 +78,7 @@ impl Upload {
 
     /// The end. Durable when this returns.
     pub async fn finish(mut self) -> Result<Received, WriteError> {
-        blocking(move || {
+        on_volume(&self.volume.clone(), move |_| {
             let finished = self.flush().and_then(|()| self.writer.finish());
             let staged =
                 finished.map_err(|error| WriteError::watched(&self.alarm, "tmp", error))?;
@@ -87,12 +87,26 @@ impl Upload {
         .await
     }
 
-    fn flush(&mut self) -> Result<(), DiskError> {
-        self.writer.write_all(&self.waiting)?;
+    fn flush(&mut self) -> Result<(), Fault> {
+        self.writer.write(&self.waiting)?;
         self.waiting.clear();
         self.waiting_bytes = 0;
         Ok(())
     }
+}
+
+/// Begins a large object, unless the disk is so full that only the last words of jobs have room.
+pub(crate) fn begin_object(volume: &dyn Volume) -> Result<Box<dyn ObjectWriter>, WriteError> {
+    if room(volume) == Room::Full {
+        return Err(WriteError::DiskFull);
+    }
+    let begun = volume.create_object();
+    begun.map_err(|error| WriteError::new("tmp", error))
+}
+
+/// How full the store is. When that cannot be told, the next write will tell.
+pub(crate) fn room(volume: &dyn Volume) -> Room {
+    volume.room().unwrap_or(Room::Enough)
 }
 
 impl Received {

@@ -14,6 +14,7 @@ use crate::checkpoint::Checkpointer;
 use crate::control::Condition;
 use crate::disk::{Action, DiskError};
 use crate::failpoint;
+use crate::fault::Fault;
 use crate::key::Key;
 use crate::limits::{PARALLEL_PUTS, PUT_THREADS};
 use crate::live::LiveSet;
@@ -78,14 +79,14 @@ impl Drop for Watchdog {
         if thread::panicking() {
             let panicked = io::Error::other("the thread that writes the files panicked");
             let error = DiskError::new(Action::Thread, &self.root, panicked);
-            self.pending.fail(error);
+            self.pending.fail(error.into());
         }
     }
 }
 
 impl Applier {
     /// Works until told to stop.
-    pub(crate) fn run(mut self) -> Result<End, DiskError> {
+    pub(crate) fn run(mut self) -> Result<End, Fault> {
         let pending = self.pending.clone();
         let _watchdog = Watchdog {
             pending: pending.clone(),
@@ -99,7 +100,7 @@ impl Applier {
         result
     }
 
-    fn work(&mut self) -> Result<End, DiskError> {
+    fn work(&mut self) -> Result<End, Fault> {
         loop {
             let work = self.pending.next(self.patience());
             if let Some(error) = self.pending.failure() {
@@ -117,7 +118,7 @@ impl Applier {
                     self.pending.checkpoint_tried();
                 }
                 Work::Idle => {}
-                Work::Stop => return self.checkpoint(Condition::Stopped),
+                Work::Stop => return Ok(self.checkpoint(Condition::Stopped)?),
             }
             if self.is_checkpoint_due() {
                 self.checkpoint(Condition::Open)?;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{Epoch, Seq};
 use crate::disk::{Disk, DiskError};
-use crate::engine::OpenError;
 use crate::limits::CONTROL_FILE_BYTES;
+use crate::open_error::OpenError;
 use crate::replace::replace_durably;
 
 /// The format this program reads and writes.

@@ -6,7 +6,6 @@ mod inspect;
 mod local;
 
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -368,12 +367,6 @@ impl DiskFile {
     /// Takes the exclusive lock of this file; false when another process or opening holds it.
     pub(crate) fn try_lock(&self) -> Result<bool, DiskError> {
         self.run(Action::Lock, |file| file.try_lock())
-    }
-
-    pub(crate) fn into_std(self) -> Result<File, DiskError> {
-        let Self { file, path, .. } = self;
-        file.into_std()
-            .map_err(|error| DiskError::new(Action::Open, &path, error))
     }
 }
 

@@ -1,16 +1,19 @@
-//! The contract of a store. One writer with one commit in flight, any number of readers beside it; the same contract
-//! suite runs over every engine. Engines know bytes and keys; what the records say is the caller's.
+//! The contract of a store: one writer with one commit in flight, and beside it any number of readers and a
+//! [`Volume`] for what is too large for a batch. The same contract suite runs over every engine. Engines know bytes and
+//! keys; what the records say is the caller's.
 
+use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Seq};
 use crate::disk::DiskError;
+use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS, GET_BYTES};
-use crate::lock::Owner;
+use crate::volume::Volume;
 
 /// The one writer of a store.
 pub trait Engine: Send + 'static {
@@ -32,12 +35,40 @@ pub trait Engine: Send + 'static {
 
     /// A reader of everything acknowledged so far and from now on.
     fn reader(&self) -> Self::Reader;
+
+    /// The large objects and growing files of the open store, and the room it has.
+    fn volume(&self) -> Arc<dyn Volume>;
+
+    /// Keeps a copy of a damaged record where no reader finds it, and answers where. The copy is durable when this
+    /// returns; the record may then be replaced. `content` is what [`open`](Self::open) gave of it.
+    fn set_aside(
+        &mut self,
+        key: &Key,
+        content: &[u8],
+    ) -> impl Future<Output = Result<String, Fault>> + Send;
+
+    /// Whether a damaged record of this folder was ever set aside.
+    fn has_set_aside(&self, folder: &Prefix) -> impl Future<Output = Result<bool, Fault>> + Send;
+
+    /// Whether this store was restored from a backup, and what went on in it then has not been settled yet; see
+    /// [`Volume::forget_restored`].
+    fn is_restored(&self) -> bool;
+
+    /// Ends the one writer and leaves everything in order for the next one.
+    fn close(self) -> impl Future<Output = Result<(), CloseError>> + Send;
 }
 
-/// Reads beside the writer. Sees every acknowledged batch, whole, and nothing else.
+/// Reads beside the writer. It sees every acknowledged batch, whole, and nothing else. An engine whose reads block
+/// does them off the async threads.
 pub trait Reader: Clone + Send + Sync + 'static {
     /// The content of one file.
     fn get(&self, key: &Key) -> impl Future<Output = Result<Option<Bytes>, ReadError>> + Send;
+
+    /// The contents of many files, in the order of `keys`.
+    fn get_many(
+        &self,
+        keys: Vec<Key>,
+    ) -> impl Future<Output = Result<Vec<Option<Bytes>>, ReadError>> + Send;
 
     /// A piece of a file, at most `limit` bytes long, that ends before byte `before`, or where the file ends when that
     /// comes first.
@@ -48,13 +79,17 @@ pub trait Reader: Clone + Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Option<Piece>, ReadError>> + Send;
 
-    /// The last `limit` keys inside `prefix` that come before `before`, last first.
-    fn list(
+    /// The lengths of many files in bytes, in the order of `keys`.
+    fn lengths(
         &self,
-        prefix: &Prefix,
-        before: Option<&Key>,
-        limit: usize,
-    ) -> impl Future<Output = Result<Page, ReadError>> + Send;
+        keys: Vec<Key>,
+    ) -> impl Future<Output = Result<Vec<Option<u64>>, ReadError>> + Send;
+
+    /// The names directly inside `folder`, of files and of folders, in ascending order.
+    fn children(
+        &self,
+        folder: &Prefix,
+    ) -> impl Future<Output = Result<Vec<String>, ReadError>> + Send;
 
     /// Waits until everything acknowledged so far is where other programs look for it: in the tree, for an engine on
     /// files.
@@ -69,66 +104,65 @@ pub struct Piece {
     pub bytes: Bytes,
 }
 
-/// A part of a listing, in descending order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    pub keys: Vec<Key>,
-    /// Whether there are keys before the last one of this page.
-    pub more: bool,
+/// Why a store could not be opened. The source says what and where.
+#[derive(Debug)]
+pub struct OpenError {
+    kind: OpenErrorKind,
+    source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Why a store could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error(
-        "{root} holds files but no state; choose an empty or missing folder, or an existing state folder"
-    )]
-    NotAState { root: PathBuf },
-    #[error(
-        "{path} says format {found}, and this program knows formats up to {supported}; use the newer program that \
-         wrote it, nothing was changed"
-    )]
-    NewerFormat {
-        path: PathBuf,
-        found: u64,
-        supported: u64,
-    },
-    #[error("{root} is in use by {owner}; stop that process first, or choose another folder")]
-    Locked { root: PathBuf, owner: Owner },
-    #[error(
-        "{path} is damaged at byte {offset}: {what}; acknowledged changes may be lost, so nothing was changed: \
-         `everscand fsck` tells which, and a backup has them"
-    )]
-    Damaged {
-        path: PathBuf,
-        offset: u64,
-        what: String,
-    },
-    #[error(
-        "{root} is on the file system of another machine ({protocol}), where a lock may not keep a second daemon away \
-         and a sync may not reach the disk; choose a folder on a disk of this machine"
-    )]
-    Network {
-        root: PathBuf,
-        protocol: &'static str,
-    },
-    #[error(
-        "{path} cannot be written, since its file system is read-only; mount it for writing, and if nobody made it \
-         read-only on purpose, look at the disk first: the kernel does so after an error"
-    )]
-    ReadOnly { path: PathBuf },
-    #[error(transparent)]
-    Disk(DiskError),
+/// What an operator can do about a store that does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenErrorKind {
+    /// Another process has it open.
+    InUse,
+    /// A newer program wrote it.
+    NewerFormat,
+    /// It is on a file system on which locks and syncs may mean nothing. The operator may allow that.
+    Network,
+    /// It is no store, it is damaged, or it cannot be written.
+    Unusable,
+    /// There is no room to open it.
+    Full,
+    /// Something failed that should have worked.
+    Failed,
 }
 
-impl From<DiskError> for OpenError {
-    fn from(error: DiskError) -> Self {
-        if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem {
-            return Self::ReadOnly {
-                path: error.path().to_owned(),
-            };
+impl OpenError {
+    pub fn new(
+        kind: OpenErrorKind,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            kind,
+            source: source.into(),
         }
-        Self::Disk(error)
+    }
+
+    pub fn kind(&self) -> OpenErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.source()
+    }
+}
+
+impl From<Fault> for OpenError {
+    fn from(fault: Fault) -> Self {
+        let kind = match fault.kind() {
+            FaultKind::Full => OpenErrorKind::Full,
+            FaultKind::Unsynced | FaultKind::PulledAway | FaultKind::Other => OpenErrorKind::Failed,
+        };
+        Self::new(kind, fault)
     }
 }
 
@@ -142,7 +176,7 @@ pub enum CommitError {
     #[error("the outcome of the commit is unknown; open the store again to see it")]
     Unknown {
         #[source]
-        source: DiskError,
+        source: Fault,
     },
     /// Nothing was written.
     #[error(
@@ -150,9 +184,9 @@ pub enum CommitError {
          ({BATCH_OPERATIONS} operations, {BATCH_BYTES} bytes)"
     )]
     TooLarge { operations: usize, bytes: usize },
-    /// The disk has no room for this batch. Nothing was written, and a later try may succeed.
-    #[error("the disk that holds {root} is full; free some space")]
-    Full { root: PathBuf },
+    /// There is no room for this batch. Nothing was written, and a later try may succeed.
+    #[error("the disk of the store is full; free some space")]
+    Full,
     /// The batch contradicts itself or the files that exist. Nothing was written.
     #[error(transparent)]
     Invalid(#[from] InvalidBatch),
@@ -165,6 +199,25 @@ pub enum ReadError {
     TooLarge { key: Key, length: u64 },
     #[error("the disk is full, so the files are behind what is acknowledged; free some space")]
     Unsettled,
+    #[error("the read was interrupted because the process is stopping")]
+    Interrupted,
     #[error(transparent)]
-    Disk(#[from] DiskError),
+    Fault(#[from] Fault),
+}
+
+impl From<DiskError> for ReadError {
+    fn from(error: DiskError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Why a close was not clean. Nothing acknowledged is lost: the next open redoes it from the journal.
+#[derive(Debug, thiserror::Error)]
+pub enum CloseError {
+    #[error(
+        "the disk is full, so the files are behind the journal; the next start brings them up to date"
+    )]
+    Unfinished,
+    #[error("the files are behind the journal; the next start brings them up to date")]
+    Fault(#[source] Fault),
 }

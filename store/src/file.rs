@@ -2,7 +2,7 @@
 //! sync; the tree follows on a thread of its own, and after a clean close it alone is the state. One process at a
 //! time may have a store open.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,14 +12,17 @@ use bytes::Bytes;
 use crate::applier::{Applier, End, Policy, Since};
 use crate::batch::{Batch, Epoch, Seq, Urgency};
 use crate::disk::{Action, Disk, DiskError};
-use crate::engine::{CommitError, Engine, OpenError};
+use crate::engine::{self, CloseError, CommitError, Engine};
 use crate::failpoint;
+use crate::fault::Fault;
+use crate::file_volume::FileVolume;
 use crate::journal::{Journal, JournalError};
-use crate::key::Key;
+use crate::key::{Key, Prefix};
 use crate::layout::Layout;
 use crate::limits;
 use crate::lock::Lock;
 use crate::objects::Objects;
+pub use crate::open_error::OpenError;
 use crate::pending::Pending;
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
@@ -29,6 +32,8 @@ use crate::staged::Staged;
 use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
+use crate::view::{refuse, unknown};
+use crate::volume::Volume;
 
 /// How a store uses its disk. The defaults suit a daemon; tests make everything smaller.
 #[derive(Clone, Debug)]
@@ -59,23 +64,12 @@ pub struct FileEngine {
     opened: Option<Opened>,
 }
 
-/// Why a close was not clean. Nothing acknowledged is lost: the next open redoes it from the journal.
-#[derive(Debug, thiserror::Error)]
-pub enum CloseError {
-    #[error(
-        "the disk is full, so the files are behind the journal; the next start brings them up to date"
-    )]
-    Unfinished,
-    #[error("the files are behind the journal; the next start brings them up to date")]
-    Disk(#[source] DiskError),
-}
-
 struct Opened {
     epoch: Epoch,
     last: Seq,
     journal: Journal,
     segments: Arc<Segments>,
-    applier: JoinHandle<Result<End, DiskError>>,
+    applier: JoinHandle<Result<End, Fault>>,
     is_restored: bool,
     /// Held until everything else has ended.
     _lock: Arc<Lock>,
@@ -113,45 +107,8 @@ impl FileEngine {
         }
     }
 
-    /// Brings everything into the tree, durably, and empties the journal.
-    pub fn close(mut self) -> Result<(), CloseError> {
-        self.shut()
-    }
-
-    /// The large objects of this store, while it is open.
-    pub fn objects(&self) -> Objects {
-        Objects::new(self.tree(), self.pending.clone())
-    }
-
-    /// Whether this folder is a backup, or was restored from one, and nobody has
-    /// [settled](crate::forget_restored) yet what went on when the backup was made.
-    pub fn is_restored(&self) -> bool {
-        self.opened
-            .as_ref()
-            .is_some_and(|opened| opened.is_restored)
-    }
-
-    /// Tells the room on the disk.
-    pub fn gauge(&self) -> Gauge {
-        self.gauge.clone()
-    }
-
-    pub fn root(&self) -> &Path {
-        &self.layout.root
-    }
-
-    /// Keeps a copy of the damaged file at `key` in `quarantine/` and answers its path. Durable when this returns; the
-    /// file may then be replaced. `content` is what `open` gave of it, for one that is gone meanwhile.
-    pub fn keep_damaged(&self, key: &Key, content: &[u8]) -> Result<PathBuf, DiskError> {
-        quarantine::keep(&self.tree(), &self.layout, key, content)
-    }
-
-    /// Whether a copy of a damaged file inside `folder` is in `quarantine/`.
-    pub fn has_kept_damaged(&self, folder: &str) -> Result<bool, DiskError> {
-        quarantine::holds(&self.disk, &self.layout, folder)
-    }
-
-    fn start(
+    /// What [`Engine::open`] does.
+    pub(crate) fn start(
         &mut self,
         live: &mut (dyn FnMut(Key, Bytes) + Send),
     ) -> Result<(Epoch, Seq), OpenError> {
@@ -214,7 +171,7 @@ impl FileEngine {
             });
         };
         if let Some(source) = self.pending.failure() {
-            return Err(CommitError::Unknown { source });
+            return Err(unknown(source));
         }
         if batch.epoch != opened.epoch {
             return Err(CommitError::Fenced {
@@ -232,28 +189,18 @@ impl FileEngine {
             return Ok(opened.last);
         }
         batch.check()?;
-        let full = || CommitError::Full {
-            root: self.layout.root.clone(),
-        };
-        let space = self
-            .gauge
-            .read()
-            .map_err(|source| CommitError::Unknown { source })?;
-        if space.room == Room::Full && batch.urgency == Urgency::Ordinary {
-            return Err(full());
+        let room = self.gauge.read().map_err(unknown)?;
+        if room == Room::Full && batch.urgency == Urgency::Ordinary {
+            return Err(CommitError::Full);
         }
         view.check(&batch)?;
-        self.pending
-            .wait_for_room()
-            .map_err(|refused| view.refuse(refused))?;
+        self.pending.wait_for_room().map_err(refuse)?;
         let seq = opened.last.next();
         failpoint::reach("commit-begun");
         let mut written = opened.journal.append(seq, &batch);
         if matches!(written, Err(JournalError::Full)) {
             // A checkpoint turns segments that are done with into spares.
-            self.pending
-                .wait_for_checkpoint()
-                .map_err(|refused| view.refuse(refused))?;
+            self.pending.wait_for_checkpoint().map_err(refuse)?;
             written = opened.journal.append(seq, &batch);
         }
         if !matches!(written, Err(JournalError::Full)) {
@@ -261,8 +208,8 @@ impl FileEngine {
             batch.adopts.values().for_each(Staged::adopt);
         }
         written.map_err(|error| match error {
-            JournalError::Full => full(),
-            JournalError::Broken(source) => CommitError::Unknown { source },
+            JournalError::Full => CommitError::Full,
+            JournalError::Broken(error) => unknown(error),
         })?;
         opened.last = seq;
         self.pending.publish(seq, batch);
@@ -270,7 +217,8 @@ impl FileEngine {
         Ok(seq)
     }
 
-    fn shut(&mut self) -> Result<(), CloseError> {
+    /// What [`Engine::close`] does.
+    pub(crate) fn shut(&mut self) -> Result<(), CloseError> {
         let Some(Opened {
             last,
             journal,
@@ -287,12 +235,18 @@ impl FileEngine {
         match end {
             Ok(Ok(End::Clean)) => {
                 journal.finish();
-                segments.retire(last).map_err(CloseError::Disk)
+                segments
+                    .retire(last)
+                    .map_err(|error| CloseError::Fault(error.into()))
             }
-            Ok(Err(error)) => Err(CloseError::Disk(error)),
+            Ok(Err(fault)) => Err(CloseError::Fault(fault)),
             // A panic of the applier leaves the journal for the next open, just as a full disk does.
             Ok(Ok(End::Unfinished)) | Err(_) => Err(CloseError::Unfinished),
         }
+    }
+
+    pub(crate) fn objects(&self) -> Objects {
+        Objects::new(self.tree(), self.pending.clone())
     }
 
     fn tree(&self) -> Tree {
@@ -306,8 +260,8 @@ impl Engine for FileEngine {
     async fn open(
         &mut self,
         live: &mut (dyn FnMut(Key, Bytes) + Send),
-    ) -> Result<(Epoch, Seq), OpenError> {
-        self.start(live)
+    ) -> Result<(Epoch, Seq), engine::OpenError> {
+        Ok(self.start(live)?)
     }
 
     /// Blocks for one sync, and while the tree is far behind.
@@ -324,6 +278,40 @@ impl Engine for FileEngine {
             tree: self.tree(),
             pending: self.pending.clone(),
         }
+    }
+
+    fn volume(&self) -> Arc<dyn Volume> {
+        Arc::new(FileVolume {
+            tree: self.tree(),
+            objects: self.objects(),
+            gauge: self.gauge.clone(),
+        })
+    }
+
+    /// The copy is in `quarantine/`.
+    async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
+        let path = quarantine::keep(&self.tree(), &self.layout, key, content)?;
+        Ok(path.display().to_string())
+    }
+
+    async fn has_set_aside(&self, folder: &Prefix) -> Result<bool, Fault> {
+        Ok(quarantine::holds(
+            &self.disk,
+            &self.layout,
+            folder.as_str(),
+        )?)
+    }
+
+    /// Whether the folder has the manifest of a backup.
+    fn is_restored(&self) -> bool {
+        self.opened
+            .as_ref()
+            .is_some_and(|opened| opened.is_restored)
+    }
+
+    /// Brings everything into the tree, durably, and empties the journal.
+    async fn close(mut self) -> Result<(), CloseError> {
+        self.shut()
     }
 }
 

@@ -9,11 +9,11 @@ use std::io;
 
 use crate::backup::CopyError;
 use crate::disk::{Action, Disk, DiskError};
-use crate::engine::OpenError;
 use crate::failpoint;
 use crate::layout::Layout;
 use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, LOOKS};
 use crate::lock::Lock;
+use crate::open_error::OpenError;
 use crate::space::Watermark;
 
 /// The hold of this process. It ends when it is dropped.

@@ -125,6 +125,15 @@ impl Prefix {
         }
     }
 
+    /// The name directly inside this folder that `key` has, or lies below.
+    pub(crate) fn child<'a>(&self, key: &'a Key) -> Option<&'a str> {
+        let below = match &self.0 {
+            None => key.as_str(),
+            Some(folder) => key.as_str().strip_prefix(&**folder)?.strip_prefix('/')?,
+        };
+        below.split('/').next()
+    }
+
     /// The position just before the first key of this folder in the order of keys.
     pub(crate) fn lower_bound(&self) -> std::ops::Bound<Key> {
         match &self.0 {

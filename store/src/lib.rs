@@ -1,6 +1,6 @@
-//! Everscan's store: bytes under keys, committed in batches that are durable, atomic and ordered. `Engine` is the
-//! contract, `file` its implementation on local files and `memory` one for tests; `objects` and `append_file` hold
-//! what is too large for a batch. The store knows nothing of what its bytes mean.
+//! Everscan's store: bytes under keys, committed in batches that are durable, atomic and ordered. [`Engine`] is the
+//! contract, with a [`Reader`] and, for what is too large for a batch, a [`volume`]. [`mod@file`] implements it on local
+//! files and [`memory`] for tests. The store knows nothing of what its bytes mean.
 
 #![cfg_attr(
     test,
@@ -10,6 +10,7 @@
     )
 )]
 
+mod append_file;
 mod applier;
 mod batch;
 mod checkpoint;
@@ -17,6 +18,8 @@ mod control;
 mod copy;
 mod disk;
 mod engine;
+mod fault;
+mod file_volume;
 mod hold;
 mod journal;
 mod key;
@@ -24,8 +27,10 @@ mod layout;
 mod live;
 mod lock;
 mod manifest;
+mod objects;
+mod open_error;
 mod overlay;
-pub mod parallel;
+mod parallel;
 mod pending;
 mod quarantine;
 mod record;
@@ -40,7 +45,6 @@ mod top_folders;
 mod tree;
 mod view;
 
-pub mod append_file;
 pub mod backup;
 pub mod failpoint;
 pub mod file;
@@ -48,17 +52,19 @@ pub mod limits;
 pub mod look;
 pub mod memory;
 pub mod mend;
-pub mod objects;
+pub mod volume;
 
 #[cfg(test)]
 mod tests;
 
 pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq, Urgency};
 pub use control::FORMAT;
-pub use disk::{Action, Details, DiskError, Form};
-pub use engine::{CommitError, Engine, OpenError, Page, Piece, ReadError, Reader};
+pub use disk::{Details, DiskError, Form};
+pub use engine::{
+    CloseError, CommitError, Engine, OpenError, OpenErrorKind, Piece, ReadError, Reader,
+};
+pub use fault::{Fault, FaultKind};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::{Owner, user};
-pub use manifest::forget_restored;
-pub use space::{FreeSpace, Gauge, Room, Watermark, Watermarks};
+pub use space::{Room, Watermark, Watermarks};
 pub use staged::Staged;

@@ -18,9 +18,6 @@ pub const BATCH_BYTES: usize = 1024 * 1024;
 /// Largest file that `get` loads: records are small, and a large object asked for by mistake must not fill memory.
 pub const GET_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Longest page of `list`: a page is held in memory.
-pub const PAGE_KEYS: usize = 10_000;
-
 /// Content of acknowledged batches that may wait for the tree: enough to smooth bursts, and quickly redone.
 pub(crate) const PENDING_BYTES: usize = 8 * 1024 * 1024;
 
@@ -103,6 +100,12 @@ pub(crate) const PARALLEL_REDO: usize = 64;
 /// Threads that write the files of a large redo: each folder must be read from the disk first, and a disk answers several
 /// at once.
 pub(crate) const REDO_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+/// Threads that read the records of a list: each read may wait for the disk, which answers several at once.
+pub(crate) const RECORDS_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+
+/// Threads that look at the lengths of many files: as for records, and there is nothing to read.
+pub(crate) const LENGTHS_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// Threads that read the tree where there is no live index: as for a redo.
 pub(crate) const READING_THREADS: NonZeroUsize = REDO_THREADS;

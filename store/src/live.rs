@@ -92,7 +92,7 @@ impl LiveSet {
         }
         let found = parallel::try_map(READING_THREADS, &folders, |folder| {
             let mut found = Vec::new();
-            tree.walk(folder, None, |key| {
+            tree.walk(folder, |key| {
                 found.extend(read_live(tree, key)?);
                 Ok(ControlFlow::Continue(()))
             })?;

@@ -8,9 +8,9 @@ use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, DiskError, DiskFile, Identity};
-use crate::engine::OpenError;
 use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
+use crate::open_error::OpenError;
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 const LOCKS: &str = "/proc/locks";

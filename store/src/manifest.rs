@@ -61,9 +61,9 @@ pub(crate) fn is_restored(disk: &Disk, layout: &Layout) -> Result<bool, DiskErro
     Ok(disk.kind(&layout.manifest)? == Kind::File)
 }
 
-/// What went on when the backup was made has been settled, durably: the store at `root` is one like any other.
-pub fn forget_restored(root: &Path) -> Result<(), DiskError> {
-    let (disk, layout) = (Disk::new(), Layout::new(root));
+/// Makes the folder of a backup a store like any other, durably.
+pub(crate) fn forget_restored(disk: &Disk, root: &Path) -> Result<(), DiskError> {
+    let layout = Layout::new(root);
     match disk.remove_file(&layout.manifest) {
         Err(error) if error.is_missing() => Ok(()),
         result => {

@@ -1,18 +1,21 @@
 //! An engine without a disk, for tests of what stands on a store. It keeps the same contract as the one on files,
-//! outlives its engines as a disk would, and fails on demand in each way that a commit can.
+//! outlives its engines as a disk would, and fails on demand in each way that a commit can. Nothing in it waits, so that
+//! a test may drive all of it on one thread with a clock of its own.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
-use crate::batch::{Batch, Epoch, InvalidBatch, Put, Seq, is_live};
-use crate::disk::{Action, DiskError};
-use crate::engine::{CommitError, Engine, OpenError, Page, Piece, ReadError, Reader};
+use crate::batch::{Batch, Epoch, InvalidBatch, Seq, Urgency, is_live};
+use crate::engine::{CloseError, CommitError, Engine, OpenError, Piece, ReadError, Reader};
+use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
-use crate::limits::PAGE_KEYS;
+use crate::space::Room;
+use crate::staged::{Staged, StagedName};
+use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
 /// What stays when an engine is gone. Clones are the same store.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +27,7 @@ pub struct MemoryEngine {
     store: MemoryStore,
     epoch: Option<Epoch>,
     /// A commit of this opening had an unknown outcome.
-    failure: Option<DiskError>,
+    failure: Option<Fault>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +35,7 @@ pub struct MemoryReader(MemoryStore);
 
 /// What the next commit answers instead of its own result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum Injected {
     /// As if another engine had taken over; so it stays until the engine is opened again.
     Fenced,
     /// The outcome is unknown to the caller; `stored` says what it really is.
@@ -43,12 +46,33 @@ pub enum Fault {
     Full,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Contents {
     files: BTreeMap<Key, Bytes>,
+    /// Damaged records, by the keys they had.
+    set_aside: BTreeMap<Key, Bytes>,
     epoch: Epoch,
     last: Seq,
-    faults: VecDeque<Fault>,
+    room: Room,
+    is_restored: bool,
+    /// Objects written so far.
+    objects: u128,
+    injected: VecDeque<Injected>,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self {
+            files: BTreeMap::new(),
+            set_aside: BTreeMap::new(),
+            epoch: Epoch::default(),
+            last: Seq::default(),
+            room: Room::Enough,
+            is_restored: false,
+            objects: 0,
+            injected: VecDeque::new(),
+        }
+    }
 }
 
 impl MemoryStore {
@@ -66,8 +90,18 @@ impl MemoryStore {
     }
 
     /// Lets a coming commit fail; several faults are used in order, one per commit.
-    pub fn inject(&self, fault: Fault) {
-        self.lock().faults.push_back(fault);
+    pub fn inject(&self, injected: Injected) {
+        self.lock().injected.push_back(injected);
+    }
+
+    /// How much room the store has from now on.
+    pub fn set_room(&self, room: Room) {
+        self.lock().room = room;
+    }
+
+    /// Makes the store one that was restored from a backup.
+    pub fn set_restored(&self) {
+        self.lock().is_restored = true;
     }
 
     /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
@@ -120,26 +154,26 @@ impl Engine for MemoryEngine {
         }
         batch.check()?;
         contents.check(&batch)?;
-        let batch = with_objects(batch).map_err(|source| CommitError::Unknown { source })?;
-        match contents.faults.pop_front() {
+        match contents.injected.pop_front() {
+            None if contents.room == Room::Full && batch.urgency == Urgency::Ordinary => {
+                Err(CommitError::Full)
+            }
             None => Ok(contents.apply(&batch)),
-            Some(Fault::Fenced) => {
+            Some(Injected::Fenced) => {
                 contents.epoch = contents.epoch.next();
                 Err(CommitError::Fenced {
                     batch: batch.epoch,
                     current: contents.epoch,
                 })
             }
-            Some(Fault::TooLarge) => Err(too_large),
-            Some(Fault::Full) => Err(CommitError::Full {
-                root: PathBuf::from("memory"),
-            }),
-            Some(Fault::Unknown { stored }) => {
+            Some(Injected::TooLarge) => Err(too_large),
+            Some(Injected::Full) => Err(CommitError::Full),
+            Some(Injected::Unknown { stored }) => {
                 if stored {
                     contents.apply(&batch);
                 }
                 let injected = std::io::Error::other("a fault was injected");
-                let source = DiskError::new(Action::SyncFile, Path::new("memory"), injected);
+                let source = Fault::new(FaultKind::Unsynced, injected);
                 self.failure = Some(source.clone());
                 Err(CommitError::Unknown { source })
             }
@@ -149,16 +183,31 @@ impl Engine for MemoryEngine {
     fn reader(&self) -> MemoryReader {
         MemoryReader(self.store.clone())
     }
-}
 
-/// Objects are files also for this engine, which takes their contents over; the files go with the batch.
-fn with_objects(mut batch: Batch) -> Result<Batch, DiskError> {
-    for (key, staged) in &batch.adopts {
-        let bytes = staged.read()?.into();
-        batch.puts.insert(key.clone(), Put { bytes, live: false });
+    fn volume(&self) -> Arc<dyn Volume> {
+        Arc::new(MemoryVolume(self.store.clone()))
     }
-    batch.adopts.clear();
-    Ok(batch)
+
+    async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
+        let content = Bytes::copy_from_slice(content);
+        self.store.lock().set_aside.insert(key.clone(), content);
+        Ok(format!("the damaged record {key} in memory"))
+    }
+
+    async fn has_set_aside(&self, folder: &Prefix) -> Result<bool, Fault> {
+        let contents = self.store.lock();
+        let mut keys = contents.set_aside.keys();
+        Ok(keys.any(|key| folder.contains(key)))
+    }
+
+    fn is_restored(&self) -> bool {
+        self.epoch.is_some() && self.store.lock().is_restored
+    }
+
+    async fn close(mut self) -> Result<(), CloseError> {
+        self.epoch = None;
+        Ok(())
+    }
 }
 
 impl Contents {
@@ -196,21 +245,27 @@ impl Contents {
         for (key, put) in &batch.puts {
             self.files.insert(key.clone(), put.bytes.clone());
         }
+        for (key, staged) in &batch.adopts {
+            if let Some(content) = staged.content() {
+                self.files.insert(key.clone(), content.clone());
+            }
+        }
         for append in &batch.appends {
-            let mut content = self
-                .files
-                .get(&append.ledger)
-                .map(|file| file.to_vec())
-                .unwrap_or_default();
-            // Checked to be at most the length, so it is an index.
-            let at = append.at as usize;
-            let end = at + append.bytes.len();
-            content.resize(content.len().max(end), 0);
-            content[at..end].copy_from_slice(&append.bytes);
-            self.files.insert(append.ledger.clone(), content.into());
+            self.write(&append.ledger, append.at, &append.bytes);
         }
         self.last = self.last.next();
         self.last
+    }
+
+    /// Writes at a place of a file, at most its length.
+    fn write(&mut self, key: &Key, at: u64, bytes: &[u8]) {
+        let content = self.files.remove(key).unwrap_or_default();
+        let mut content = Vec::from(content);
+        let at = at as usize;
+        let end = at + bytes.len();
+        content.resize(content.len().max(end), 0);
+        content[at..end].copy_from_slice(bytes);
+        self.files.insert(key.clone(), content.into());
     }
 
     fn inside<'a>(&'a self, prefix: &'a Prefix) -> impl Iterator<Item = &'a Key> {
@@ -225,6 +280,12 @@ impl Contents {
 impl Reader for MemoryReader {
     async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         Ok(self.0.lock().files.get(key).cloned())
+    }
+
+    async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
+        let contents = self.0.lock();
+        let found = keys.iter().map(|key| contents.files.get(key).cloned());
+        Ok(found.collect())
     }
 
     async fn piece(
@@ -244,25 +305,155 @@ impl Reader for MemoryReader {
         }))
     }
 
-    async fn list(
-        &self,
-        prefix: &Prefix,
-        before: Option<&Key>,
-        limit: usize,
-    ) -> Result<Page, ReadError> {
+    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Option<u64>>, ReadError> {
+        let found = self.get_many(keys).await?.into_iter();
+        Ok(found
+            .map(|content| content.map(|content| content.len() as u64))
+            .collect())
+    }
+
+    async fn children(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
         let contents = self.0.lock();
-        let found = contents
-            .inside(prefix)
-            .take_while(|key| before.is_none_or(|before| *key < before));
-        let mut keys: Vec<Key> = found.cloned().collect();
-        keys.reverse();
-        let limit = limit.min(PAGE_KEYS);
-        let more = keys.len() > limit;
-        keys.truncate(limit);
-        Ok(Page { keys, more })
+        let names = contents.inside(folder).filter_map(|key| folder.child(key));
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        Ok(names.into_iter().collect())
     }
 
     async fn settled(&self) -> Result<(), ReadError> {
         Ok(())
+    }
+}
+
+struct MemoryVolume(MemoryStore);
+
+struct MemoryObject {
+    store: MemoryStore,
+    content: Vec<u8>,
+}
+
+struct MemoryFile {
+    store: MemoryStore,
+    key: Key,
+    size: u64,
+}
+
+impl Volume for MemoryVolume {
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
+    fn create_object(&self) -> Result<Box<dyn ObjectWriter>, Fault> {
+        Ok(Box::new(MemoryObject {
+            store: self.0.clone(),
+            content: Vec::new(),
+        }))
+    }
+
+    fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
+        let content = self.0.lock().files.get(key).cloned();
+        Ok(content.map(|content| Box::new(content) as Box<dyn ReadAt>))
+    }
+
+    fn open_growing(&self, key: &Key) -> Result<Box<dyn GrowingFile>, Fault> {
+        let mut contents = self.0.lock();
+        let content = contents.files.entry(key.clone()).or_default();
+        Ok(Box::new(MemoryFile {
+            store: self.0.clone(),
+            key: key.clone(),
+            size: content.len() as u64,
+        }))
+    }
+
+    fn read_growing(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
+        let is_there = self.0.lock().files.contains_key(key);
+        Ok(is_there.then(|| {
+            Box::new(MemoryFile {
+                store: self.0.clone(),
+                key: key.clone(),
+                size: 0,
+            }) as Box<dyn ReadAt>
+        }))
+    }
+
+    fn room(&self) -> Result<Room, Fault> {
+        Ok(self.0.lock().room)
+    }
+
+    fn forget_restored(&self) -> Result<(), Fault> {
+        self.0.lock().is_restored = false;
+        Ok(())
+    }
+}
+
+impl ObjectWriter for MemoryObject {
+    fn write(&mut self, pieces: &[Bytes]) -> Result<(), Fault> {
+        pieces
+            .iter()
+            .for_each(|piece| self.content.extend_from_slice(piece));
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Staged, Fault> {
+        let mut contents = self.store.lock();
+        contents.objects += 1;
+        let name = StagedName::numbered(contents.objects);
+        let sha256 = Sha256::digest(&self.content).into();
+        Ok(Staged::in_memory(name, self.content.clone().into(), sha256))
+    }
+}
+
+impl GrowingFile for MemoryFile {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Fault> {
+        let at = self.size;
+        self.store.lock().write(&self.key, at, bytes);
+        self.size += bytes.len() as u64;
+        Ok(at)
+    }
+
+    fn cut(&mut self, size: u64) -> Result<(), Fault> {
+        if size < self.size {
+            let mut contents = self.store.lock();
+            if let Some(content) = contents.files.get_mut(&self.key) {
+                // Below the size of the file, so it is an index.
+                content.truncate(size as usize);
+            }
+            self.size = size;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl ReadAt for MemoryFile {
+    fn size(&self) -> Result<u64, Fault> {
+        let contents = self.store.lock();
+        Ok(contents
+            .files
+            .get(&self.key)
+            .map_or(0, |file| file.len() as u64))
+    }
+
+    fn read_at(&self, at: u64, limit: usize) -> Result<Vec<u8>, Fault> {
+        let content = self.store.lock().files.get(&self.key).cloned();
+        content.unwrap_or_default().read_at(at, limit)
+    }
+}
+
+impl ReadAt for Bytes {
+    fn size(&self) -> Result<u64, Fault> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, at: u64, limit: usize) -> Result<Vec<u8>, Fault> {
+        let at = usize::try_from(at).unwrap_or(usize::MAX).min(self.len());
+        let end = at.saturating_add(limit).min(self.len());
+        Ok(self[at..end].to_vec())
     }
 }

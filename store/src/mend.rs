@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use crate::batch::{Epoch, Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
 use crate::disk::{Disk, DiskError, Form};
-use crate::engine::OpenError;
 use crate::failpoint;
 use crate::key::Prefix;
 use crate::layout::Layout;
@@ -16,6 +15,7 @@ use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
+use crate::open_error::OpenError;
 use crate::overlay::Overlay;
 use crate::quarantine;
 use crate::record::Record;
@@ -281,7 +281,7 @@ impl Mending {
 fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
     let plausible = known.0..known.0.saturating_add(SEARCH_AHEAD);
     let mut newest = known;
-    tree.walk(&Prefix::root(), None, |key| {
+    tree.walk(&Prefix::root(), |key| {
         if key.is_record() {
             match tree.read(&key, GET_BYTES) {
                 Ok(content) => {

@@ -2,7 +2,6 @@
 //! [`Staged`]; a batch gives it its key together with the record that names it. So no object stands at a key that no
 //! record knows, and none is named that does not exist. Everything here blocks.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -26,13 +25,13 @@ pub struct Object {
 
 /// The large objects of an open store.
 #[derive(Clone)]
-pub struct Objects {
+pub(crate) struct Objects {
     tree: Tree,
     pending: Arc<Pending>,
 }
 
 /// An object being written; gone when dropped unfinished.
-pub struct ObjectWriter {
+pub(crate) struct ObjectWriter {
     tree: Tree,
     name: StagedName,
     file: DiskFile,
@@ -63,8 +62,7 @@ impl Objects {
         Self { tree, pending }
     }
 
-    /// Begins an object.
-    pub fn create(&self) -> Result<ObjectWriter, DiskError> {
+    pub(crate) fn create(&self) -> Result<ObjectWriter, DiskError> {
         let tree = self.tree.clone();
         let name = StagedName::random(&tree.disk)?;
         let file = tree.disk.create_file(&tree.staged(&name))?;
@@ -78,16 +76,8 @@ impl Objects {
         })
     }
 
-    /// The object at `key`, open for reading, and its size in bytes. One that was adopted is there at once.
-    pub fn open(&self, key: &Key) -> Result<Option<(File, u64)>, DiskError> {
-        let Some(file) = self.find(key)? else {
-            return Ok(None);
-        };
-        let size = file.len()?;
-        Ok(Some((file.into_std()?, size)))
-    }
-
-    fn find(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {
+    /// The object at `key`, open for reading. One that was adopted is there at once.
+    pub(crate) fn open(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {
         // The applier may give an object its key at any moment; then the next look finds it there.
         for _ in 0..OPTIMISTIC_READS {
             let adopted = self.pending.adopted(key);
@@ -104,14 +94,12 @@ impl Objects {
 }
 
 impl ObjectWriter {
-    /// Adds bytes.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.write_all(&[bytes])
-    }
-
     /// Adds pieces in their order. Many bytes are hashed while they are written, and are on their way to the disk
     /// afterwards.
-    pub fn write_all(&mut self, pieces: &[impl AsRef<[u8]> + Sync]) -> Result<(), DiskError> {
+    pub(crate) fn write_all(
+        &mut self,
+        pieces: &[impl AsRef<[u8]> + Sync],
+    ) -> Result<(), DiskError> {
         let Self {
             file, size, hasher, ..
         } = self;
@@ -138,7 +126,7 @@ impl ObjectWriter {
     }
 
     /// The object as a batch can adopt it: whole, and durable under its name in `tmp/`.
-    pub fn finish(mut self) -> Result<Staged, DiskError> {
+    pub(crate) fn finish(mut self) -> Result<Staged, DiskError> {
         failpoint::reach("object-begun");
         self.file.sync_data()?;
         failpoint::reach("object-synced");

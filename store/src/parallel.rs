@@ -8,7 +8,7 @@ use std::thread;
 /// Does `work` for each of the items on up to `threads` threads, this one included, and answers in the order of the
 /// items, or with a failure that was met. After a failure no further item is begun. With one thread the work is done
 /// in order.
-pub fn try_map<T: Sync, U: Send, E: Send>(
+pub(crate) fn try_map<T: Sync, U: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],
     work: impl Fn(&T) -> Result<U, E> + Sync,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Batch, Seq};
-use crate::disk::DiskError;
+use crate::fault::Fault;
 use crate::key::Key;
 use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
 use crate::overlay::{Entry, Overlay};
@@ -35,7 +35,7 @@ pub(crate) struct State {
     stopping: bool,
     /// The writer needs the room that a checkpoint gives back.
     checkpoint_wanted: bool,
-    failure: Option<DiskError>,
+    failure: Option<Fault>,
 }
 
 /// A durable batch.
@@ -61,7 +61,7 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) enum Refused {
     Full,
-    Failed(DiskError),
+    Failed(Fault),
 }
 
 impl Pending {
@@ -81,13 +81,13 @@ impl Pending {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn fail(&self, error: DiskError) {
-        self.lock().failure.get_or_insert(error);
+    pub(crate) fn fail(&self, fault: Fault) {
+        self.lock().failure.get_or_insert(fault);
         self.progress.notify_all();
         self.work.notify_all();
     }
 
-    pub(crate) fn failure(&self) -> Option<DiskError> {
+    pub(crate) fn failure(&self) -> Option<Fault> {
         self.lock().failure.clone()
     }
 

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Action, Disk, DiskError};
-use crate::engine::OpenError;
 use crate::limits::{COPY_BYTES, GIVEN_BACK_BYTES, SEGMENT_FILE_BYTES};
+use crate::open_error::OpenError;
 use crate::record::{HEADER_BYTES, Record};
 use crate::segment::{self, Damage, Header};
 

@@ -39,20 +39,9 @@ pub enum Room {
     Full,
 }
 
-/// Room on the disk of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeSpace {
-    /// Bytes of the disk.
-    pub total: u64,
-    /// Bytes that are free.
-    pub free: u64,
-    /// What that means.
-    pub room: Room,
-}
-
 /// Tells the room on the disk of a store. Clones share their measurements.
 #[derive(Clone)]
-pub struct Gauge {
+pub(crate) struct Gauge {
     disk: Disk,
     root: PathBuf,
     watermarks: Watermarks,
@@ -116,7 +105,7 @@ impl Gauge {
     }
 
     /// The room on the disk, at most a second old. Blocks for one system call.
-    pub fn read(&self) -> Result<FreeSpace, DiskError> {
+    pub(crate) fn read(&self) -> Result<Room, DiskError> {
         let now = self.disk.elapsed();
         // A measurement is one value, which a panic elsewhere cannot leave half made.
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,11 +118,7 @@ impl Gauge {
                 space
             }
         };
-        Ok(FreeSpace {
-            total: space.total,
-            free: space.free,
-            room: self.watermarks.room(space),
-        })
+        Ok(self.watermarks.room(space))
     }
 }
 

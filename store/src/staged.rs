@@ -1,13 +1,14 @@
-//! A large object that is whole and has no key yet: a file in `tmp/`, durable with its name. A batch that adopts it
-//! gives it its key; until then whoever holds it owns the file, which goes when nobody does.
+//! A large object that is whole and has no key yet. A batch that adopts it gives it its key; until then whoever holds it
+//! owns it, and it goes when nobody does. On files it is a file in `tmp/`, durable with its name.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
+
 use crate::disk::{Disk, DiskError};
-use crate::limits::GET_BYTES;
 
 const PREFIX: &str = "object-";
 
@@ -17,18 +18,27 @@ const RANDOM_BYTES: usize = 16;
 
 /// A finished object. Clones are the same one.
 #[derive(Clone)]
-pub struct Staged(Arc<File>);
+pub struct Staged(Arc<Object>);
 
-struct File {
+struct Object {
     name: StagedName,
     size: u64,
     sha256: [u8; 32],
-    /// None when the journal told of the object: what a redo finds belongs to no caller.
-    owned: Option<Owned>,
+    place: Place,
+}
+
+/// Where an object is.
+enum Place {
+    /// In a file that this process wrote.
+    File(OwnedFile),
+    /// In a file that the journal tells of: what a redo finds belongs to no caller.
+    Recorded,
+    /// In memory.
+    Memory(Bytes),
 }
 
 /// The file of an object that was written by this process.
-struct Owned {
+struct OwnedFile {
     disk: Disk,
     path: PathBuf,
     /// Whether a batch has taken it over. Then it is the store's to name or to remove.
@@ -42,10 +52,12 @@ pub(crate) struct StagedName(String);
 impl StagedName {
     pub(crate) fn random(disk: &Disk) -> Result<Self, DiskError> {
         let random: [u8; RANDOM_BYTES] = disk.random()?;
-        Ok(Self(format!(
-            "{PREFIX}{:032x}",
-            u128::from_be_bytes(random)
-        )))
+        Ok(Self::numbered(u128::from_be_bytes(random)))
+    }
+
+    /// The name of an object by its number.
+    pub(crate) fn numbered(number: u128) -> Self {
+        Self(format!("{PREFIX}{number:032x}"))
     }
 
     /// A name as it stands in `tmp/` or in the journal.
@@ -72,26 +84,31 @@ impl Staged {
         size: u64,
         sha256: [u8; 32],
     ) -> Self {
-        let owned = Owned {
+        let file = OwnedFile {
             disk,
             path,
             is_adopted: AtomicBool::new(false),
         };
-        Self(Arc::new(File {
-            name,
-            size,
-            sha256,
-            owned: Some(owned),
-        }))
+        Self::new(name, size, sha256, Place::File(file))
     }
 
     /// An object that the journal tells of.
     pub(crate) fn recorded(name: StagedName, size: u64, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(File {
+        Self::new(name, size, sha256, Place::Recorded)
+    }
+
+    /// An object that is only in memory.
+    pub(crate) fn in_memory(name: StagedName, content: Bytes, sha256: [u8; 32]) -> Self {
+        let size = content.len() as u64;
+        Self::new(name, size, sha256, Place::Memory(content))
+    }
+
+    fn new(name: StagedName, size: u64, sha256: [u8; 32], place: Place) -> Self {
+        Self(Arc::new(Object {
             name,
             size,
             sha256,
-            owned: None,
+            place,
         }))
     }
 
@@ -108,23 +125,23 @@ impl Staged {
         &self.0.name
     }
 
-    /// The whole content of an object that this process wrote.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, DiskError> {
-        match &self.0.owned {
-            Some(owned) => owned.disk.read(&owned.path, GET_BYTES),
-            None => Ok(Vec::new()),
+    /// The content of an object that is in memory.
+    pub(crate) fn content(&self) -> Option<&Bytes> {
+        match &self.0.place {
+            Place::Memory(content) => Some(content),
+            Place::File(_) | Place::Recorded => None,
         }
     }
 
     /// From now on a record may name the object, so it is no longer removed with its last owner.
     pub(crate) fn adopt(&self) {
-        if let Some(owned) = &self.0.owned {
-            owned.is_adopted.store(true, Ordering::Relaxed);
+        if let Place::File(file) = &self.0.place {
+            file.is_adopted.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnedFile {
     fn drop(&mut self) {
         if !*self.is_adopted.get_mut()
             && let Err(error) = self.disk.remove_file(&self.path)

@@ -214,20 +214,15 @@ impl Tree {
         self.disk.kind(&self.path(key))
     }
 
-    /// Visits the keys inside `prefix` that come before `before`, last first.
+    /// Visits the keys inside `prefix`, last first.
     pub(crate) fn walk(
         &self,
         prefix: &Prefix,
-        before: Option<&Key>,
         mut visit: impl FnMut(Key) -> Result<ControlFlow<()>, DiskError>,
     ) -> Result<(), DiskError> {
         // Entries yet to visit, the next one last.
         let mut waiting = self.entries(prefix)?;
         while let Some((key, kind)) = waiting.pop() {
-            if before.is_some_and(|before| key >= *before) {
-                // What a folder holds comes after the folder itself.
-                continue;
-            }
             match kind {
                 Kind::Folder => waiting.extend(self.entries(&Prefix::of(&key))?),
                 Kind::File => {

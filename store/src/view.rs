@@ -1,7 +1,8 @@
 //! The store as everything acknowledged makes it: the overlay of pending batches over the tree. Readers see the files
 //! through it, and the writer checks a batch against it before anything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -9,15 +10,17 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, InvalidBatch};
 use crate::disk::{DiskError, DiskFile, Kind};
-use crate::engine::{CommitError, Page, Piece, ReadError, Reader};
+use crate::engine::{CommitError, Piece, ReadError, Reader};
+use crate::fault::Fault;
 use crate::key::{Key, Prefix};
-use crate::limits::{GET_BYTES, OPTIMISTIC_READS, PAGE_KEYS};
+use crate::limits::{GET_BYTES, LENGTHS_THREADS, OPTIMISTIC_READS, RECORDS_THREADS};
 use crate::overlay::Entry;
+use crate::parallel;
 use crate::pending::{Pending, Refused};
 use crate::staged::Staged;
 use crate::tree::Tree;
 
-/// Reads a `FileEngine`'s store. Each `get` is at most one small file read and each `list` one walk, both blocking.
+/// Reads a `FileEngine`'s store, on the runtime's threads for blocking work.
 #[derive(Clone)]
 pub struct FileReader {
     pub(crate) tree: Tree,
@@ -26,10 +29,82 @@ pub struct FileReader {
 
 impl Reader for FileReader {
     async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
+        let key = key.clone();
+        self.off_thread(move |reader| reader.record(&key)).await
+    }
+
+    async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
+        self.each(RECORDS_THREADS, keys, Self::record).await
+    }
+
+    async fn piece(
+        &self,
+        key: &Key,
+        before: u64,
+        limit: usize,
+    ) -> Result<Option<Piece>, ReadError> {
+        let key = key.clone();
+        self.off_thread(move |reader| Ok(reader.piece_before(&key, before, limit)?))
+            .await
+    }
+
+    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Option<u64>>, ReadError> {
+        let length = |reader: &Self, key: &Key| Ok(reader.length(key)?);
+        self.each(LENGTHS_THREADS, keys, length).await
+    }
+
+    async fn children(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
+        let folder = folder.clone();
+        self.off_thread(move |reader| Ok(reader.names(&folder)?))
+            .await
+    }
+
+    async fn settled(&self) -> Result<(), ReadError> {
+        self.off_thread(|reader| {
+            reader
+                .pending
+                .wait_for_tree()
+                .map_err(|refused| match refused {
+                    Refused::Failed(fault) => ReadError::Fault(fault),
+                    Refused::Full => ReadError::Unsettled,
+                })
+        })
+        .await
+    }
+}
+
+impl FileReader {
+    /// Reads on a thread for blocking work. A panic there is the caller's.
+    async fn off_thread<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let reader = self.clone();
+        match tokio::task::spawn_blocking(move || read(&reader)).await {
+            Ok(read) => read,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ReadError::Interrupted),
+            },
+        }
+    }
+
+    /// Reads something of each key, on several threads: each read may wait for the disk, which answers several at once.
+    async fn each<T: Send + 'static>(
+        &self,
+        threads: NonZeroUsize,
+        keys: Vec<Key>,
+        read: fn(&Self, &Key) -> Result<T, ReadError>,
+    ) -> Result<Vec<T>, ReadError> {
+        self.off_thread(move |reader| parallel::try_map(threads, &keys, |key| read(reader, key)))
+            .await
+    }
+
+    fn record(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         match self.content(key) {
             Ok(content) => Ok(content),
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-                let length = self.length(key)?;
+                let length = self.length(key)?.unwrap_or_default();
                 Err(ReadError::TooLarge {
                     key: key.clone(),
                     length,
@@ -39,13 +114,13 @@ impl Reader for FileReader {
         }
     }
 
-    async fn piece(
+    fn piece_before(
         &self,
         key: &Key,
         before: u64,
         limit: usize,
-    ) -> Result<Option<Piece>, ReadError> {
-        let piece = self.look(key, |entry| {
+    ) -> Result<Option<Piece>, DiskError> {
+        self.look(key, |entry| {
             let staged = entry.and_then(Entry::adopted);
             let file = self.tree.open_adopted(key, staged)?;
             let length = || file.as_ref().map_or(Ok(0), DiskFile::len);
@@ -62,80 +137,58 @@ impl Reader for FileReader {
                 None => read(None)?.map(Bytes::from),
             };
             Ok(bytes.map(|bytes| Piece { at, bytes }))
-        });
-        Ok(piece?)
+        })
     }
 
-    async fn list(
-        &self,
-        prefix: &Prefix,
-        before: Option<&Key>,
-        limit: usize,
-    ) -> Result<Page, ReadError> {
-        let mut page = PageBuilder {
-            page: Page::default(),
-            limit: limit.min(PAGE_KEYS),
-        };
-        // Taken before the walk: what is applied during it is in one of the two, or in both.
-        let mut pending: Vec<(Key, bool)> = {
+    fn names(&self, folder: &Prefix) -> Result<Vec<String>, DiskError> {
+        // Taken before the listing: what is applied during it is in one of the two, or in both.
+        let pending: BTreeMap<Key, bool> = {
             let state = self.pending.lock();
-            let inside = state
-                .overlay
-                .inside(prefix)
-                .map(|(key, entry)| (key.clone(), entry.exists()));
+            let inside = state.overlay.inside(folder);
             inside
-                .take_while(|(key, _)| before.is_none_or(|before| key < before))
+                .map(|(key, entry)| (key.clone(), entry.exists()))
                 .collect()
         };
-        self.tree.walk(prefix, before, |key| {
-            while let Some((later, exists)) = pending.pop_if(|(later, _)| *later > key) {
-                if exists && page.push(later).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            match pending.pop_if(|(same, _)| *same == key) {
-                Some((_, false)) => Ok(ControlFlow::Continue(())),
-                Some((_, true)) | None => Ok(page.push(key)),
-            }
-        })?;
-        while let Some((key, exists)) = pending.pop() {
-            if exists && page.push(key).is_break() {
-                break;
+        let listed = self.tree.entries(folder)?.into_iter();
+        let listed = listed.filter(|(_, kind)| matches!(kind, Kind::File | Kind::Folder));
+        let mut names: BTreeSet<String> = listed
+            .filter_map(|(key, _)| folder.child(&key).map(str::to_owned))
+            .collect();
+        let child = |key: &Key| folder.child(key).map(str::to_owned);
+        let deleted = pending.iter().filter(|(_, exists)| !**exists);
+        let doubtful: BTreeSet<String> = deleted.filter_map(|(key, _)| child(key)).collect();
+        for name in doubtful {
+            if let Some(key) = folder.join(&name)
+                && !self.holds_more_than(&key, &pending)?
+            {
+                names.remove(&name);
             }
         }
-        Ok(page.page)
+        let existing = pending.iter().filter(|(_, exists)| **exists);
+        names.extend(existing.filter_map(|(key, _)| child(key)));
+        Ok(names.into_iter().collect())
     }
 
-    async fn settled(&self) -> Result<(), ReadError> {
-        let pending = self.pending.clone();
-        let waited = tokio::task::spawn_blocking(move || pending.wait_for_tree()).await;
-        match waited {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Refused::Failed(source))) => Err(ReadError::Disk(source)),
-            Ok(Err(Refused::Full)) | Err(_) => Err(ReadError::Unsettled),
+    /// Whether the tree has a file at `key`, or below it, that `pending` does not delete.
+    fn holds_more_than(&self, key: &Key, pending: &BTreeMap<Key, bool>) -> Result<bool, DiskError> {
+        let mut holds = false;
+        let mut visit = |key: &Key| {
+            holds = !pending.contains_key(key);
+            if holds {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        if self.tree.kind(key)? == Kind::File {
+            let _ = visit(key);
+        } else {
+            self.tree.walk(&Prefix::of(key), |key| Ok(visit(&key)))?;
         }
+        Ok(holds)
     }
-}
 
-/// Takes one key more than the page holds, to know that there is more.
-struct PageBuilder {
-    page: Page,
-    limit: usize,
-}
-
-impl PageBuilder {
-    fn push(&mut self, key: Key) -> ControlFlow<()> {
-        if self.page.keys.len() == self.limit {
-            self.page.more = true;
-            return ControlFlow::Break(());
-        }
-        self.page.keys.push(key);
-        ControlFlow::Continue(())
-    }
-}
-
-impl FileReader {
-    fn content(&self, key: &Key) -> Result<Option<Bytes>, DiskError> {
+    pub(crate) fn content(&self, key: &Key) -> Result<Option<Bytes>, DiskError> {
         let tree = |staged: Option<&Staged>| self.tree.read_adopted(key, staged, GET_BYTES);
         self.look(key, |entry| match entry {
             Some(entry) => entry.content(tree),
@@ -170,9 +223,7 @@ impl FileReader {
         for key in batch.written() {
             if self.is_in_the_way(key)? {
                 // The conflict may be with a file that is deleted already and only still in the tree.
-                self.pending
-                    .wait_for_tree()
-                    .map_err(|refused| self.refuse(refused))?;
+                self.pending.wait_for_tree().map_err(refuse)?;
                 if self.is_in_the_way(key)? {
                     return Err(InvalidBatch::PathConflict { key: key.clone() }.into());
                 }
@@ -188,7 +239,8 @@ impl FileReader {
                 Some(length) => *length,
                 None => self
                     .length(&append.ledger)
-                    .map_err(|source| CommitError::Unknown { source })?,
+                    .map_err(unknown)?
+                    .unwrap_or_default(),
             };
             if append.at > length {
                 let key = append.ledger.clone();
@@ -207,12 +259,15 @@ impl FileReader {
         Ok(())
     }
 
-    fn length(&self, key: &Key) -> Result<u64, DiskError> {
+    fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {
         let entry = self.pending.lock().overlay.get(key).cloned();
-        let tree = || self.tree.length(key).map(Option::unwrap_or_default);
         match entry {
-            Some(entry) => entry.length(tree),
-            None => tree(),
+            Some(entry) if entry.exists() => {
+                let tree = || self.tree.length(key).map(Option::unwrap_or_default);
+                entry.length(tree).map(Some)
+            }
+            Some(_) => Ok(None),
+            None => self.tree.length(key),
         }
     }
 
@@ -232,19 +287,19 @@ impl FileReader {
                     .inside(&Prefix::of(key))
                     .any(|(_, entry)| entry.exists())
         };
-        let kind = self
-            .tree
-            .kind(key)
-            .map_err(|source| CommitError::Unknown { source })?;
+        let kind = self.tree.kind(key).map_err(unknown)?;
         Ok(pending || matches!(kind, Kind::Folder | Kind::BelowFile))
     }
+}
 
-    pub(crate) fn refuse(&self, refused: Refused) -> CommitError {
-        match refused {
-            Refused::Full => CommitError::Full {
-                root: self.tree.root().to_owned(),
-            },
-            Refused::Failed(source) => CommitError::Unknown { source },
-        }
+pub(crate) fn refuse(refused: Refused) -> CommitError {
+    match refused {
+        Refused::Full => CommitError::Full,
+        Refused::Failed(source) => CommitError::Unknown { source },
     }
+}
+
+pub(crate) fn unknown(error: impl Into<Fault>) -> CommitError {
+    let source = error.into();
+    CommitError::Unknown { source }
 }

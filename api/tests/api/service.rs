@@ -176,8 +176,10 @@ impl Service {
         let folder = kept.path().to_owned();
         let noon = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
         let clock = Arc::new(TestClock(Mutex::new(noon)));
+        let root = folder.join("state");
+        let mirrors = state::mirrors_folder(&root);
         let options = Options {
-            root: folder.join("state"),
+            root,
             clock: clock.clone(),
             entropy: Box::new(Seeded(1)),
             allow_network: false,
@@ -203,6 +205,7 @@ impl Service {
         }
         let reconciler = Reconciler::start(Start {
             state,
+            mirrors,
             sources,
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),

@@ -9,7 +9,7 @@ use model::decide::{ConfigureSource, CreateToken, DropSource, Refusal};
 use model::{Clock, Entropy, Recent, ScanHead, Scopes, SourceName, Timestamp, WorkflowId, World};
 use store::Seq;
 use store::limits::BATCH_OPERATIONS;
-use store::memory::{Fault, MemoryEngine, MemoryStore};
+use store::memory::{Injected, MemoryStore};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::*;
@@ -53,7 +53,6 @@ struct Bench {
     waiting: Option<mpsc::Receiver<Waiting>>,
     publication: Arc<Publication>,
     alarm: Alarm,
-    room: fn(&mut MemoryEngine) -> Room,
     /// Reads histories, if not the store.
     histories: Option<Arc<dyn ReadRecent>>,
 }
@@ -69,7 +68,6 @@ impl Bench {
             waiting: Some(waiting),
             publication,
             alarm,
-            room: |_| Room::Enough,
             histories: None,
         }
     }
@@ -97,7 +95,7 @@ impl Bench {
             publication: self.publication.clone(),
             clock: Arc::new(Standing),
             entropy: Box::new(Counting(1)),
-            room: self.room,
+            volume: self.store.engine().volume(),
             last_room: Room::Enough,
             histories: Histories::new(
                 self.histories
@@ -162,7 +160,7 @@ fn create_token() -> CreateToken {
 #[tokio::test]
 async fn a_full_disk_undoes_what_was_decided_on_top_of_it_too() {
     let mut bench = Bench::new();
-    bench.store.inject(Fault::Full);
+    bench.store.inject(Injected::Full);
     let first = bench.submit(configure("a"));
     let filling: Vec<_> = (1..BATCH_OPERATIONS)
         .map(|_| bench.submit(create_token()))
@@ -229,9 +227,9 @@ async fn more_than_one_batch_is_several_commits_and_no_decision_is_split() {
 #[tokio::test]
 async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
     for fault in [
-        Fault::Fenced,
-        Fault::Unknown { stored: true },
-        Fault::Unknown { stored: false },
+        Injected::Fenced,
+        Injected::Unknown { stored: true },
+        Injected::Unknown { stored: false },
     ] {
         let mut bench = Bench::new();
         bench.store.inject(fault);
@@ -257,7 +255,7 @@ async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
 #[tokio::test]
 async fn a_commit_that_the_store_refuses_is_undone_and_the_next_goes_through() {
     let mut bench = Bench::new();
-    bench.store.inject(Fault::TooLarge);
+    bench.store.inject(Injected::TooLarge);
     let refused = bench.submit(configure("a"));
     bench.start().await;
     assert!(matches!(
@@ -272,7 +270,7 @@ async fn a_commit_that_the_store_refuses_is_undone_and_the_next_goes_through() {
 #[tokio::test]
 async fn without_room_only_what_ends_something_goes_through() {
     let mut bench = Bench::new();
-    bench.room = |_| Room::Full;
+    bench.store.set_room(Room::Full);
     let answer = bench.submit(configure("a"));
     bench.start().await;
     assert!(matches!(answer.await.unwrap(), Err(SubmitError::DiskFull)));
@@ -289,7 +287,7 @@ async fn without_room_only_what_ends_something_goes_through() {
 #[tokio::test]
 async fn on_a_disk_that_is_getting_full_only_new_jobs_are_refused() {
     let mut bench = Bench::new();
-    bench.room = |_| Room::Low;
+    bench.store.set_room(Room::Low);
     let answer = bench.submit(configure("a"));
     let scan = ScanKey {
         workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
@@ -374,7 +372,7 @@ impl ReadRecent for Slow {
             if self.fails.swap(false, Ordering::Relaxed) {
                 return Err(ReadError::File {
                     path: "history".to_owned(),
-                    source: std::io::ErrorKind::Other.into(),
+                    source: store::Fault::new(store::FaultKind::Other, io::Error::other("broken")),
                 });
             }
             Ok(Recent::default())

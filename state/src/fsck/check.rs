@@ -167,7 +167,10 @@ impl Check<'_> {
         match self.look.get(key) {
             Ok(content) => content,
             Err(
-                error @ (ReadError::TooLarge { .. } | ReadError::Unsettled | ReadError::Disk(_)),
+                error @ (ReadError::TooLarge { .. }
+                | ReadError::Unsettled
+                | ReadError::Interrupted
+                | ReadError::Fault(_)),
             ) => {
                 self.unreadable(key.as_str(), &error);
                 None

@@ -72,9 +72,12 @@ pub enum Repairing {
 /// Why a state was not repaired, or not to the end.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// The store.
+    /// The state folder, for a tool that works on its files.
     #[error(transparent)]
-    Open(#[from] store::OpenError),
+    Open(#[from] store::file::OpenError),
+    /// The store, for counting anew.
+    #[error(transparent)]
+    Engine(#[from] store::OpenError),
     /// A file.
     #[error(transparent)]
     Disk(#[from] store::DiskError),
@@ -89,7 +92,7 @@ pub enum RepairError {
     Commit(#[from] store::CommitError),
     /// The end.
     #[error("the state was repaired, but not closed")]
-    Close(#[from] store::file::CloseError),
+    Close(#[from] store::CloseError),
     /// A defect.
     #[error("a head cannot be written as JSON")]
     Unwritable(#[from] serde_json::Error),
@@ -117,7 +120,7 @@ pub async fn repair(
     // What the journal holds comes into the files first, so that no later redo brings anything back.
     let mut engine = FileEngine::new(root, Options::default());
     engine.open(&mut |_, _| ()).await?;
-    engine.close()?;
+    engine.close().await?;
 
     let heads = mend_files(root, now, tell)?;
     if !heads.is_empty() {
@@ -297,8 +300,8 @@ async fn recount(
     for (key, known) in heads {
         let head = match known {
             Some(known) => counted(&look, known)?,
-            None => match scan_at(root, &reader, &key, Layout::head).await? {
-                Some(scan) => after_loss(root, &look, &reader, &scan).await?,
+            None => match scan_at(&reader, &key, Layout::head).await? {
+                Some(scan) => after_loss(&look, &reader, &scan).await?,
                 // No text names the scan any more: that its head is missing is left to a person.
                 None => continue,
             },
@@ -311,7 +314,7 @@ async fn recount(
         tell(Repairing::Done(Repair::Recounted { path }));
     }
     drop(reader);
-    engine.close()?;
+    engine.close().await?;
     Ok(())
 }
 
@@ -340,7 +343,6 @@ fn counted(look: &Look, head: ScanHead) -> Result<ScanHead, RepairError> {
 
 /// What is left of a head whose record is lost, as a start would find it.
 async fn after_loss(
-    root: &Path,
     look: &Look,
     reader: &StoreReader,
     scan: &ScanKey,
@@ -348,7 +350,7 @@ async fn after_loss(
     let bytes = look.get(&Layout::retention(scan))?.unwrap_or_default();
     let known = envelope::open::<Retention>(&bytes).ok();
     let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
-    Ok(remade::after_loss(root, reader, &retention).await?)
+    Ok(remade::after_loss(reader, &retention).await?)
 }
 
 /// What the lines of a history prove.

@@ -12,10 +12,9 @@ use crate::tests::fixture::{Folder, scan_name};
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// Every function of `Layout` with the pattern of what it makes.
-const PATTERNS: [(&str, &str); 24] = [
+const PATTERNS: [(&str, &str); 23] = [
     ("initial_admin_token", "initial-admin-token"),
     ("source", "sources/<source>/source.json"),
-    ("mirror", "sources/<source>/mirror.git/"),
     (
         "tip",
         "sources/<source>/tips/<thousand>/<number>-<commit>.json",
@@ -61,7 +60,8 @@ const PATTERNS: [(&str, &str); 24] = [
 ];
 
 /// What the store makes for itself.
-const ENGINE: [&str; 10] = [
+const ENGINE: [&str; 11] = [
+    "sources/<source>/mirror.git/",
     "BACKUP",
     "FORMAT",
     "LOCK",

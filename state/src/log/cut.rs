@@ -5,7 +5,6 @@
 //! The log alone says whether it is cut, so a start of the daemon finds it as it was. From the cut on the worker's own
 //! numbers are not the stored ones, and any is taken: nothing that it may still send again depends on them.
 
-use store::append_file::AppendReader;
 use workflow::format_size;
 
 use super::job_log::JobLog;
@@ -62,13 +61,18 @@ impl JobLog {
 
     /// The cut of a log that was just opened. It is found near the end, since little is stored behind it.
     pub(super) fn find_cut(&self) -> Result<Option<Cut>, LogError> {
-        let failed = |error| LogError::Read(ReadError::Store(store::ReadError::from(error)));
-        let Some(file) = AppendReader::open(&self.root, &self.key).map_err(failed)? else {
+        let failed = |source| {
+            LogError::Read(ReadError::File {
+                path: self.key.to_string(),
+                source,
+            })
+        };
+        let Some(file) = self.volume.read_growing(&self.key).map_err(failed)? else {
             return Ok(None);
         };
         let start = self.received.bytes.saturating_sub(2 * LAST_WORDS_BYTES);
         let wanted = usize::try_from(self.received.bytes - start).unwrap_or(usize::MAX);
-        let end = file.read(start, wanted).map_err(failed)?;
+        let end = file.read_at(start, wanted).map_err(failed)?;
         let mut cut: Option<Cut> = None;
         for line in end.split_inclusive(|byte| *byte == b'\n') {
             // The first line may be half of one.

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use crate::files::blocking;
+use crate::blocking::on_volume;
 use crate::limits::LOG_SYNC;
 use crate::state::State;
 
@@ -14,7 +14,7 @@ impl State {
             tokio::time::sleep(LOG_SYNC).await;
             let logs = self.logs().clone();
             let now = Instant::now();
-            match blocking(move || logs.sync(now)).await {
+            match on_volume(self.volume(), move |_| logs.sync(now)).await {
                 Ok(true) => {}
                 Ok(false) => self.logs().shared.dirty.notify_one(),
                 Err(error) => tracing::error!(%error, "a log cannot be synced"),

@@ -1,30 +1,30 @@
 //! One open log: where it ends, what of it is durable, what waits for room.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Timestamp;
 use model::limits::WORKER_LAST_WORDS;
-use store::append_file::{AppendFile, AppendReader};
-use store::{Append, DiskError, Key};
+use store::volume::{GrowingFile, Volume};
+use store::{Append, Fault, Key};
 use tokio::time::Instant;
 
 use super::cut::Cut;
 use super::records::EncodedRecord;
 use super::stream::{LogStream, decode};
-use super::{LogError, LogReceipt, NewLogRecord, Stream};
+use super::{LogError, LogReceipt, NewLogRecord, Stream, length};
 use crate::alarm::Alarm;
 use crate::error::{ReadError, WriteError};
 use crate::limits::LOG_TAIL_BYTES;
 
 pub(crate) struct JobLog {
-    pub(super) root: PathBuf,
+    pub(super) volume: Arc<dyn Volume>,
     pub(super) key: Key,
     /// None while the disk is too full to make one.
-    file: Option<AppendFile>,
+    file: Option<Box<dyn GrowingFile>>,
     alarm: Alarm,
     /// The sync that failed, after which nothing becomes durable any more.
-    failed: Option<DiskError>,
+    failed: Option<Fault>,
     /// Whether a commit holds the end, after which nothing is added.
     pub(super) is_sealed: bool,
     /// Since it has reached its limit.
@@ -49,18 +49,18 @@ pub(super) struct Reach {
 impl JobLog {
     /// Opens the log and finds its end. A last record that was cut off by a crash was never acknowledged and is
     /// overwritten by the next append.
-    pub(crate) fn open(root: &Path, key: Key, alarm: Alarm) -> Result<Self, LogError> {
-        let mut stream = LogStream::new(root, key.clone(), 0);
+    pub(crate) fn open(volume: Arc<dyn Volume>, key: Key, alarm: Alarm) -> Result<Self, LogError> {
+        let mut stream = LogStream::new(volume.clone(), key.clone(), 0);
         let mut found = Reach::default();
         while let Some(chunk) = stream.next_blocking()? {
             found.records = stream.position();
             found.bytes += chunk.len() as u64;
         }
         let broken = |error| LogError::Write(WriteError::new(&key, error));
-        let file = match AppendFile::open(root, &key) {
+        let file = match volume.open_growing(&key) {
             Ok(mut file) => {
-                if found.bytes < file.len() {
-                    let torn = file.len() - found.bytes;
+                if found.bytes < file.size() {
+                    let torn = file.size() - found.bytes;
                     tracing::warn!(%key, records = found.records, bytes = torn, "the torn end of a log is cut off");
                 }
                 file.cut(found.bytes).map_err(broken)?;
@@ -71,7 +71,7 @@ impl JobLog {
             Err(error) => return Err(broken(error)),
         };
         let mut log = Self {
-            root: root.to_owned(),
+            volume,
             key,
             file,
             alarm,
@@ -156,7 +156,7 @@ impl JobLog {
 
     /// Whether the records received from `from` on are these.
     pub(super) fn has(&self, from: u64, records: &[NewLogRecord]) -> Result<bool, LogError> {
-        let mut stream = LogStream::new(&self.root, self.key.clone(), from);
+        let mut stream = LogStream::new(self.volume.clone(), self.key.clone(), from);
         let mut wanted = records.iter();
         while wanted.len() > 0 {
             let Some(chunk) = stream.next_blocking()? else {
@@ -216,7 +216,7 @@ impl JobLog {
         }
     }
 
-    fn write_waiting(&mut self) -> Result<(), DiskError> {
+    fn write_waiting(&mut self) -> Result<(), Fault> {
         if self.written != self.received {
             let waiting = self.waiting().to_vec();
             self.write(&waiting)?;
@@ -225,16 +225,16 @@ impl JobLog {
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.writer()?.append(bytes).map(drop)
     }
 
-    fn writer(&mut self) -> Result<&mut AppendFile, DiskError> {
+    fn writer(&mut self) -> Result<&mut dyn GrowingFile, Fault> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => AppendFile::open(&self.root, &self.key)?,
+            None => self.volume.open_growing(&self.key)?,
         };
-        Ok(self.file.insert(file))
+        Ok(&mut **self.file.insert(file))
     }
 
     pub(crate) fn is_durable(&self) -> bool {
@@ -294,7 +294,7 @@ impl JobLog {
         if self.durable == self.written {
             return Ok(());
         }
-        let synced = self.writer().and_then(AppendFile::sync);
+        let synced = self.writer().and_then(GrowingFile::sync);
         if let Err(error) = synced {
             self.alarm.watch(&error);
             self.failed = Some(error.clone());
@@ -323,13 +323,11 @@ impl JobLog {
 
     /// Whether somebody removed or cut the file, so that the end of the log has no place to go to.
     pub(crate) fn is_lost(&self) -> Result<bool, LogError> {
-        let file = AppendReader::open(&self.root, &self.key);
-        let length = file.and_then(|file| file.map_or(Ok(0), |file| file.len()));
-        match length {
+        match length(&*self.volume, &self.key) {
             Ok(length) => Ok(length < self.durable.bytes),
-            Err(error) => Err(LogError::Read(ReadError::File {
+            Err(source) => Err(LogError::Read(ReadError::File {
                 path: self.key.to_string(),
-                source: std::io::Error::other(error),
+                source,
             })),
         }
     }
@@ -338,7 +336,7 @@ impl JobLog {
     /// log.
     pub(crate) fn begin_anew(&mut self, now: Timestamp) -> Result<(), LogError> {
         let lost = self.received.records;
-        *self = Self::open(&self.root, self.key.clone(), self.alarm.clone())?;
+        *self = Self::open(self.volume.clone(), self.key.clone(), self.alarm.clone())?;
         let next = self.received.records;
         tracing::error!(key = %self.key, from = next, to = lost, "records of a log are lost: its file was removed or cut while the job ran");
         let text = format!(
@@ -355,7 +353,7 @@ impl JobLog {
         self.append(next, &word, u64::MAX).map(drop)
     }
 
-    fn broken(&self, error: DiskError) -> LogError {
+    fn broken(&self, error: Fault) -> LogError {
         LogError::Write(WriteError::new(&self.key, error))
     }
 }

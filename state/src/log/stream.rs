@@ -1,24 +1,24 @@
 //! Reading a log from a record number on, in pieces of whole lines.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Timestamp;
-use store::append_file::AppendReader;
-use store::{DiskError, Key};
+use store::volume::{ReadAt, Volume};
+use store::{Fault, Key};
 
 use super::records::line;
 use super::{LogRecord, NewLogRecord, Stream};
+use crate::blocking::on_volume;
 use crate::error::ReadError;
-use crate::files::blocking;
 use crate::limits::{LEAST_LINE_BYTES, READ_BYTES};
 use crate::warned::Warned;
 
 /// A position in a log. The bytes are JSON lines exactly as they are stored.
 pub struct LogStream {
-    root: PathBuf,
+    volume: Arc<dyn Volume>,
     key: Key,
-    file: Option<AppendReader>,
+    file: Option<Box<dyn ReadAt>>,
     /// The number of the next record.
     next: u64,
     /// Its offset, once it was looked for.
@@ -35,9 +35,9 @@ struct Damage {
 }
 
 impl LogStream {
-    pub(crate) fn new(root: &Path, key: Key, from: u64) -> Self {
+    pub(crate) fn new(volume: Arc<dyn Volume>, key: Key, from: u64) -> Self {
         Self {
-            root: root.to_owned(),
+            volume,
             key,
             file: None,
             next: from,
@@ -69,12 +69,12 @@ impl LogStream {
 
     /// How many records the log has: one more than the number of the last whole one.
     pub(crate) async fn count(self) -> Result<u64, ReadError> {
-        blocking(move || {
-            let opened = AppendReader::open(&self.root, &self.key);
+        on_volume(&self.volume.clone(), move |volume| {
+            let opened = volume.read_growing(&self.key);
             let Some(file) = opened.map_err(|error| self.failed(error))? else {
                 return Ok(0);
             };
-            last_number(&file)
+            last_number(&*file)
                 .map_err(|error| self.failed(error))
                 .map(|last| last.map_or(0, |last| last.saturating_add(1)))
         })
@@ -83,24 +83,24 @@ impl LogStream {
 
     /// The next whole lines, or none when there are no more yet.
     pub async fn next(self) -> (Self, Result<Option<Bytes>, ReadError>) {
-        let (root, key, next) = (self.root.clone(), self.key.clone(), self.next);
-        let read = blocking(move || {
+        let (volume, key, next) = (self.volume.clone(), self.key.clone(), self.next);
+        let read = on_volume(&volume, move |_| {
             let mut stream = self;
             let chunk = stream.next_blocking();
             Ok((stream, chunk))
         });
         match read.await {
             Ok((stream, chunk)) => (stream, chunk),
-            Err(error) => (Self::new(&root, key, next), Err(error)),
+            Err(error) => (Self::new(volume, key, next), Err(error)),
         }
     }
 
     pub(crate) fn next_blocking(&mut self) -> Result<Option<Bytes>, ReadError> {
         if self.file.is_none() {
-            self.file =
-                AppendReader::open(&self.root, &self.key).map_err(|error| self.failed(error))?;
+            let opened = self.volume.read_growing(&self.key);
+            self.file = opened.map_err(|error| self.failed(error))?;
         }
-        let Some(file) = &self.file else {
+        let Some(file) = self.file.as_deref() else {
             return Ok(None);
         };
         let mut offset = match self.offset {
@@ -141,15 +141,15 @@ impl LogStream {
         }
     }
 
-    fn failed(&self, error: DiskError) -> ReadError {
+    fn failed(&self, error: Fault) -> ReadError {
         failed(&self.key, error)
     }
 }
 
-fn failed(key: &Key, error: DiskError) -> ReadError {
+fn failed(key: &Key, source: Fault) -> ReadError {
     ReadError::File {
         path: key.to_string(),
-        source: std::io::Error::other(error),
+        source,
     }
 }
 
@@ -176,10 +176,10 @@ fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
 /// before it are no records. A number that is too high for the bytes that were passed is taken for damage, unless the next
 /// record goes on from it.
 fn next_readable(
-    file: &AppendReader,
+    file: &dyn ReadAt,
     offset: u64,
     next: u64,
-) -> Result<(Option<(u64, LogRecord)>, u64), DiskError> {
+) -> Result<(Option<(u64, LogRecord)>, u64), Fault> {
     let (mut at, mut passed) = (offset, 0);
     loop {
         let lines = read_lines(file, at)?;
@@ -240,12 +240,12 @@ pub(crate) fn decode(line: &[u8]) -> Option<LogRecord> {
 }
 
 /// The number of the last whole record. A half written one behind it, which a crash can leave, does not count.
-fn last_number(file: &AppendReader) -> Result<Option<u64>, DiskError> {
-    let length = file.len()?;
+fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
+    let length = file.size()?;
     let mut wanted = READ_BYTES as u64;
     loop {
         let start = length.saturating_sub(wanted);
-        let piece = file.read(start, usize::try_from(length - start).unwrap_or(usize::MAX))?;
+        let piece = file.read_at(start, usize::try_from(length - start).unwrap_or(usize::MAX))?;
         let whole = piece.split_inclusive(|byte| *byte == b'\n');
         // The first line of a piece that does not begin the file is cut off at its front.
         let whole = whole.skip(usize::from(start > 0));
@@ -260,12 +260,12 @@ fn last_number(file: &AppendReader) -> Result<Option<u64>, DiskError> {
 }
 
 /// An offset at or before record `n`, at the start of a line: numbers rise through the file, so it is bisected.
-fn find(file: &AppendReader, n: u64) -> Result<u64, DiskError> {
-    let (mut low, mut high) = (0, file.len()?);
+fn find(file: &dyn ReadAt, n: u64) -> Result<u64, Fault> {
+    let (mut low, mut high) = (0, file.size()?);
     // A log that grows meanwhile may put the record that is looked for behind its end of before.
     while n > 0 && high.saturating_sub(low) > READ_BYTES as u64 {
         let middle = low + (high - low) / 2;
-        let piece = file.read(middle, READ_BYTES)?;
+        let piece = file.read_at(middle, READ_BYTES)?;
         let start = piece
             .iter()
             .position(|byte| *byte == b'\n')
@@ -284,10 +284,10 @@ fn find(file: &AppendReader, n: u64) -> Result<u64, DiskError> {
 }
 
 /// At least one whole line from `offset` on, if there is one, and never half a line.
-fn read_lines(file: &AppendReader, offset: u64) -> Result<Vec<u8>, DiskError> {
+fn read_lines(file: &dyn ReadAt, offset: u64) -> Result<Vec<u8>, Fault> {
     let mut wanted = READ_BYTES;
     loop {
-        let mut piece = file.read(offset, wanted)?;
+        let mut piece = file.read_at(offset, wanted)?;
         let all = piece.len() < wanted;
         match piece.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => {

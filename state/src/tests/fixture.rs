@@ -74,8 +74,14 @@ impl Clock for TestClock {
     }
 }
 
+impl TestClock {
+    pub(crate) fn at_noon() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(NOON)))
+    }
+}
+
 /// Every opening gets another seed, so that a state that is opened again does not repeat itself.
-struct Seeded(u64);
+pub(crate) struct Seeded(pub(crate) u64);
 
 impl Entropy for Seeded {
     fn fill(&mut self, bytes: &mut [u8]) {
@@ -109,7 +115,7 @@ impl Folder {
     }
 
     fn kept_in(kept: TempDir) -> Self {
-        let clock = Arc::new(TestClock(AtomicI64::new(NOON)));
+        let clock = TestClock::at_noon();
         Self {
             root: kept.path().join("state"),
             _kept: kept,
@@ -193,9 +199,8 @@ impl Folder {
 
     async fn prepare(mut self) -> (Self, Opened, Fleet) {
         let opened = self.open().await;
-        let workflow = opened.activate("main", WORKFLOW).await;
-        let runner = opened.register("one").await;
-        (self, opened, Fleet { workflow, runner })
+        let fleet = opened.prepare().await;
+        (self, opened, fleet)
     }
 
     pub(crate) fn advance(&self, millis: i64) {
@@ -336,6 +341,19 @@ impl Drop for Ending {
 }
 
 impl Opened {
+    /// A state whose end the test waits for by itself.
+    pub(crate) fn unclosed(state: State) -> Self {
+        let closing = Ending(None);
+        Self { state, closing }
+    }
+
+    /// Adds a workflow and a runner.
+    pub(crate) async fn prepare(&self) -> Fleet {
+        let workflow = self.activate("main", WORKFLOW).await;
+        let runner = self.register("one").await;
+        Fleet { workflow, runner }
+    }
+
     fn new((state, closing): (State, Closing)) -> Self {
         let closing = Ending(Some(closing));
         Self { state, closing }

@@ -134,7 +134,7 @@ async fn a_second_opening_is_refused_while_the_first_lasts() {
         panic!("one state was opened twice");
     };
     assert!(
-        matches!(error, OpenError::Store(store::OpenError::Locked { .. })),
+        matches!(&error, OpenError::Store(error) if error.kind() == store::OpenErrorKind::InUse),
         "{error}"
     );
     opened.close();

@@ -285,13 +285,23 @@ impl<R: store::Reader> store::Reader for Counting<R> {
         Ok(found)
     }
 
-    async fn list(
+    async fn get_many(
         &self,
-        prefix: &store::Prefix,
-        before: Option<&store::Key>,
-        limit: usize,
-    ) -> Result<store::Page, store::ReadError> {
-        self.0.list(prefix, before, limit).await
+        keys: Vec<store::Key>,
+    ) -> Result<Vec<Option<bytes::Bytes>>, store::ReadError> {
+        let found = self.0.get_many(keys).await?;
+        for bytes in &found {
+            self.1.add(bytes.as_ref().map(bytes::Bytes::len));
+        }
+        Ok(found)
+    }
+
+    async fn lengths(&self, keys: Vec<store::Key>) -> Result<Vec<Option<u64>>, store::ReadError> {
+        self.0.lengths(keys).await
+    }
+
+    async fn children(&self, folder: &store::Prefix) -> Result<Vec<String>, store::ReadError> {
+        self.0.children(folder).await
     }
 
     async fn settled(&self) -> Result<(), store::ReadError> {

@@ -435,7 +435,7 @@ async fn a_job_ends_on_a_full_disk_with_all_of_its_log() {
     assert_eq!(ended.state.name(), "succeeded");
     assert!(!logs.is_open(job), "a commit holds what waited");
 
-    let unfinished = store::file::CloseError::Unfinished;
+    let unfinished = store::CloseError::Unfinished;
     let closed = opened.try_close().unwrap_err();
     assert_eq!(closed.to_string(), unfinished.to_string());
     std::fs::remove_file(path).unwrap();

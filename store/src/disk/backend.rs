@@ -1,7 +1,6 @@
 //! What stands behind the door: a file system, as far as a store needs one. The local one is the real thing; tests put
 //! a simulated one in its place, which can lose what was not synced.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
@@ -66,8 +65,6 @@ pub(crate) trait OpenFile: Send + Sync {
 
     /// Takes the exclusive lock of this file; false when another process or opening holds it.
     fn try_lock(&self) -> io::Result<bool>;
-
-    fn into_std(self: Box<Self>) -> io::Result<File>;
 }
 
 /// How a file is opened.

@@ -197,10 +197,6 @@ impl OpenFile for File {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
-
-    fn into_std(self: Box<Self>) -> io::Result<File> {
-        Ok(*self)
-    }
 }
 
 impl Identity {

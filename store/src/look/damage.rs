@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::batch::Seq;
 use crate::control::{self, Mark, StoreId};
 use crate::disk::{Disk, DiskError};
-use crate::engine::OpenError;
 use crate::layout::Layout;
 use crate::manifest::Manifest;
+use crate::open_error::OpenError;
 use crate::scan::{self, Scan};
 
 /// A file of the store's own that is not as it was written.

@@ -1,14 +1,14 @@
 //! Objects and the batches that adopt them, through crashes and failing disks.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::world::{
-    World, adopt, copy, delete, files, key, put, replace_journal, staged, temporary_folder, tiny,
-    waiting_objects,
+    World, adopt, close, copy, delete, files, key, put, replace_journal, staged, temporary_folder,
+    tiny, waiting_objects,
 };
 use crate::disk::{Action, Disk, DiskError};
 use crate::file::Options;
@@ -16,11 +16,8 @@ use crate::objects::Objects;
 use crate::{Engine, Key, Reader, Seq};
 
 fn read(objects: &Objects, key: &Key) -> Option<String> {
-    let (mut file, size) = objects.open(key).unwrap()?;
-    let mut content = String::new();
-    file.read_to_string(&mut content).unwrap();
-    assert_eq!(content.len() as u64, size);
-    Some(content)
+    let file = objects.open(key).unwrap()?;
+    Some(String::from_utf8(file.read_to_end(0).unwrap()).unwrap())
 }
 
 /// Never makes a checkpoint by itself.
@@ -45,8 +42,8 @@ async fn an_object_that_finds_no_room_leaves_nothing() {
     });
     let world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
     let mut writer = world.engine.objects().create().unwrap();
-    writer.write(b"fits").unwrap();
-    assert!(writer.write(b"does not").unwrap_err().is_full());
+    writer.write_all(&["fits"]).unwrap();
+    assert!(writer.write_all(&["does not"]).unwrap_err().is_full());
     drop(writer);
     assert_eq!(waiting_objects(folder.path()), [""; 0]);
     let object = staged(&world.engine.objects(), "later there is room");
@@ -75,7 +72,7 @@ async fn an_adopted_object_is_found_before_it_has_its_place() {
     assert_eq!(reader.get(&key("a.zip")).await.unwrap().unwrap(), "zip");
     assert_eq!(waiting_objects(folder.path()).len(), 1);
     is_full.store(false, Ordering::SeqCst);
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(files(folder.path())["a.zip"], "zip");
 }
 
@@ -113,7 +110,7 @@ async fn a_redo_gives_objects_their_keys_and_removes_what_nobody_adopted() {
             replace_journal(&again, &cut);
             fs::remove_dir_all(cut.join("index")).unwrap();
         }
-        World::open(&cut).await.unwrap().engine.close().unwrap();
+        close(World::open(&cut).await.unwrap().engine).unwrap();
         assert_eq!(files(&cut), expected.clone().into());
         assert_eq!(waiting_objects(&cut), Vec::<String>::new());
     }
@@ -138,7 +135,7 @@ async fn an_object_that_was_removed_by_hand_stops_nobody() {
     let world = World::open(&cut).await.unwrap();
     assert_eq!(world.last, Seq(1));
     assert_eq!(read(&world.engine.objects(), &key("a.zip")), None);
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(files(&cut).into_keys().collect::<Vec<_>>(), ["job"]);
 }
 
@@ -147,7 +144,7 @@ async fn adopt_some(world: &mut World) -> u64 {
     let objects = world.engine.objects();
     let write = |content: String| -> Result<_, DiskError> {
         let mut writer = objects.create()?;
-        writer.write(content.as_bytes())?;
+        writer.write_all(&[content])?;
         writer.finish()
     };
     for n in 0..3 {

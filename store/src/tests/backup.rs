@@ -7,17 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::busy::{Busy, copying, names};
-use super::world::{World, adopt, delete, live, put, segments, staged, temporary_folder, tiny};
+use super::world::{
+    World, adopt, delete, live, put, segments, staged, temporary_folder, tiny, tree,
+};
 use crate::append_file::AppendFile;
 use crate::backup::{CopyError, Copying, back_up, back_up_on, restore};
 use crate::disk::{Action, Disk};
+use crate::file::OpenError;
 use crate::hold::{Hold, keeps_journal};
 use crate::layout::Layout;
 use crate::limits::HOLD_JOURNAL_BYTES;
 use crate::look::{Look, Part};
 use crate::manifest::Manifest;
 use crate::mend::Mending;
-use crate::{Engine, Key, OpenError, Seq, Watermark, forget_restored};
+use crate::{Engine, Key, Seq, Watermark};
 
 fn take_hold(root: &Path) -> Hold {
     Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
@@ -245,14 +248,14 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     world.commit(adopt).await.unwrap();
     let segment = segments(&root).pop().unwrap();
     let log = Key::new("side.log").unwrap();
-    let log = std::sync::Mutex::new(AppendFile::open(&root, &log).unwrap());
+    let log = std::sync::Mutex::new(AppendFile::open(tree(&root), &log).unwrap());
     let world = Arc::new(std::sync::Mutex::new(Some(world)));
     let deleting = world.clone();
     let looked_for = waits.clone();
     let disk = Disk::with_hook(move |action, path| {
         // The files are copied, and a record comes that counts on a log which has grown since.
         let mut log = log.lock().unwrap();
-        if action == Action::Open && path == segment && log.is_empty() {
+        if action == Action::Open && path == segment && log.len() == 0 {
             log.append(b"grown").unwrap();
             let mut world = deleting.lock().unwrap();
             futures_now(world.as_mut().unwrap().commit([put("lines", "counts")])).unwrap();
@@ -380,11 +383,12 @@ async fn a_restored_store_is_told_until_somebody_has_settled_it() {
     back_up(&busy.root(), &backup, copying()).unwrap();
     restore(&backup, &root, copying()).unwrap();
     for folder in [root, backup] {
-        for _ in 0..2 {
-            assert!(World::open(&folder).await.unwrap().engine.is_restored());
-        }
-        forget_restored(&folder).unwrap();
-        forget_restored(&folder).unwrap();
+        assert!(World::open(&folder).await.unwrap().engine.is_restored());
+        let world = World::open(&folder).await.unwrap();
+        assert!(world.engine.is_restored());
+        world.engine.volume().forget_restored().unwrap();
+        world.engine.volume().forget_restored().unwrap();
+        drop(world);
         assert!(!World::open(&folder).await.unwrap().engine.is_restored());
         assert!(!names(&folder, "").contains(&"BACKUP".to_owned()));
     }

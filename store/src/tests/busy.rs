@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::look::shown;
 use super::world::{
-    Op, World, adopt, append, delete, files, live, put, segments, staged, temporary_folder, tiny,
-    waiting_objects,
+    Op, World, adopt, append, close, delete, files, live, put, segments, staged, temporary_folder,
+    tiny, tree, waiting_objects,
 };
 use crate::append_file::AppendFile;
 use crate::backup::{Copying, restore};
@@ -53,7 +53,7 @@ impl Busy {
         let root = folder.path().join("state");
         let world = World::open_on(disk, &root, restless()).await;
         Self {
-            log: AppendFile::open(&root, &Key::new("side.log").unwrap()).unwrap(),
+            log: AppendFile::open(tree(&root), &Key::new("side.log").unwrap()).unwrap(),
             world: world.unwrap(),
             model: Files::new(),
             past: BTreeMap::from([(Seq(0), Files::new())]),
@@ -133,7 +133,7 @@ impl Busy {
         assert_eq!(opened.last, last);
         assert!(opened.engine.is_restored());
         assert!(opened.epoch > Epoch(COPY_EPOCHS), "{}", opened.epoch);
-        opened.engine.close().unwrap();
+        close(opened.engine).unwrap();
         let mut found = files(&root);
         let log = found.remove("side.log").unwrap_or_default();
         assert_eq!(found, self.past[&last], "at {last}");
@@ -151,7 +151,7 @@ impl Busy {
     /// What a hold kept is given up.
     pub(super) fn assert_released(self) {
         let root = self.root();
-        self.world.engine.close().unwrap();
+        close(self.world.engine).unwrap();
         assert_eq!(segments(&root), Vec::<PathBuf>::new());
         assert!(!names(&root, "journal").contains(&"HOLD".to_owned()));
     }

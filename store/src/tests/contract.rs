@@ -1,30 +1,34 @@
 //! What every engine promises, one function per promise, run over both.
 
 mod adoption;
+mod growing;
 mod injected;
 mod reading;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use reading::{lists_go_backwards_in_pages, pieces_end_where_they_are_asked_to};
-
 use adoption::{
     an_object_appears_with_the_batch_that_adopts_it, an_object_that_no_batch_took_is_gone,
 };
+use growing::{
+    a_batch_may_end_a_growing_file, a_file_grows_and_goes_on_where_it_ended, a_torn_end_is_cut_off,
+};
+use reading::{
+    children_are_named_in_order, many_files_are_read_in_the_order_of_their_keys,
+    pieces_end_where_they_are_asked_to,
+};
 
-use super::world::{append, delete, key, live, ops, put, temporary_folder, tiny};
-use crate::disk::Disk;
+use super::world::{append, delete, key, live, ops, put, temporary_folder, tiny, waiting_objects};
 use crate::file::FileEngine;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
-use crate::memory::MemoryStore;
-use crate::objects::Objects;
-use crate::tree::Tree;
+use crate::memory::{MemoryEngine, MemoryStore};
+use crate::volume::Volume;
 use crate::{
-    Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Put, Reader, Seq,
+    Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Put, Reader, Room, Seq,
+    Staged,
 };
 
 /// A store that outlives its engines.
@@ -32,40 +36,23 @@ trait Store {
     type Engine: Engine;
     fn new() -> Self;
     fn engine(&self) -> Self::Engine;
-    fn objects(&self, engine: &Self::Engine) -> Objects;
-    /// Where its objects wait, in `tmp/`.
-    fn root(&self) -> &Path;
+    /// The objects that wait for a batch, where the store has a place for them.
+    fn waiting_objects(&self) -> Vec<String>;
 }
 
-/// A store in memory, with a folder for the objects that it takes over.
-struct Memory {
-    store: MemoryStore,
-    folder: TempDir,
-}
-
-impl Store for Memory {
-    type Engine = crate::memory::MemoryEngine;
+impl Store for MemoryStore {
+    type Engine = MemoryEngine;
 
     fn new() -> Self {
-        let folder = temporary_folder();
-        std::fs::create_dir(folder.path().join("tmp")).unwrap();
-        Self {
-            store: MemoryStore::new(),
-            folder,
-        }
+        Self::new()
     }
 
-    fn engine(&self) -> Self::Engine {
-        self.store.engine()
+    fn engine(&self) -> MemoryEngine {
+        self.engine()
     }
 
-    fn objects(&self, _: &Self::Engine) -> Objects {
-        let tree = Tree::new(Disk::new(), self.root().to_owned());
-        Objects::new(tree, Arc::default())
-    }
-
-    fn root(&self) -> &Path {
-        self.folder.path()
+    fn waiting_objects(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -80,20 +67,28 @@ impl Store for TempDir {
         FileEngine::new(self.path(), tiny())
     }
 
-    fn objects(&self, engine: &FileEngine) -> Objects {
-        engine.objects()
+    fn waiting_objects(&self) -> Vec<String> {
+        waiting_objects(self.path())
     }
+}
 
-    fn root(&self) -> &Path {
-        self.path()
+/// An object that no batch has adopted.
+fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
+    let mut writer = volume.create_object().unwrap();
+    let (first, rest) = content.split_at(content.len() / 2);
+    for part in [first, rest] {
+        writer
+            .write(&[Bytes::copy_from_slice(part.as_bytes())])
+            .unwrap();
     }
+    writer.finish().unwrap()
 }
 
 /// Runs each promise over each engine, as tests of their own.
 macro_rules! promises {
     ($($name:ident),* $(,)?) => {
         mod file { $(#[tokio::test] async fn $name() { super::$name::<super::TempDir>().await; })* }
-        mod memory { $(#[tokio::test] async fn $name() { super::$name::<super::Memory>().await; })* }
+        mod memory { $(#[tokio::test] async fn $name() { super::$name::<super::MemoryStore>().await; })* }
     };
 }
 
@@ -107,11 +102,18 @@ promises!(
     contradictions_are_refused_and_change_nothing,
     a_name_may_turn_from_file_to_folder_and_back,
     appends_are_idempotent_and_leave_no_gap,
-    lists_go_backwards_in_pages,
+    children_are_named_in_order,
+    many_files_are_read_in_the_order_of_their_keys,
     pieces_end_where_they_are_asked_to,
     an_empty_batch_changes_nothing,
+    a_damaged_record_is_set_aside,
+    a_closed_store_opens_again,
+    there_is_room,
     an_object_appears_with_the_batch_that_adopts_it,
     an_object_that_no_batch_took_is_gone,
+    a_file_grows_and_goes_on_where_it_ended,
+    a_torn_end_is_cut_off,
+    a_batch_may_end_a_growing_file,
 );
 
 async fn open<E: Engine>(engine: &mut E) -> (Epoch, Seq, Vec<(Key, Bytes)>) {
@@ -186,13 +188,8 @@ async fn a_commit_is_seen_whole_and_at_once<S: Store>() {
             ledger,
             (0..=round).map(|n| format!("{n:04}\n")).collect::<String>()
         );
-        let names = reader
-            .list(&Prefix::folder("a").unwrap(), None, 10)
-            .await
-            .unwrap()
-            .keys
-            .len();
-        assert_eq!(names, if round % 2 == 0 { 4 } else { 3 });
+        let names = reader.children(&Prefix::folder("a").unwrap()).await;
+        assert_eq!(names.unwrap().len(), if round % 2 == 0 { 4 } else { 3 });
     }
 }
 
@@ -438,4 +435,45 @@ async fn an_empty_batch_changes_nothing<S: Store>() {
         engine.commit(ops(epoch, [put("a", "y")])).await.unwrap(),
         Seq(2)
     );
+}
+
+async fn a_damaged_record_is_set_aside<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    open(&mut engine).await;
+    let (tokens, jobs) = (
+        Prefix::folder("tokens").unwrap(),
+        Prefix::folder("jobs").unwrap(),
+    );
+    assert!(!engine.has_set_aside(&tokens).await.unwrap());
+    let place = engine.set_aside(&key("tokens/a.json"), b"half").await;
+    assert!(place.unwrap().contains("tokens/a.json"));
+    for _ in 0..2 {
+        assert!(engine.has_set_aside(&tokens).await.unwrap());
+        assert!(!engine.has_set_aside(&jobs).await.unwrap());
+        drop(engine);
+        engine = store.engine();
+        open(&mut engine).await;
+    }
+}
+
+async fn a_closed_store_opens_again<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
+    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
+    reader.settled().await.unwrap();
+    assert!(!engine.is_restored());
+    engine.close().await.unwrap();
+    let mut engine = store.engine();
+    let (next, last, _) = open(&mut engine).await;
+    assert_eq!((next, last), (epoch.next(), Seq(1)));
+    assert_eq!(text(&engine.reader(), "a").await.unwrap(), "x");
+}
+
+async fn there_is_room<S: Store>() {
+    let mut engine = S::new().engine();
+    open(&mut engine).await;
+    assert_eq!(engine.volume().room().unwrap(), Room::Enough);
 }

@@ -1,21 +1,18 @@
 //! Crashes and damage: what was acknowledged is there after any of them, whole, or the store refuses to open.
 
 use std::fs;
-use std::future::Future;
 use std::path::Path;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::world::{
-    World, append, copy, delete, expected, expected_live, files, key, live, put, replace_journal,
-    segments, temporary_folder, tiny,
+    World, append, close, copy, delete, expected, expected_live, files, key, live, put,
+    replace_journal, segments, temporary_folder, tiny,
 };
 use crate::disk::{Action, Disk};
-use crate::file::{FileReader, Options};
-use crate::{Engine, OpenError, Reader, Seq};
+use crate::file::{FileReader, OpenError, Options};
+use crate::{Engine, Reader, Seq};
 
 /// Opens a store and checks that it holds exactly the rounds before `rounds`.
 async fn assert_holds(root: &Path, rounds: u64) {
@@ -23,7 +20,7 @@ async fn assert_holds(root: &Path, rounds: u64) {
     assert_eq!(world.last, Seq(rounds));
     world.records.sort();
     assert_eq!(world.records, expected_live(rounds));
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(files(root), expected(rounds));
 }
 
@@ -129,7 +126,7 @@ async fn a_copy_taken_while_running_is_whole() {
     replace_journal(&root, &cut);
     let opened = World::open(&cut).await.unwrap();
     let held = opened.last.0;
-    opened.engine.close().unwrap();
+    close(opened.engine).unwrap();
     assert!((1..=rounds).contains(&held));
     assert_eq!(files(&cut), expected(held));
 }
@@ -204,7 +201,7 @@ async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open(&root).await.unwrap();
     world.commit([append("l", 0, "first\n")]).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     let mut world = World::open_on(Disk::new(), &root, unhurried())
         .await
         .unwrap();
@@ -215,7 +212,7 @@ async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
     fs::write(cut.join("l"), "fir").unwrap();
     let world = World::open(&cut).await.unwrap();
     assert_eq!(world.last, Seq(3));
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(files(&cut)["l"], "fir", "no hole is made");
 }
 
@@ -269,7 +266,7 @@ async fn a_first_batch_that_needs_a_second_segment_leaves_nothing_to_be_lost() {
     pending.wait_for_checkpoint().unwrap();
     world.commit([put("small", "y")]).await.unwrap();
     copy(&root, &cut);
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     let world = World::open(&cut).await.unwrap();
     assert_eq!(world.last, Seq(2));
     assert_eq!(files(&cut)["small"], "y");
@@ -288,10 +285,8 @@ async fn nothing_is_seen_before_it_is_durable() {
                 && path.extension().is_some_and(|suffix| suffix == "jnl");
             if let Some(reader) = reader.get().filter(|_| is_record) {
                 let twin = key("twin");
-                let mut found = pin!(reader.get(&twin));
-                // A read of a local file never waits.
-                let found = found.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-                assert!(matches!(found, Poll::Ready(Ok(None))), "before {action:?}");
+                let found = reader.content(&twin);
+                assert!(matches!(found, Ok(None)), "before {action:?}");
                 assert!(!root.join("twin").exists());
                 looks.fetch_add(1, Ordering::SeqCst);
             }
@@ -316,7 +311,7 @@ async fn after_a_clean_close_the_files_alone_are_the_state() {
     for n in 0..5 {
         world.round(n).await.unwrap();
     }
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(segments(root), Vec::<std::path::PathBuf>::new());
     assert_eq!(files(root), expected(5));
     assert_eq!(fs::read_dir(root.join("index")).unwrap().count(), 1);
@@ -365,7 +360,7 @@ async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
     let settled = put("settled.json", r#"{"live":false}"#);
     let batch = [live("good.json", 1), live("bad.json", 1), settled];
     world.commit(batch).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     fs::write(root.join("bad.json"), "{\"live\":tr").unwrap();
     fs::remove_dir_all(root.join("index")).unwrap();
     for _ in 0..2 {
@@ -377,7 +372,7 @@ async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
     }
     let mut world = World::open(root).await.unwrap();
     world.commit([delete("bad.json")]).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(World::open(root).await.unwrap().records.len(), 1);
 }
 
@@ -482,7 +477,7 @@ async fn a_journal_that_ends_before_the_index_is_damage() {
     world.round(0).await.unwrap();
     copy(&root, &old);
     world.round(1).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     replace_journal(&old, &root);
     let error = World::open(&root).await.err();
     assert!(

@@ -8,11 +8,12 @@ use tempfile::TempDir;
 
 use super::crash::with_journal;
 use super::world::{
-    World, adopt, copy, delete, expected, expected_live, key, put, replace_journal, staged,
+    World, adopt, close, copy, delete, expected, expected_live, key, put, replace_journal, staged,
     temporary_folder,
 };
+use crate::Seq;
+use crate::file::OpenError;
 use crate::look::{Look, Part, Role};
-use crate::{OpenError, Seq};
 
 fn place() -> (TempDir, PathBuf) {
     let folder = temporary_folder();
@@ -76,7 +77,7 @@ async fn a_look_shows_what_the_next_start_would() {
     assert_eq!(live, expected_live(5));
     assert_eq!(look.live_record(&key("head.json")), Some(&live[0].1));
 
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     let look = Look::at(&root).unwrap();
     assert_eq!(shown(&look), expected(5));
     assert_eq!(
@@ -96,7 +97,7 @@ async fn a_look_is_current_until_the_next_commit() {
     world.round(1).await.unwrap();
     assert!(!look.is_current().unwrap());
     let look = Look::at(&root).unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert!(!look.is_current().unwrap(), "a checkpoint came");
 }
 
@@ -153,7 +154,7 @@ async fn what_is_no_file_of_the_store_is_told_apart() {
     let twice = [put("a/b.json", "b"), put("c", "c")];
     world.commit(twice).await.unwrap();
     world.commit([delete("c")]).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     fs::write(root.join("a/b.json+new"), "").unwrap();
     fs::write(root.join("a/with space"), "").unwrap();
     std::os::unix::fs::symlink("b.json", root.join("a/link")).unwrap();
@@ -190,7 +191,7 @@ async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
     let (_folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     world.round(0).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     assert_eq!(damaged(&root), []);
 
     let checkpoint = root.join("journal/CHECKPOINT");

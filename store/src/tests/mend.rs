@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::crash::with_journal;
-use super::world::{World, expected, files, temporary_folder};
+use super::world::{World, close, expected, files, temporary_folder};
+use crate::file::OpenError;
 use crate::mend::{Loss, Mending, Moved};
-use crate::{Epoch, OpenError, Seq};
+use crate::{Epoch, Seq};
 
 /// A store that was stopped after one round.
 async fn stopped() -> (TempDir, PathBuf) {
@@ -17,7 +18,7 @@ async fn stopped() -> (TempDir, PathBuf) {
     let root = folder.path().join("state");
     let mut world = World::open(&root).await.unwrap();
     world.round(0).await.unwrap();
-    world.engine.close().unwrap();
+    close(world.engine).unwrap();
     (folder, root)
 }
 

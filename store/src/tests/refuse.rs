@@ -11,15 +11,17 @@ use bytes::Bytes;
 use super::simulated::Simulated;
 use super::simulated::model::Model;
 use super::world::{
-    Records, World, copy, delete, expected, files, key, put, segments, temporary_folder, tiny,
+    Records, World, close, copy, delete, expected, files, key, put, segments, temporary_folder,
+    tiny,
 };
 use crate::batch::is_live;
-use crate::disk::{Action, Disk, DiskError};
+use crate::disk::{Action, Disk};
+use crate::file::OpenError;
 use crate::file::Options;
 use crate::look::{Look, Part};
 use crate::mend::Mending;
 use crate::segment::DATA_START;
-use crate::{CommitError, Engine, OpenError, Seq};
+use crate::{CommitError, Engine, Fault, FaultKind, Seq};
 
 async fn refusal(root: &Path) -> OpenError {
     match World::open(root).await {
@@ -331,7 +333,7 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
 }
 
 /// Why a commit was not acknowledged.
-fn source(result: Result<Seq, CommitError>) -> DiskError {
+fn source(result: Result<Seq, CommitError>) -> Fault {
     match result {
         Err(CommitError::Unknown { source }) => source,
         other => panic!("{other:?}"),
@@ -351,16 +353,16 @@ async fn nothing_is_acknowledged_once_the_lock_is_gone_or_another() {
             false => None,
         };
         let error = source(first.round(1).await);
-        assert_eq!(error.action(), Action::GoOn);
-        assert_eq!(error.path(), root.join("LOCK"));
-        assert_eq!(source(first.round(1).await).action(), Action::GoOn);
-        assert!(first.engine.close().is_err(), "it writes nothing more");
+        assert_eq!(error.kind(), FaultKind::PulledAway);
+        assert!(error.to_string().ends_with("/LOCK"), "{error}");
+        assert_eq!(source(first.round(1).await).kind(), FaultKind::PulledAway);
+        assert!(close(first.engine).is_err(), "it writes nothing more");
         let Some(mut second) = second else {
             continue;
         };
         assert_eq!(second.last, Seq(1));
         second.round(1).await.unwrap();
-        second.engine.close().unwrap();
+        close(second.engine).unwrap();
         assert_eq!(files(root), expected(2));
         assert_eq!(World::open(root).await.unwrap().last, Seq(2));
     }
@@ -386,8 +388,8 @@ async fn nothing_is_acknowledged_once_the_segment_lost_its_name() {
         let mut world = World::open(&root).await.unwrap();
         world.round(0).await.unwrap();
         loss(&root);
-        assert_eq!(source(world.round(1).await).action(), Action::GoOn);
-        assert_eq!(source(world.round(1).await).action(), Action::GoOn);
+        assert_eq!(source(world.round(1).await).kind(), FaultKind::PulledAway);
+        assert_eq!(source(world.round(1).await).kind(), FaultKind::PulledAway);
     }
 }
 
@@ -410,8 +412,8 @@ async fn a_folder_of_files_that_is_removed_meanwhile_is_not_made_again() {
     world.round(3).await.unwrap();
     assert!(pending.wait_for_tree().is_err());
     let error = source(world.round(4).await);
-    assert_eq!(error.action(), Action::GoOn);
-    assert_eq!(error.path(), root.join("jobs"));
+    assert_eq!(error.kind(), FaultKind::PulledAway);
+    assert!(error.to_string().ends_with("/jobs"), "{error}");
     assert!(!root.join("jobs").exists());
     drop(world);
     assert_eq!(World::open(root).await.unwrap().last, Seq(7));
@@ -431,7 +433,7 @@ async fn a_store_whose_lock_was_replaced_makes_no_checkpoint() {
     assert!(pending.wait_for_checkpoint().is_err());
     let refused = world.round(1).await;
     assert!(matches!(refused, Err(CommitError::Unknown { .. })));
-    assert!(world.engine.close().is_err());
+    assert!(close(world.engine).is_err());
     assert_eq!(fs::read(root.join("journal/CHECKPOINT")).unwrap(), mark);
     assert_eq!(World::open(root).await.unwrap().last, Seq(1));
 }

@@ -5,7 +5,6 @@ pub(crate) mod model;
 pub(crate) mod power_cut;
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -336,10 +335,6 @@ impl OpenFile for SimulatedFile {
             self.holds_lock.store(true, Ordering::SeqCst);
         }
         Ok(is_free)
-    }
-
-    fn into_std(self: Box<Self>) -> io::Result<File> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 }
 

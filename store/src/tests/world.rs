@@ -10,11 +10,13 @@ use tempfile::TempDir;
 
 use crate::batch::is_live;
 use crate::disk::Disk;
+use crate::file::OpenError;
 use crate::file::{FileEngine, Options};
 use crate::key::RESERVED;
 use crate::objects::Objects;
+use crate::tree::Tree;
 use crate::{
-    Append, Batch, Engine, Epoch, Key, OpenError, Put, Seq, Staged, Watermark, Watermarks,
+    Append, Batch, CloseError, Engine, Epoch, Key, Put, Seq, Staged, Watermark, Watermarks,
 };
 
 /// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
@@ -60,8 +62,17 @@ pub(super) fn adopt(name: &str, staged: Staged) -> Op {
 /// An object that no batch has adopted.
 pub(super) fn staged(objects: &Objects, content: &str) -> Staged {
     let mut writer = objects.create().unwrap();
-    writer.write(content.as_bytes()).unwrap();
+    writer.write_all(&[content]).unwrap();
     writer.finish().unwrap()
+}
+
+/// The tree of the store in a folder.
+pub(super) fn tree(root: &Path) -> Tree {
+    Tree::new(Disk::new(), root.to_owned())
+}
+
+pub(super) fn close(mut engine: FileEngine) -> Result<(), CloseError> {
+    engine.shut()
 }
 
 /// What waits in `tmp/`, by name.
@@ -130,9 +141,7 @@ impl World {
     ) -> Result<Self, OpenError> {
         let mut engine = FileEngine::on(disk, root, options);
         let mut records = Records::new();
-        let (epoch, last) = engine
-            .open(&mut |key, bytes| records.push((key, bytes)))
-            .await?;
+        let (epoch, last) = engine.start(&mut |key, bytes| records.push((key, bytes)))?;
         Ok(Self {
             engine,
             epoch,

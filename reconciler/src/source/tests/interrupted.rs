@@ -18,7 +18,10 @@ async fn look_until(
         }
     };
     let config = scene.config();
-    let folder = mirror_folder(state.root(), &config.name);
+    let folder = mirror_folder(
+        &state::mirrors_folder(&scene.folder.path().join("state")),
+        &config.name,
+    );
     let mirror = Mirror::new(folder, Calls::default());
     tokio::select! {
         // A change is published before its asker is told, so nothing more is asked for.

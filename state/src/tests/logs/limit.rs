@@ -102,7 +102,7 @@ async fn the_words_of_a_runner_behind_the_cut_are_few() {
         .append_within(limit, job, 0, encoded(&words))
         .await
         .unwrap();
-    let path = opened.state.root().join(Layout::log(job).as_str());
+    let path = _folder.root().join(Layout::log(job).as_str());
     let bytes = std::fs::metadata(path).unwrap().len();
     assert!((60_000..70_000).contains(&bytes), "{bytes}");
 }

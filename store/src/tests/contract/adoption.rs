@@ -1,32 +1,43 @@
 //! Large objects get their keys in batches, whole and all at once.
 
-use super::super::world::{adopt, append, delete, key, ops, put, staged, waiting_objects};
-use super::{Store, open, text};
+use bytes::Bytes;
+
+use super::super::world::{adopt, append, delete, key, ops, put};
+use super::{Store, open, staged, text};
 use crate::{CommitError, Engine, InvalidBatch, Prefix, Reader};
 
 pub(super) async fn an_object_appears_with_the_batch_that_adopts_it<S: Store>() {
     let store = S::new();
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
-    let (objects, reader) = (store.objects(&engine), engine.reader());
-    let object = staged(&objects, "one");
+    let (volume, reader) = (engine.volume(), engine.reader());
+    let object = staged(&volume, "one");
+    assert_eq!(object.size(), 3);
     assert_eq!(text(&reader, "job/a.zip").await, None);
+    let at = key("job/a.zip");
+    assert!(volume.open_object(&at).unwrap().is_none());
     let batch = ops(
         epoch,
         [adopt("job/a.zip", object), put("job/job.txt", "a.zip")],
     );
     engine.commit(batch).await.unwrap();
     assert_eq!(text(&reader, "job/a.zip").await.unwrap(), "one");
+    let first = volume.open_object(&at).unwrap().unwrap();
+    assert_eq!(first.size().unwrap(), 3);
+    assert_eq!(first.read_at(1, 1).unwrap(), b"n");
+    assert_eq!(first.read_at(1, usize::MAX).unwrap(), b"ne");
+    assert_eq!(first.read_at(9, 5).unwrap(), b"");
     let folder = Prefix::folder("job").unwrap();
-    let names = reader.list(&folder, None, 10).await.unwrap().keys;
-    assert_eq!(names, [key("job/job.txt"), key("job/a.zip")]);
+    let names = reader.children(&folder).await.unwrap();
+    assert_eq!(names, ["a.zip", "job.txt"]);
 
-    let second = staged(&objects, "two");
+    let second = staged(&volume, "two");
     engine
         .commit(ops(epoch, [adopt("job/a.zip", second)]))
         .await
         .unwrap();
     assert_eq!(text(&reader, "job/a.zip").await.unwrap(), "two");
+    assert_eq!(first.read_at(0, 9).unwrap(), b"one", "open since before");
     engine
         .commit(ops(epoch, [append("job/a.zip", 3, "!")]))
         .await
@@ -37,14 +48,14 @@ pub(super) async fn an_object_appears_with_the_batch_that_adopts_it<S: Store>() 
         .await
         .unwrap();
     assert_eq!(text(&reader, "job/a.zip").await, None);
-    let third = staged(&objects, "three");
+    let third = staged(&volume, "three");
     engine
         .commit(ops(epoch, [adopt("job/a.zip", third)]))
         .await
         .unwrap();
 
     drop(engine);
-    assert_eq!(waiting_objects(store.root()), Vec::<String>::new());
+    assert_eq!(store.waiting_objects(), Vec::<String>::new());
     let mut engine = store.engine();
     open(&mut engine).await;
     assert_eq!(text(&engine.reader(), "job/a.zip").await.unwrap(), "three");
@@ -54,13 +65,12 @@ pub(super) async fn an_object_that_no_batch_took_is_gone<S: Store>() {
     let store = S::new();
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
-    let objects = store.objects(&engine);
-    let mut unfinished = objects.create().unwrap();
-    unfinished.write(b"half").unwrap();
-    assert_eq!(waiting_objects(store.root()).len(), 1);
+    let volume = engine.volume();
+    let mut unfinished = volume.create_object().unwrap();
+    unfinished.write(&[Bytes::from("half")]).unwrap();
     drop(unfinished);
-    drop(staged(&objects, "unwanted"));
-    let object = || staged(&objects, "refused");
+    drop(staged(&volume, "unwanted"));
+    let object = || staged(&volume, "refused");
     for (batch, wanted) in [
         (
             [adopt("a", object()), put("a", "x")],
@@ -89,6 +99,6 @@ pub(super) async fn an_object_that_no_batch_took_is_gone<S: Store>() {
             "{refused:?}"
         );
     }
-    assert_eq!(waiting_objects(store.root()), Vec::<String>::new());
+    assert_eq!(store.waiting_objects(), Vec::<String>::new());
     assert_eq!(text(&engine.reader(), "a").await, None);
 }

@@ -1,9 +1,9 @@
 //! The failures that the engine in memory plays on demand.
 
 use super::{open, text};
-use crate::memory::{Fault, MemoryStore};
+use crate::memory::{Injected, MemoryStore};
 use crate::tests::world::{ops, put};
-use crate::{CommitError, Engine, Seq};
+use crate::{CommitError, Engine, Room, Seq, Urgency};
 
 #[tokio::test]
 async fn a_batch_that_is_refused_may_be_tried_again() {
@@ -11,12 +11,12 @@ async fn a_batch_that_is_refused_may_be_tried_again() {
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
     let batch = || ops(epoch, [put("a", "x")]);
-    store.inject(Fault::TooLarge);
-    store.inject(Fault::Full);
+    store.inject(Injected::TooLarge);
+    store.inject(Injected::Full);
     let refused = engine.commit(batch()).await;
     assert!(matches!(refused, Err(CommitError::TooLarge { .. })));
     let refused = engine.commit(batch()).await;
-    assert!(matches!(refused, Err(CommitError::Full { .. })));
+    assert!(matches!(refused, Err(CommitError::Full)));
     assert_eq!(text(&engine.reader(), "a").await, None);
     assert_eq!(engine.commit(batch()).await.unwrap(), Seq(1));
 }
@@ -26,7 +26,7 @@ async fn a_fenced_engine_is_fenced_until_it_is_opened_again() {
     let store = MemoryStore::new();
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
-    store.inject(Fault::Fenced);
+    store.inject(Injected::Fenced);
     for _ in 0..2 {
         let result = engine.commit(ops(epoch, [put("a", "x")])).await;
         assert!(
@@ -46,7 +46,7 @@ async fn an_unknown_outcome_is_unknown_until_the_store_is_opened_again() {
         let store = MemoryStore::new();
         let mut engine = store.engine();
         let (epoch, ..) = open(&mut engine).await;
-        store.inject(Fault::Unknown { stored });
+        store.inject(Injected::Unknown { stored });
         for _ in 0..2 {
             let result = engine.commit(ops(epoch, [put("a", "x")])).await;
             assert!(matches!(result, Err(CommitError::Unknown { .. })));
@@ -66,4 +66,29 @@ async fn a_second_engine_fences_the_first() {
     open(&mut second).await;
     let result = first.commit(ops(epoch, [put("a", "x")])).await;
     assert!(matches!(result, Err(CommitError::Fenced { .. })));
+}
+
+#[tokio::test]
+async fn without_room_only_what_finishes_goes_through() {
+    let store = MemoryStore::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    store.set_room(Room::Full);
+    let mut batch = ops(epoch, [put("a", "x")]);
+    let refused = engine.commit(batch.clone()).await;
+    assert!(matches!(refused, Err(CommitError::Full)));
+    batch.urgency = Urgency::Finishing;
+    assert_eq!(engine.commit(batch).await.unwrap(), Seq(1));
+}
+
+#[tokio::test]
+async fn a_restored_store_is_one_until_that_is_settled() {
+    let store = MemoryStore::new();
+    store.set_restored();
+    let mut engine = store.engine();
+    open(&mut engine).await;
+    assert!(engine.is_restored());
+    engine.volume().forget_restored().unwrap();
+    open(&mut engine).await;
+    assert!(!engine.is_restored());
 }

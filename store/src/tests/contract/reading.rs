@@ -1,90 +1,82 @@
-//! What every engine promises to its readers: listings and pieces.
+//! What every engine promises to its readers: names, contents, pieces.
 
 use bytes::Bytes;
 
 use super::{Store, open};
 use crate::tests::world::{append, delete, key, ops, put};
-use crate::{Engine, Page, Piece, Prefix, Reader};
+use crate::{Engine, Piece, Prefix, Reader};
 
-pub(super) async fn lists_go_backwards_in_pages<S: Store>() {
+pub(super) async fn children_are_named_in_order<S: Store>() {
     let store = S::new();
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
-    let names = ["a", "b-c", "b/1", "b/2/x", "b/2/y", "b/3", "b.d", "c"];
-    engine
-        .commit(ops(epoch, names[..4].iter().map(|name| put(name, "x"))))
-        .await
-        .unwrap();
-    engine
-        .commit(ops(epoch, names[4..].iter().map(|name| put(name, "x"))))
-        .await
-        .unwrap();
-    engine
-        .commit(ops(epoch, [put("b/0", "x"), put("b/2/z", "x")]))
-        .await
-        .unwrap();
-    engine
-        .commit(ops(epoch, [delete("b/0"), delete("b/2/z")]))
-        .await
-        .unwrap();
+    let names = ["a", "b-c", "b/1", "b/2/x", "b/2/y", "b/3", "b.d", "c/1/2/3"];
+    let all = names.iter().map(|name| put(name, "x"));
+    engine.commit(ops(epoch, all)).await.unwrap();
     drop(engine);
-    // Once from the files alone, and once with changes that may still be on their way.
+    // Once from the files alone, and then with changes that may still be on their way.
     let mut engine = store.engine();
     let (epoch, ..) = open(&mut engine).await;
     let reader = engine.reader();
-    let folder = Prefix::folder("b").unwrap();
-    let page = |keys: &[&str], more| Page {
-        keys: keys.iter().map(|name| key(name)).collect(),
-        more,
+    let children = async |folder: &str| match folder {
+        "" => reader.children(&Prefix::root()).await.unwrap(),
+        folder => {
+            let folder = Prefix::folder(folder).unwrap();
+            reader.children(&folder).await.unwrap()
+        }
     };
-    for round in 0..2 {
-        let all = reader.list(&Prefix::root(), None, 100).await.unwrap();
-        assert_eq!(
-            all,
-            page(
-                &["c", "b.d", "b-c", "b/3", "b/2/y", "b/2/x", "b/1", "a"],
-                false
-            ),
-            "round {round}"
-        );
-        assert_eq!(
-            reader.list(&folder, None, 2).await.unwrap(),
-            page(&["b/3", "b/2/y"], true)
-        );
-        let before = reader.list(&folder, Some(&key("b/2/y")), 2).await.unwrap();
-        assert_eq!(before, page(&["b/2/x", "b/1"], false));
-        assert_eq!(
-            reader.list(&folder, Some(&key("b/1")), 2).await.unwrap(),
-            page(&[], false)
-        );
-        assert_eq!(
-            reader.list(&folder, None, 0).await.unwrap(),
-            page(&[], true)
-        );
-        let none = Prefix::folder("b/1").unwrap();
-        assert_eq!(reader.list(&none, None, 5).await.unwrap(), page(&[], false));
-        assert_eq!(
-            reader
-                .list(&Prefix::folder("no/such").unwrap(), None, 5)
-                .await
-                .unwrap(),
-            page(&[], false)
-        );
-        engine
-            .commit(ops(
-                epoch,
-                [delete("b/3"), delete("b/2/x"), put("b/2/0", "x")],
-            ))
-            .await
-            .unwrap();
-        engine
-            .commit(ops(
-                epoch,
-                [put("b/3", "x"), put("b/2/x", "x"), delete("b/2/0")],
-            ))
-            .await
-            .unwrap();
+    for round in 0..20 {
+        assert_eq!(children("").await, ["a", "b", "b-c", "b.d", "c"], "{round}");
+        assert_eq!(children("b").await, ["1", "2", "3"], "round {round}");
+        assert_eq!(children("b/2").await, ["x", "y"], "round {round}");
+        assert_eq!(children("c").await, ["1"], "round {round}");
+        assert_eq!(children("b/1").await, [""; 0], "a file holds nothing");
+        assert_eq!(children("no/such").await, [""; 0]);
+        let changes = [
+            delete("b/3"),
+            delete("b/2/x"),
+            delete("c/1/2/3"),
+            put("b/0/new", "x"),
+            put("b/2/z", "x"),
+        ];
+        engine.commit(ops(epoch, changes)).await.unwrap();
+        assert_eq!(children("").await, ["a", "b", "b-c", "b.d"], "{round}");
+        assert_eq!(children("b").await, ["0", "1", "2"], "round {round}");
+        assert_eq!(children("b/2").await, ["y", "z"], "round {round}");
+        assert_eq!(children("c").await, [""; 0], "round {round}");
+        let back = [
+            put("b/3", "x"),
+            put("b/2/x", "x"),
+            put("c/1/2/3", "x"),
+            delete("b/0/new"),
+            delete("b/2/z"),
+        ];
+        engine.commit(ops(epoch, back)).await.unwrap();
     }
+}
+
+pub(super) async fn many_files_are_read_in_the_order_of_their_keys<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let names: Vec<String> = (0..100).map(|n| format!("many/{n}")).collect();
+    let all = names.iter().map(|name| put(name, &name.repeat(2)));
+    engine.commit(ops(epoch, all)).await.unwrap();
+    let reader = engine.reader();
+    for round in 0..2 {
+        let keys: Vec<_> = names.iter().rev().map(|name| key(name)).collect();
+        let contents = reader.get_many(keys.clone()).await.unwrap();
+        let lengths = reader.lengths(keys).await.unwrap();
+        for ((name, content), length) in names.iter().rev().zip(contents).zip(lengths) {
+            let is_there = round == 0 || name != "many/7";
+            let expected = is_there.then(|| Bytes::from(name.repeat(2)));
+            assert_eq!(length, expected.as_ref().map(|bytes| bytes.len() as u64));
+            assert_eq!(content, expected);
+        }
+        let gone = [delete("many/7")];
+        engine.commit(ops(epoch, gone)).await.unwrap();
+    }
+    assert_eq!(reader.get_many(Vec::new()).await.unwrap(), [None; 0]);
 }
 
 pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {

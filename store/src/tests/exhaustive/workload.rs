@@ -19,8 +19,9 @@ use crate::objects::Objects;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
 use crate::tests::world::{
-    Op, Records, World, adopt, append, delete, key, live, put, staged, tiny,
+    Op, Records, World, adopt, append, close, delete, key, live, put, staged, tiny,
 };
+use crate::tree::Tree;
 use crate::{Engine, Key};
 
 pub(super) const ROOT: &str = "/state";
@@ -144,7 +145,7 @@ impl Beginning {
         change(&mut files, &batch);
         let mut world = open(Disk::on(Arc::new(disk.clone())), spare_segments).await;
         world.commit(batch).await.unwrap();
-        world.engine.close().unwrap();
+        close(world.engine).unwrap();
         Self {
             disk: disk.model(),
             batches: 1,
@@ -206,7 +207,7 @@ impl Beginning {
                     }
                 }
                 Step::Reopen => {
-                    living.world.engine.close().unwrap();
+                    close(living.world.engine).unwrap();
                     living.world = open(disk.clone(), spare_segments).await;
                 }
                 Step::Log => living.log(&disk).await,
@@ -227,7 +228,7 @@ impl Beginning {
         }
         other.hold();
         gate.set(false);
-        living.world.engine.close().unwrap();
+        close(living.world.engine).unwrap();
         Life {
             disk: self.disk.clone(),
             record: simulated.record(),
@@ -283,7 +284,7 @@ impl Living<'_> {
         };
         let counted: u64 = self.now()[&counts].parse().unwrap();
         let name = log_of(&counts).unwrap();
-        let mut log = AppendFile::on(disk.clone(), Path::new(ROOT), &key(&name)).unwrap();
+        let mut log = AppendFile::open(Tree::new(disk.clone(), ROOT.into()), &key(&name)).unwrap();
         log.cut(counted).unwrap();
         log.append(&log_bytes(counted..counted + LINE_BYTES))
             .unwrap();

@@ -1,0 +1,52 @@
+//! Blocking work, off the async threads.
+
+use std::sync::Arc;
+
+use store::volume::Volume;
+
+use crate::error::Interrupted;
+
+/// Does work on the objects and growing files of a store. A panic of the work is the caller's.
+pub(crate) async fn on_volume<T, E>(
+    volume: &Arc<dyn Volume>,
+    work: impl FnOnce(&dyn Volume) -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<Interrupted> + Send + 'static,
+{
+    if volume.is_immediate() {
+        return work(&**volume);
+    }
+    let volume = volume.clone();
+    blocking(move || work(&*volume)).await
+}
+
+/// Does blocking work on the runtime's threads for it. A panic of the work is the caller's.
+pub(crate) async fn blocking<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<Interrupted> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Interrupted.into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ReadError;
+
+    #[tokio::test]
+    async fn a_panic_of_blocking_work_is_not_told_as_a_stop() {
+        let work = async { blocking(|| -> Result<(), ReadError> { panic!("on purpose") }).await };
+        assert!(tokio::spawn(work).await.unwrap_err().is_panic());
+    }
+}

@@ -1,0 +1,114 @@
+//! The whole state over the engine in memory, on one thread and one clock that a test may move: the ground for
+//! simulations.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::Room;
+use store::memory::{Injected, MemoryStore};
+use tokio::task::JoinHandle;
+
+use super::everything::make_one_of_everything;
+use super::fixture::{Opened, Seeded, TestClock, completion, line};
+use crate::limits::LOG_SYNC;
+use crate::{State, SubmitError};
+
+/// A state in memory, with its committer and its logs on the caller's runtime.
+struct Simulated {
+    opened: Opened,
+    committer: JoinHandle<Result<(), store::CloseError>>,
+    logs: JoinHandle<()>,
+}
+
+impl Simulated {
+    async fn open(store: &MemoryStore, clock: &Arc<TestClock>, seed: u64) -> Self {
+        let entropy = Box::new(Seeded(seed));
+        let opened = State::open_on(store.engine(), clock.clone(), entropy).await;
+        let crate::state::Opened {
+            state,
+            committer,
+            is_restored,
+        } = opened.unwrap();
+        let committer = tokio::spawn(committer.run());
+        if is_restored {
+            state.settle_restored().await.unwrap();
+        }
+        let logs = state.clone();
+        let logs = tokio::spawn(async move { logs.keep_logs_durable().await });
+        Self {
+            opened: Opened::unclosed(state),
+            committer,
+            logs,
+        }
+    }
+
+    async fn close(self) {
+        self.logs.abort();
+        self.logs.await.unwrap_err();
+        drop(self.opened);
+        self.committer.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_in_memory_lives_on_its_callers_runtime_and_is_there_again() {
+    let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
+    let first = Simulated::open(&store, &clock, 1).await;
+    let opened = &first.opened;
+    let fleet = opened.prepare().await;
+    make_one_of_everything(opened, fleet).await;
+    let job = opened.running_job(fleet, "build").await;
+    let logs = opened.state.logs();
+    let appended = logs.append(job, 0, vec![line("one"), line("two")]).await;
+    assert_eq!(appended.unwrap().durable, 0);
+    // Time passes at once, for nothing else is to be done.
+    tokio::time::sleep(LOG_SYNC + Duration::from_millis(1)).await;
+    assert_eq!(logs.receipt(job).await.unwrap().durable, 2);
+    opened.store_artifact(job, "report", "zip").await;
+    opened.state.complete(completion(job, 2)).await.unwrap();
+    let record = opened.state.job(job).await.unwrap().unwrap();
+    first.close().await;
+
+    let second = Simulated::open(&store, &clock, 2).await;
+    let state = &second.opened.state;
+    assert_eq!(*state.job(job).await.unwrap().unwrap(), *record);
+    let download = state.open_artifact(job, "report").await.unwrap().unwrap();
+    assert_eq!(download.read(0, 3).await.unwrap().1, "zip");
+    let (_, lines) = state.logs().stream(job, 1).next().await;
+    let lines = lines.unwrap().unwrap();
+    assert!(lines.starts_with(b"{\"n\":1,"), "{lines:?}");
+    second.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_state_in_memory_ends_what_ran() {
+    let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
+    let first = Simulated::open(&store, &clock, 1).await;
+    let fleet = first.opened.prepare().await;
+    let job = first.opened.running_job(fleet, "build").await;
+    first.close().await;
+    store.set_restored();
+    for seed in 2..4 {
+        let next = Simulated::open(&store, &clock, seed).await;
+        let job = next.opened.state.job(job).await.unwrap().unwrap();
+        assert_eq!(job.state.kind().ended(), Some(model::EndState::Failed));
+        next.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_in_memory_meets_the_failures_of_its_engine() {
+    let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
+    let simulated = Simulated::open(&store, &clock, 1).await;
+    let opened = &simulated.opened;
+    let fleet = opened.prepare().await;
+    store.set_room(Room::Full);
+    let refused = opened.state.begin_upload().await;
+    assert!(matches!(refused, Err(crate::WriteError::DiskFull)));
+    store.set_room(Room::Enough);
+    store.inject(Injected::Unknown { stored: false });
+    let job = opened.state.submit(opened.dispatch(fleet, "build")).await;
+    assert!(matches!(job, Err(SubmitError::OutcomeUnknown)));
+    assert!(!opened.state.failed().await.is_pulled_away);
+    simulated.close().await;
+}

@@ -1,0 +1,87 @@
+//! Failures of what a store stands on, told without saying what that is.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::disk::{Action, DiskError};
+
+/// Something failed that should have worked: a disk, or a server. The source names the path or the server. Cheap to
+/// clone, since one failure answers many callers.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    kind: FaultKind,
+    source: Arc<dyn Error + Send + Sync>,
+}
+
+/// What a failure means for whoever meets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// There is no room. A later try may succeed.
+    Full,
+    /// A sync failed. What is durable is not known, and a second try says nothing either.
+    Unsynced,
+    /// Somebody removed, moved or replaced the store while it was in use.
+    PulledAway,
+    /// Anything else. Nothing more is known than that it failed.
+    Other,
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, source: impl Error + Send + Sync + 'static) -> Self {
+        let source = Arc::new(source);
+        Self { kind, source }
+    }
+
+    pub fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.kind == FaultKind::Full
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.source()
+    }
+}
+
+impl From<DiskError> for Fault {
+    fn from(error: DiskError) -> Self {
+        let kind = match error.action() {
+            Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem => FaultKind::Unsynced,
+            Action::GoOn => FaultKind::PulledAway,
+            Action::Allocate
+            | Action::ChangeMode
+            | Action::CreateFile
+            | Action::CreateFolder
+            | Action::Inspect
+            | Action::Link
+            | Action::ListFolder
+            | Action::Lock
+            | Action::MeasureSpace
+            | Action::Open
+            | Action::Read
+            | Action::RemoveFile
+            | Action::RemoveFolder
+            | Action::Rename
+            | Action::Thread
+            | Action::Write => {
+                if error.is_full() {
+                    FaultKind::Full
+                } else {
+                    FaultKind::Other
+                }
+            }
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,73 @@
+//! What every engine promises of growing files.
+
+use super::super::world::{append, delete, key, ops};
+use super::{Store, open, text};
+use crate::{CommitError, Engine, InvalidBatch, Reader};
+
+pub(super) async fn a_file_grows_and_goes_on_where_it_ended<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    open(&mut engine).await;
+    let (volume, log) = (engine.volume(), key("jobs/1/log.jsonl"));
+    assert!(volume.read_growing(&log).unwrap().is_none());
+    let mut file = volume.open_growing(&log).unwrap();
+    assert_eq!(file.size(), 0);
+    assert_eq!(file.append(b"one\n").unwrap(), 0);
+    assert_eq!(file.append(b"two\n").unwrap(), 4);
+    file.sync().unwrap();
+    drop(file);
+    drop(engine);
+    let mut engine = store.engine();
+    open(&mut engine).await;
+    let volume = engine.volume();
+    let mut file = volume.open_growing(&log).unwrap();
+    let reader = volume.read_growing(&log).unwrap().unwrap();
+    assert_eq!(file.append(b"three").unwrap(), 8);
+    assert_eq!((file.size(), reader.size().unwrap()), (13, 13));
+    assert_eq!(reader.read_at(4, 6).unwrap(), b"two\nth");
+    assert_eq!(reader.read_at(8, 100).unwrap(), b"three");
+    assert_eq!(reader.read_at(13, 100).unwrap(), b"");
+    assert_eq!(reader.read_at(99, 100).unwrap(), b"");
+}
+
+pub(super) async fn a_torn_end_is_cut_off<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    open(&mut engine).await;
+    let (volume, log) = (engine.volume(), key("log"));
+    let mut file = volume.open_growing(&log).unwrap();
+    file.append(b"whole\ntorn").unwrap();
+    file.cut(6).unwrap();
+    file.cut(99).unwrap();
+    assert_eq!(file.append(b"next\n").unwrap(), 6);
+    file.sync().unwrap();
+    let content = volume.read_growing(&log).unwrap().unwrap().read_at(0, 99);
+    assert_eq!(content.unwrap(), b"whole\nnext\n");
+}
+
+/// The end rides in a batch, whether it is in the file already or not. It leaves no gap.
+pub(super) async fn a_batch_may_end_a_growing_file<S: Store>() {
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let (volume, reader) = (engine.volume(), engine.reader());
+    let mut file = volume.open_growing(&key("log")).unwrap();
+    file.append(b"one\ntwo\n").unwrap();
+    drop(file);
+    let gap = engine.commit(ops(epoch, [append("log", 9, "x")])).await;
+    let expected = InvalidBatch::Gap {
+        key: key("log"),
+        at: 9,
+        length: 8,
+    };
+    assert!(matches!(gap, Err(CommitError::Invalid(found)) if found == expected));
+    let end = append("log", 4, "two\nthree\n");
+    engine.commit(ops(epoch, [end])).await.unwrap();
+    assert_eq!(text(&reader, "log").await.unwrap(), "one\ntwo\nthree\n");
+    reader.settled().await.unwrap();
+    let content = volume.read_growing(&key("log")).unwrap().unwrap();
+    assert_eq!(content.read_at(4, 99).unwrap(), b"two\nthree\n");
+    engine.commit(ops(epoch, [delete("log")])).await.unwrap();
+    reader.settled().await.unwrap();
+    assert!(volume.read_growing(&key("log")).unwrap().is_none());
+}

@@ -29,10 +29,10 @@ use crate::upload::room;
 use crate::written::{Keys, Rewritten, Written};
 
 /// A command waiting for its decision. Commands of all types stand in one queue as this.
-pub(crate) type Waiting = Box<dyn Asked>;
+pub(crate) type Waiting = Box<dyn Submitted>;
 
 /// A command waiting for its decision.
-pub(crate) trait Asked: Send {
+pub(crate) trait Submitted: Send {
     /// Scans whose finished jobs must be at hand.
     fn histories(&self, world: &World) -> BTreeSet<ScanKey>;
 
@@ -40,8 +40,8 @@ pub(crate) trait Asked: Send {
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
 }
 
-/// Tells an asker how the commit went.
-type Tell = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
+/// Answers who submitted a command, once its commit has succeeded or failed.
+type Notify = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
 
 /// What a waiting command is decided against.
 pub(crate) struct Deciding<'a> {
@@ -51,12 +51,12 @@ pub(crate) struct Deciding<'a> {
     room: Room,
 }
 
-/// A decision ready to be committed, and how to tell its asker.
+/// A decision that is ready to be committed, and whom to answer then.
 pub(crate) struct Decided {
     changes: Vec<Change>,
     batch: Batch,
     rewritten: Option<Rewritten>,
-    tell: Tell,
+    notify: Notify,
 }
 
 impl Decided {
@@ -71,42 +71,42 @@ impl Decided {
     }
 }
 
-/// Prepares a command and its reply channel for the queue. `luggage` is packed into the command's batch; `rewritten` is
+/// Prepares a command and its reply channel for the queue. `attachment` is added to the batch of the command; `rewritten` is
 /// the settled record that the command changes, if it does.
 pub(crate) fn waiting<C: Command>(
     command: C,
-    luggage: impl Luggage<C>,
+    attachment: impl Attachment<C>,
     rewritten: Option<Rewritten>,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 ) -> Waiting {
-    Box::new(AskedOf {
+    Box::new(Submission {
         command,
-        luggage,
+        attachment,
         rewritten,
         reply,
     })
 }
 
 /// What becomes durable together with a command's changes, or not at all, and is too large or too low for a decision to
-/// see. It is packed once the command is decided, since only then it is known where it goes, and whether anywhere.
-pub(crate) trait Luggage<C: Command>:
+/// see. It is added once the command is decided: only then it is known where it goes, and whether it is wanted at all.
+pub(crate) trait Attachment<C: Command>:
     FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static
 {
 }
 
-impl<C: Command, F> Luggage<C> for F where
+impl<C: Command, F> Attachment<C> for F where
     F: FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static
 {
 }
 
-struct AskedOf<C: Command, L> {
+struct Submission<C: Command, L> {
     command: C,
-    luggage: L,
+    attachment: L,
     rewritten: Option<Rewritten>,
     reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
 
-impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
+impl<C: Command, L: Attachment<C>> Submitted for Submission<C, L> {
     fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
         self.command.histories(world)
     }
@@ -114,7 +114,7 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided {
         let Self {
             command,
-            luggage,
+            attachment,
             rewritten,
             reply,
         } = *self;
@@ -124,7 +124,7 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
                 changes: Vec::new(),
                 batch: encoder.empty(),
                 rewritten: None,
-                tell: Box::new(move |committed| tell(reply, committed.and(Err(error)))),
+                notify: Box::new(move |committed| send(reply, committed.and(Err(error)))),
             };
         match (C::URGENCY, deciding.room) {
             (Urgency::Beginning | Urgency::Ordinary, Room::Full) => {
@@ -146,7 +146,7 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
                 return refuse(SubmitError::TooLarge, reply);
             }
         };
-        luggage(&decision, &mut batch);
+        attachment(&decision, &mut batch);
         if !encoder.empty().fits(&batch) {
             return refuse(SubmitError::TooLarge, reply);
         }
@@ -155,13 +155,13 @@ impl<C: Command, L: Luggage<C>> Asked for AskedOf<C, L> {
             changes: decision.changes,
             batch,
             rewritten,
-            tell: Box::new(move |committed| tell(reply, committed.map(|()| answer))),
+            notify: Box::new(move |committed| send(reply, committed.map(|()| answer))),
         }
     }
 }
 
-/// An asker that has gone away misses its answer; what was decided stands.
-fn tell<A>(reply: oneshot::Sender<Result<A, SubmitError>>, answer: Result<A, SubmitError>) {
+/// Nobody may wait for the answer any more. The decision stands all the same.
+fn send<A>(reply: oneshot::Sender<Result<A, SubmitError>>, answer: Result<A, SubmitError>) {
     drop(reply.send(answer));
 }
 
@@ -191,7 +191,7 @@ pub(crate) struct Committer<E: Engine> {
 /// A command whose turn it is.
 enum Next {
     /// It may need histories.
-    Asked(Waiting),
+    New(Waiting),
     /// It has waited for them.
     Ready(Waiting),
 }
@@ -200,7 +200,7 @@ enum Next {
 struct Round {
     batch: Batch,
     changes: Vec<Change>,
-    tell: Vec<Tell>,
+    notify: Vec<Notify>,
 }
 
 impl Round {
@@ -211,14 +211,14 @@ impl Round {
         Self {
             batch,
             changes: Vec::new(),
-            tell: Vec::new(),
+            notify: Vec::new(),
         }
     }
 
     fn add(&mut self, decided: Decided) {
         fold(&mut self.batch, decided.batch);
         self.changes.extend(decided.changes);
-        self.tell.push(decided.tell);
+        self.notify.push(decided.notify);
     }
 }
 
@@ -250,7 +250,7 @@ impl<E: Engine> Committer<E> {
             while let Some(next_command) = next.take() {
                 let command = match next_command {
                     Next::Ready(command) => command,
-                    Next::Asked(command) => {
+                    Next::New(command) => {
                         let unknown = self.unknown_histories(&*command);
                         if unknown.is_empty() {
                             command
@@ -263,7 +263,7 @@ impl<E: Engine> Committer<E> {
                                 Outcome::Failed => return,
                             }
                             self.histories.wait(unknown, command, &self.pending);
-                            next = self.queue.try_recv().ok().map(Next::Asked);
+                            next = self.queue.try_recv().ok().map(Next::New);
                             continue;
                         }
                     }
@@ -277,14 +277,14 @@ impl<E: Engine> Committer<E> {
                             self.take(&mut round, decided);
                         }
                         // It was decided on top of what has just been undone.
-                        Outcome::Undone(undo) => (decided.tell)(Err(undo.error())),
-                        Outcome::Failed => return (decided.tell)(Err(SubmitError::OutcomeUnknown)),
+                        Outcome::Undone(undo) => (decided.notify)(Err(undo.error())),
+                        Outcome::Failed => return (decided.notify)(Err(SubmitError::OutcomeUnknown)),
                     }
                 } else {
                     self.take(&mut round, decided);
                 }
-                if round.tell.len() < ROUND_COMMANDS {
-                    next = self.queue.try_recv().ok().map(Next::Asked);
+                if round.notify.len() < ROUND_COMMANDS {
+                    next = self.queue.try_recv().ok().map(Next::New);
                 }
             }
             match self.commit(round).await {
@@ -309,7 +309,7 @@ impl<E: Engine> Committer<E> {
                     self.publication.publish(None, learnt);
                 }
                 asked = self.queue.recv(), if !self.is_closing => match asked {
-                    Some(command) => return Some(Next::Asked(command)),
+                    Some(command) => return Some(Next::New(command)),
                     None => self.is_closing = true,
                 },
                 else => return None,
@@ -336,7 +336,7 @@ impl<E: Engine> Committer<E> {
     }
 
     /// Scans whose finished jobs the command needs and nobody has read yet.
-    fn unknown_histories(&self, command: &dyn Asked) -> BTreeSet<ScanKey> {
+    fn unknown_histories(&self, command: &dyn Submitted) -> BTreeSet<ScanKey> {
         let mut scans = command.histories(&self.pending);
         scans.retain(|scan| self.pending.recent(scan).is_none());
         scans
@@ -369,11 +369,11 @@ impl<E: Engine> Committer<E> {
         round.add(decided);
     }
 
-    /// Goes back to what is published and tells those whose decisions are not stored.
-    fn undo(&mut self, asked: Vec<Tell>, undo: Undo) -> Outcome {
+    /// Goes back to what is published, and answers those whose decisions were not stored.
+    fn undo(&mut self, waiting: Vec<Notify>, undo: Undo) -> Outcome {
         self.pending = self.publication.read(World::clone);
-        for tell in asked {
-            tell(Err(undo.error()));
+        for notify in waiting {
+            notify(Err(undo.error()));
         }
         Outcome::Undone(undo)
     }
@@ -395,23 +395,23 @@ impl<E: Engine> Committer<E> {
                 self.histories.committed(&round.changes);
                 self.publication.publish(seq, round.changes);
                 failpoint::reach("commit-published");
-                for tell in round.tell {
-                    tell(Ok(()));
+                for notify in round.notify {
+                    notify(Ok(()));
                 }
                 Outcome::Committed
             }
-            Err(CommitError::Full) => self.undo(round.tell, Undo::DiskFull),
+            Err(CommitError::Full) => self.undo(round.notify, Undo::DiskFull),
             Err(error @ (CommitError::TooLarge { .. } | CommitError::Invalid(_))) => {
                 tracing::error!(
                     error = error_chain(&error),
                     "the store refused a commit and is unchanged"
                 );
-                self.undo(round.tell, Undo::Contradicted)
+                self.undo(round.notify, Undo::Contradicted)
             }
             Err(error @ (CommitError::Fenced { .. } | CommitError::Unknown { .. })) => {
                 self.alarm.ring(&error);
-                for tell in round.tell {
-                    tell(Err(SubmitError::OutcomeUnknown));
+                for notify in round.notify {
+                    notify(Err(SubmitError::OutcomeUnknown));
                 }
                 Outcome::Failed
             }

@@ -15,7 +15,7 @@ use store::{Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
-use crate::committer::{Committer, Histories, Luggage, Waiting, waiting};
+use crate::committer::{Committer, Histories, Attachment, Waiting, waiting};
 use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError};
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;
@@ -200,9 +200,9 @@ impl State {
     pub(crate) async fn submit_with<C: Command>(
         &self,
         command: C,
-        luggage: impl Luggage<C>,
+        attachment: impl Attachment<C>,
     ) -> Result<C::Answer, SubmitError> {
-        self.ask(command, luggage, None).await
+        self.ask(command, attachment, None).await
     }
 
     /// The same, for a command that writes a settled record once more.
@@ -217,11 +217,11 @@ impl State {
     async fn ask<C: Command>(
         &self,
         command: C,
-        luggage: impl Luggage<C>,
+        attachment: impl Attachment<C>,
         rewritten: Option<Rewritten>,
     ) -> Result<C::Answer, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        let waiting = waiting(command, luggage, rewritten, reply);
+        let waiting = waiting(command, attachment, rewritten, reply);
         let queued = self.queue.send(waiting).await;
         if queued.is_err() {
             return Err(SubmitError::OutcomeUnknown);

@@ -1,7 +1,7 @@
-//! The one place where a failure that the process must not survive is told.
+//! Failures that end the process.
 //!
-//! A sync that failed leaves nobody knowing what is on disk, and a second try says nothing either. Whoever sees one
-//! rings here; the daemon waits for it and ends.
+//! After a failed sync nobody knows what is on disk, and a second sync does not tell either. The code that sees such a
+//! failure rings the alarm. The daemon waits for the alarm and ends.
 
 use model::error_chain;
 use store::{Fault, FaultKind};
@@ -70,7 +70,7 @@ impl Alarm {
     }
 }
 
-/// Whether the store said so, as the cause of an error.
+/// Whether the store named this as a cause of the error.
 fn is_pulled_away(error: &(dyn std::error::Error + 'static)) -> bool {
     let causes = std::iter::successors(Some(error), |cause| cause.source());
     causes

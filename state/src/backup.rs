@@ -1,4 +1,4 @@
-//! Backups of the state folder, beside the daemon or without it, and their way back.
+//! Backups of the state folder, with or without a running daemon, and how they are restored.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use store::backup::{Copied, CopyError, Copying};
 
 use crate::layout::Layout;
 
-/// Copies the state folder `root` to the empty folder `to`. The mirrors of repositories stay behind: the next look
+/// Copies the state folder `root` to the empty folder `to`. Mirrors of repositories are not copied: the next look
 /// fetches them again.
 pub fn back_up(root: &Path, to: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Copied, CopyError> {
     store::backup::back_up(root, to, copying(is_stopped))
 }
 
-/// Puts a backup into the empty folder `root`. The next opening of the state ends what ran when the backup was made.
+/// Puts a backup into the empty folder `root`. The next opening of the state ends the jobs that ran when the backup was
+/// taken.
 pub fn restore(
     from: &Path,
     root: &Path,

@@ -1,4 +1,4 @@
-//! Reading the lines of a history from its end, piece by piece, so that the newest ones cost no more than they are.
+//! Reading the lines of a history from its end, piece by piece: to read the newest ones, no older ones are read.
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
@@ -14,11 +14,11 @@ use crate::reader::StoreReader;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) page: u64,
-    /// The byte of the page that was read first; none when the page is to be read from its end.
+    /// Where the last read began in the page. None: read the page from its end.
     end: Option<u64>,
 }
 
-/// Lines that follow each other.
+/// Consecutive lines.
 pub(crate) struct Lines {
     /// Their page.
     pub(crate) key: Key,
@@ -28,14 +28,14 @@ pub(crate) struct Lines {
 }
 
 impl Place {
-    /// Behind the newest line; none when the history is empty or all of it was removed.
+    /// The place behind the newest line. None when the history is empty or all of it was removed.
     pub(crate) fn newest(end: Tail, retention: &Retention) -> Option<Self> {
         if end.bytes == 0 {
             return Self::below(end.page, retention);
         }
         let behind = end.page.checked_add(1)?;
         Self::below(behind, retention).map(|place| {
-            // What was appended since belongs to jobs that were unfinished when the head was looked at.
+            // Later lines belong to jobs that had not finished when the head was read.
             let end = (place.page == end.page).then_some(end.bytes);
             Self { end, ..place }
         })
@@ -46,7 +46,7 @@ impl Place {
         Some(Self { page, end: None })
     }
 
-    /// Where the reading goes on that came to the line at `begin`; none at the beginning of the history.
+    /// Where to go on after the line at `begin`. None at the beginning of the history.
     pub(crate) fn before(begin: Position, retention: &Retention) -> Option<Self> {
         let Position { page, at } = begin;
         if at == 0 {
@@ -79,7 +79,7 @@ impl Place {
                 });
             };
             let cut = if at == 0 { Some(0) } else { first_line(&bytes) };
-            // Without line ends it is no history any more, and whoever reads lines tells so.
+            // Without line ends this is no history any more. The code that decodes the lines reports it.
             if let Some(cut) = cut.or((limit >= LINE_BYTES).then_some(0)) {
                 let begin = Position {
                     page,
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-/// Where the first line begins of which nothing is missing.
+/// Where the first complete line begins.
 fn first_line(bytes: &[u8]) -> Option<usize> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     (end + 1 < bytes.len()).then_some(end + 1)

@@ -33,10 +33,9 @@ pub(crate) type Waiting = Box<dyn Submitted>;
 
 /// A command waiting for its decision.
 pub(crate) trait Submitted: Send {
-    /// Scans whose finished jobs must be at hand.
+    /// Scans whose finished jobs must be in memory for the decision.
     fn histories(&self, world: &World) -> BTreeSet<ScanKey>;
 
-    /// Decides.
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
 }
 
@@ -60,7 +59,7 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// The same for a later commit than it was encoded for.
+    /// The same decision, encoded anew for a later commit.
     fn sealed_again(mut self, encoder: Encoder<'_>) -> Self {
         // It was encoded before, so it can be again.
         let encoder = encoder.rewriting(self.rewritten.as_ref());
@@ -183,7 +182,7 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) queue: mpsc::Receiver<Waiting>,
     /// Tells the length of a job's log in bytes.
     pub(crate) log_bytes: Box<dyn Fn(JobId) -> u64 + Send>,
-    /// Whether nobody can ask any more.
+    /// Whether every sender of the queue is gone.
     pub(crate) is_closing: bool,
     pub(crate) alarm: Alarm,
 }
@@ -206,7 +205,7 @@ struct Round {
 impl Round {
     fn new(epoch: Epoch) -> Self {
         let mut batch = Batch::new(epoch);
-        // Who may not use the last space was refused when deciding.
+        // Commands that may not use the last space were refused when they were decided.
         batch.urgency = store::Urgency::Finishing;
         Self {
             batch,
@@ -276,9 +275,11 @@ impl<E: Engine> Committer<E> {
                             let decided = decided.sealed_again(self.written.encoder());
                             self.take(&mut round, decided);
                         }
-                        // It was decided on top of what has just been undone.
+                        // The decision relied on changes that have just been undone.
                         Outcome::Undone(undo) => (decided.notify)(Err(undo.error())),
-                        Outcome::Failed => return (decided.notify)(Err(SubmitError::OutcomeUnknown)),
+                        Outcome::Failed => {
+                            return (decided.notify)(Err(SubmitError::OutcomeUnknown));
+                        }
                     }
                 } else {
                     self.take(&mut round, decided);
@@ -294,7 +295,7 @@ impl<E: Engine> Committer<E> {
         }
     }
 
-    /// The next command; none when there will be no more. Nothing is pending here.
+    /// The next command. None when there will be no more. Nothing is pending when this is called.
     async fn next(&mut self) -> Option<Next> {
         loop {
             if let Some(command) = self.histories.ready() {
@@ -317,7 +318,7 @@ impl<E: Engine> Committer<E> {
         }
     }
 
-    /// How full the disk is. A change is told in the log.
+    /// How full the disk is. Logs when this changes.
     fn look_at_room(&mut self) -> Room {
         let room = room(&*self.volume);
         if room != self.last_room {
@@ -419,7 +420,7 @@ impl<E: Engine> Committer<E> {
     }
 }
 
-/// Why nothing of a round was stored, though the store goes on.
+/// Why a round was not stored, when the store still works.
 #[derive(Debug, Clone, Copy)]
 enum Undo {
     DiskFull,
@@ -436,7 +437,7 @@ impl Undo {
     }
 }
 
-/// What became of a round.
+/// How a round ended.
 enum Outcome {
     Committed,
     /// Nothing was stored, and pending state is the published one again.

@@ -1,8 +1,7 @@
-//! Live records that cannot be read, or stand in another's place.
+//! Live records that cannot be read, or that stand at another record's key.
 //!
-//! A copy of each is kept in `quarantine/`, and then what can be known without it takes its place, through the journal
-//! like everything else. So nothing is ever written over a record as if it had not been there, and the daemon serves
-//! what is left.
+//! The daemon keeps a copy of each in `quarantine/`. Then a commit replaces the record by what other files tell of it, or
+//! removes it. So no record is overwritten as if it had never existed, and the daemon serves everything else.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ pub(crate) struct Damaged {
     key: Key,
     bytes: Bytes,
     problem: String,
-    /// What takes its place; without it the record is gone.
+    /// What replaces it. None: the record is removed.
     pub(crate) replacement: Option<Change>,
 }
 
@@ -39,8 +38,10 @@ impl Damaged {
         }
     }
 
-    /// Finds out what other files say of the record; `last` is the store's latest commit. To go on without a head whose
-    /// history is there would be to write over the history, so when that cannot even be looked for, it is an error.
+    /// Finds out what other files tell of the record. `last` is the store's latest commit.
+    ///
+    /// It is an error when a history cannot be searched: without the head of an existing history the next line would be
+    /// written over the history.
     pub(crate) async fn find_replacement(
         &mut self,
         reader: &StoreReader,
@@ -128,7 +129,7 @@ impl Damaged {
                 batch.deletes.insert(key.clone());
             }
         }
-        // Nothing new: it makes room rather than taking it.
+        // It replaces or removes a record, so it takes no room.
         batch.urgency = Urgency::Finishing;
         let keys = Keys::of(&batch);
         let sequence = engine
@@ -165,8 +166,8 @@ pub(crate) fn may_be_live(key: &Key) -> bool {
         _ => false,
     }
 }
-/// A project without values, whose next version no lost value can have had: a commit gives no more versions than it
-/// holds commands.
+/// A project without values. Its next version is one that no lost value can have had, since a commit gives at most one
+/// version for each of its commands.
 fn nothing_of(project: ProjectId, file: &str, last: Seq) -> Change {
     let latest_version = last.0.saturating_mul(ROUND_COMMANDS as u64);
     if file == "vars.json" {
@@ -188,14 +189,14 @@ fn nothing_of(project: ProjectId, file: &str, last: Seq) -> Change {
 fn consequence(key: &Key) -> &'static str {
     let segments: Vec<&str> = key.segments().collect();
     match segments.as_slice() {
-        ["sources", ..] => "the next look takes every file of the source for new",
+        ["sources", ..] => "the next look treats every file of the source as new",
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
-        ["workflows", _, "workflow.json"] => "it is made again from the newest revision",
+        ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", .., "head.json" | "retention.json"] => {
-            "it is made again from the history of the scan"
+            "it is rebuilt from the history of the scan"
         }
-        ["workflows", ..] => "it is made again from the jobs of the scan",
+        ["workflows", ..] => "it is rebuilt from the jobs of the scan",
         ["jobs", ..] => "the job is gone, and its runner stops it",
         ["runners", ..] => "the runner has to register again",
         ["registrations", ..] => "the registration token is void; make another one",

@@ -1,4 +1,4 @@
-//! Artifacts on their way out, read piece by piece.
+//! Reading artifacts, piece by piece.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::state::State;
 
-/// An artifact open for reading. What is removed or replaced meanwhile is still read to its end.
+/// An artifact that is open for reading. It stays readable when it is removed or replaced meanwhile.
 pub struct Download {
     volume: Arc<dyn Volume>,
     file: Box<dyn ReadAt>,
@@ -24,7 +24,7 @@ pub struct Download {
 
 /// Hashes an artifact while it is read from its first byte to its last.
 struct Check {
-    /// What it must come to, hexadecimal.
+    /// The expected digest, hexadecimal.
     sha256: String,
     size: u64,
     hash: Sha256,
@@ -32,7 +32,7 @@ struct Check {
 }
 
 impl State {
-    /// Opens the artifact of that name of a job, unless its file has been removed.
+    /// Opens a job's artifact, unless its file has been removed.
     pub async fn open_artifact(
         &self,
         job: JobId,
@@ -56,8 +56,7 @@ impl State {
 }
 
 impl Download {
-    /// The same for whoever reads all of it in order, and does not get the last of its `size` bytes when the whole has
-    /// another digest.
+    /// The same for a caller that reads all of it in order. The last read fails when the whole has another digest.
     #[must_use]
     pub fn checked(self, sha256: &str, size: u64) -> Self {
         let check = Check {
@@ -72,7 +71,7 @@ impl Download {
         }
     }
 
-    /// So many bytes from byte `at` on. It comes back with them, for the next piece.
+    /// Reads `length` bytes from byte `at` on. Answers the download again, for the next piece.
     pub async fn read(mut self, at: u64, length: usize) -> Result<(Self, Bytes), ReadError> {
         on_volume(&self.volume.clone(), move |_| {
             let piece = match self.file.read_at(at, length) {
@@ -99,7 +98,7 @@ impl Download {
         .await
     }
 
-    /// Whether this is the last piece of something else than was stored.
+    /// Whether this is the last piece and the whole has another digest than was stored.
     fn is_damaged(&mut self, piece: &[u8]) -> bool {
         let Some(check) = &mut self.check else {
             return false;

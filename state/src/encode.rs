@@ -1,4 +1,4 @@
-//! From changes to files: which key a record has, whether it is live, how it looks.
+//! Turns changes into batches of the store.
 
 use bytes::Bytes;
 use model::{Change, Inputs, Job};
@@ -25,7 +25,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The same for a command that writes a settled record once more.
+    /// The same for a command that changes the record of a finished job.
     pub(crate) const fn rewriting(self, rewritten: Option<&'a Rewritten>) -> Self {
         Self { rewritten, ..self }
     }
@@ -162,14 +162,14 @@ fn delete(batch: &mut Batch, key: Key) {
     batch.deletes.insert(key);
 }
 
-/// Lets the batch give an object its key.
+/// Makes the batch give an object its key.
 pub(crate) fn adopt(batch: &mut Batch, key: Key, staged: Staged) {
     batch.puts.remove(&key);
     batch.deletes.remove(&key);
     batch.adopts.insert(key, staged);
 }
 
-/// Adds a later batch to an earlier one: the last value of each key counts.
+/// Adds a later batch to an earlier one. The later value of a key wins.
 pub(crate) fn fold(batch: &mut Batch, later: Batch) {
     for (key, value) in later.puts {
         put(batch, key, value);

@@ -15,10 +15,10 @@ use crate::record::{self, Kind, Record, Typed};
 /// The format of records this program writes.
 pub(crate) const VERSION: u32 = 1;
 
-/// What a commit says of the records it writes.
+/// What a commit writes into the envelopes of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// How often the record has been written, with this time.
+    /// How often the record has been written, this time included.
     pub(crate) revision: u64,
     /// The commit.
     pub(crate) sequence: Seq,

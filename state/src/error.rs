@@ -10,13 +10,12 @@ use crate::alarm::Alarm;
 /// Why the state was not closed cleanly. Nothing acknowledged is lost.
 #[derive(Debug, Error)]
 pub enum CloseError {
-    /// The store itself.
     #[error(transparent)]
     Store(#[from] store::CloseError),
     /// What is durable beside the journal is not known.
     #[error(transparent)]
     Failed(Fatal),
-    /// A mistake in this program.
+    /// A defect of this program.
     #[error("the committer thread panicked")]
     Panicked,
 }
@@ -24,10 +23,8 @@ pub enum CloseError {
 /// Why the state could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The store itself.
     #[error(transparent)]
     Store(#[from] store::OpenError),
-    /// A record of the store.
     #[error("cannot read the state")]
     Read(#[from] ReadError),
     /// A record that a newer program wrote.
@@ -37,30 +34,27 @@ pub enum OpenError {
     Newer {
         /// Path below the state folder.
         path: String,
-        /// What it says.
+        /// The version in the record.
         version: u32,
     },
-    /// A damaged record of which no copy can be kept; it is as it was.
+    /// A damaged record could not be copied. Nothing was changed.
     #[error("cannot keep a copy of the damaged record {path} in quarantine/")]
     Keep {
         /// Path below the state folder.
         path: String,
-        /// Why.
         source: Fault,
     },
-    /// A damaged record that cannot be replaced; a copy is in quarantine.
+    /// A damaged record could not be replaced. A copy is in quarantine.
     #[error("cannot replace the damaged record {path}")]
     Replace {
         /// Path below the state folder.
         path: String,
-        /// Why.
         source: store::CommitError,
     },
-    /// The committer's thread.
     #[error("cannot start the committer thread")]
     Thread(#[source] std::io::Error),
-    /// What a restored state begins with could not be committed.
-    #[error("cannot end what ran when the backup was made")]
+    /// The jobs and sessions of a restored state could not be ended.
+    #[error("cannot end the jobs that ran when the backup was taken")]
     Restored(#[source] SubmitError),
     /// The mark that a state was restored could not be removed.
     #[error("cannot remove the mark that this state was restored")]
@@ -70,37 +64,30 @@ pub enum OpenError {
 /// Why a record could not be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The store.
     #[error(transparent)]
     Store(#[from] store::ReadError),
-    /// A file outside the journal: log, object.
+    /// A log or an object.
     #[error("cannot read {path}")]
     File {
         /// Path below the state folder.
         path: String,
-        /// Why.
         source: Fault,
     },
-    /// A file that is not what its place says.
+    /// A file does not hold what its path says.
     #[error("{path} is damaged: {problem}; restore it from a backup")]
     Damaged {
         /// Path below the state folder.
         path: String,
-        /// What is wrong.
         problem: String,
     },
-    /// A job that was removed while it was read.
+    /// The job was removed while it was read.
     #[error("there is no job `{job}` any more")]
-    Removed {
-        /// The job.
-        job: JobId,
-    },
-    /// The reader's thread ended.
+    Removed { job: JobId },
     #[error("the read was interrupted because the daemon is stopping")]
     Interrupted,
 }
 
-/// Why a command did not come true.
+/// Why a command had no effect, or is not known to have one.
 #[derive(Debug, Error)]
 pub enum SubmitError {
     /// It was refused; nothing has changed.
@@ -115,11 +102,10 @@ pub enum SubmitError {
     /// The disk is full; nothing has changed.
     #[error("the disk of the state folder is full; free some space, running jobs can still end")]
     DiskFull,
-    /// Its changes are more than one commit takes; nothing has changed.
+    /// Its changes do not fit into one commit; nothing has changed.
     #[error("the change is too large for one commit")]
     TooLarge,
-    /// The changes do not fit the files of the state folder, one of which somebody removed or changed; nothing has
-    /// changed.
+    /// The changes contradict the files of the state folder: somebody removed or changed one. Nothing has changed.
     #[error(
         "the change does not fit the files of the state folder; was one of them removed? the daemon's log names it"
     )]
@@ -129,10 +115,9 @@ pub enum SubmitError {
     OutcomeUnknown,
 }
 
-/// Why a command with something large did not come true.
+/// Why a command with a large payload had no effect.
 #[derive(Debug, Error)]
 pub enum PayloadError {
-    /// The decision or its commit.
     #[error(transparent)]
     Submit(#[from] SubmitError),
     /// The payload could not be written; nothing has changed.
@@ -140,7 +125,7 @@ pub enum PayloadError {
     Write(#[from] WriteError),
 }
 
-/// The thread that was to do some work ended before it did, because the daemon is stopping.
+/// The daemon is stopping, so the work was not done.
 pub(crate) struct Interrupted;
 
 impl From<Interrupted> for ReadError {
@@ -155,11 +140,11 @@ impl From<Interrupted> for WriteError {
     }
 }
 
-/// Why the process must end: what is on disk is not known any more.
+/// Why the process must end: nobody knows any more what is on disk.
 #[derive(Debug, Clone, Error)]
 #[error("the state could not be committed: {message}")]
 pub struct Fatal {
-    /// The chain of what happened.
+    /// The error with its causes.
     pub message: String,
     /// Whether a file or folder of the state was removed, moved or replaced under the daemon.
     pub is_pulled_away: bool,
@@ -171,15 +156,12 @@ pub enum WriteError {
     /// The disk is full; nothing was kept.
     #[error("the disk of the state folder is full; free some space")]
     DiskFull,
-    /// The file.
     #[error("cannot write {path}")]
     File {
         /// Path below the state folder.
         path: String,
-        /// Why.
         source: Fault,
     },
-    /// The writer's thread ended.
     #[error("the write was interrupted because the daemon is stopping")]
     Interrupted,
 }
@@ -195,7 +177,7 @@ impl WriteError {
         }
     }
 
-    /// The same for a write that ends in a sync: a sync that failed is more than a failed write.
+    /// The same for a write that ends in a sync. A failed sync also rings the alarm.
     pub(crate) fn watched(alarm: &Alarm, path: impl ToString, source: Fault) -> Self {
         alarm.watch(&source);
         Self::new(path, source)

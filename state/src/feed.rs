@@ -1,5 +1,5 @@
-//! What each commit has changed, for whoever follows the state. The newest commits are kept; a follower that falls behind
-//! them is told so, reads the world as it is and goes on from there. Nobody who publishes ever waits for a follower.
+//! The changes of each commit, for followers. The feed keeps the newest commits. A follower that falls behind them gets
+//! [`ChangesGone`], reads the world and subscribes again. Publishing never waits for a follower.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub struct Published {
     pub changes: Arc<[Change]>,
 }
 
-/// Changes that somebody asks for are not kept, or not made yet.
+/// The feed does not have the changes after this commit: they are gone, or do not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the changes after commit {from} are gone, only those after {oldest} are kept; read the state as it is"
@@ -43,7 +43,7 @@ impl Subscription {
     /// The next commit that has changed something; waits for one. Nothing is lost when the future is dropped.
     ///
     /// # Errors
-    /// When the next commit is not kept any more. The same answer comes again until the follower subscribes anew.
+    /// When the next commit is not kept any more. Later calls fail in the same way; the follower must subscribe again.
     pub async fn next(&mut self) -> Result<Published, ChangesGone> {
         loop {
             // Before the look, so that a commit in between wakes.
@@ -74,7 +74,7 @@ struct Ring {
 }
 
 impl Feed {
-    /// A feed that begins after commit `seq`.
+    /// An empty feed that begins after commit `seq`.
     pub(crate) fn new(seq: Seq) -> Self {
         Self {
             ring: Mutex::new(Ring {
@@ -87,7 +87,7 @@ impl Feed {
         }
     }
 
-    /// Adds a commit. Without one, what has changed is not stored, and only those are woken who look at the world.
+    /// Adds a commit. Without a sequence nothing was stored: then only those who read the world are woken.
     pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
         if let Some(seq) = seq {
             let kept: Arc<[Change]> = changes.into_iter().filter_map(kept).collect();
@@ -119,7 +119,7 @@ impl Feed {
     }
 }
 
-/// The change as followers get it: what was read from a history is no change, and a text may be large.
+/// The change as followers get it. A history that was read is no change, and texts may be large.
 fn kept(change: Change) -> Option<Change> {
     match change {
         Change::Recent(..) => None,

@@ -1,7 +1,7 @@
-//! Scan heads as they are put together at a start, with what is stored beside them.
+//! Loading scan heads at a start.
 //!
-//! A head says where the next line of its scan's history goes. Where the history has lost its end that may not be
-//! believed, and it goes on with a page of its own. How a head that is lost is made again is in `remade.rs`.
+//! A head says where the next line of its scan's history goes. When the history has lost its end, the head cannot be
+//! trusted, and the history goes on with a new page. `rebuilt.rs` rebuilds heads that are lost.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-/// Heads whose last page of history or ledger was cut short go on with the next page: an append behind the end of a file
-/// is no commit, and would stop the daemon at the scan's next finished job.
+/// Moves heads to the next page where the last page of the history or ledger is shorter than the head says. The store
+/// refuses an append behind the end of a file, so otherwise the scan's next job could not end.
 pub(crate) async fn with_ends(
     reader: &StoreReader,
     heads: Vec<Arc<ScanHead>>,

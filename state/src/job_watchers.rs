@@ -1,4 +1,4 @@
-//! Those who wait for news of one job each. Nobody else is woken, however many wait.
+//! Waiters for changes of one job. A change wakes only the waiters of its job.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use model::JobId;
 use tokio::sync::watch;
 
-/// The jobs that somebody waits for. A wake-up carries no truth: whoever is woken reads again.
+/// The jobs that somebody waits for. A wake-up carries no data: the waiter reads again.
 #[derive(Default)]
 pub(crate) struct JobWatchers(Mutex<Watched>);
 

@@ -1,7 +1,7 @@
-//! From the store's live records to the world.
+//! Builds the world from the store's live records.
 //!
-//! A record that cannot be read, or that stands in another's place, is left out, so that one bad file never stops the
-//! rest. What takes its place is in `damaged.rs`.
+//! A record that cannot be read, or that stands at another record's key, is left out: one bad file never stops the rest.
+//! `damaged.rs` replaces it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::lost_heads;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 
-/// What the live records made.
+/// The world, and what else the live records tell.
 pub(crate) struct Loaded {
     pub(crate) world: World,
     /// How often each live record was written.
@@ -32,13 +32,13 @@ pub(crate) struct Loaded {
     pub(crate) damaged: Vec<Damaged>,
 }
 
-/// The live records as they come from the store, then the world made of them.
+/// Collects live records as the store gives them.
 #[derive(Default)]
 pub(crate) struct Loading {
     /// How often each live record was written.
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
-    /// Who may do what, with the places of the records.
+    /// Tokens, runners and registrations, with the keys of their records.
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
     damaged: Vec<Damaged>,
@@ -47,7 +47,6 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Takes one live record.
     pub(crate) fn take(&mut self, key: &Key, bytes: &Bytes) {
         match self.decode(key, bytes) {
             Ok(Some(change @ (Change::Token(_) | Change::Runner(_) | Change::Registration(_)))) => {
@@ -67,7 +66,7 @@ impl Loading {
         }
     }
 
-    /// Refuses what a newer program wrote: to leave it out would be to lose it.
+    /// Refuses records of a newer program. Leaving them out would lose them.
     pub(crate) fn check(&self) -> Result<(), OpenError> {
         match &self.newer {
             None => Ok(()),
@@ -117,8 +116,8 @@ impl Loading {
         }
     }
 
-    /// Leaves out the credentials whose files somebody has removed: whoever does that means it, and must not be overruled
-    /// by what an index remembers of them.
+    /// Leaves out credentials whose files somebody has removed. An operator who removes one wants it gone, so the index must
+    /// not bring it back.
     async fn take_credentials(&mut self, reader: &StoreReader) -> Result<(), ReadError> {
         let (keys, changes): (Vec<Key>, Vec<Change>) =
             std::mem::take(&mut self.credentials).into_iter().unzip();
@@ -176,7 +175,7 @@ impl Loading {
         for head in heads::with_ends(reader, heads).await? {
             world.apply(&Change::Head(head));
         }
-        // Since when their triggers count went with their records: they begin again.
+        // The lost records said since when triggers count. They count from now on.
         for record in self.restored {
             let order = world.latest_order();
             let definition = world

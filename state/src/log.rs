@@ -79,15 +79,15 @@ pub struct LogReceipt {
     pub received: u64,
     /// Records below this number survive a power cut.
     pub durable: u64,
-    /// The number of the record that says so, when the log was cut at its limit. What its worker sends is taken and not
-    /// stored.
+    /// The number of the record that marks the cut, when the log has reached its limit. Later records are accepted and
+    /// dropped.
     pub cut: Option<u64>,
 }
 
 /// Why records were not appended.
 #[derive(Debug, Error)]
 pub enum LogError {
-    /// They leave a gap, or differ from what is stored.
+    /// The records leave a gap, or differ from the stored ones.
     #[error("the log has records 0 to {next} (exclusive); send from there")]
     Mismatch {
         /// The number expected next.
@@ -132,11 +132,11 @@ struct Shared {
     warned: Warned,
 }
 
-/// Tells the lengths of logs in bytes. One that cannot be told counts for nothing, because its job must be able to end.
+/// Measures logs, in bytes. A log that cannot be measured counts as empty, because its job must be able to end.
 pub(crate) fn lengths(volume: Arc<dyn Volume>) -> Box<dyn Fn(JobId) -> u64 + Send> {
     Box::new(move |job| {
         length(&*volume, &Layout::log(job)).unwrap_or_else(|error| {
-            tracing::warn!(%job, %error, "the length of a log cannot be told; it counts for nothing");
+            tracing::warn!(%job, %error, "a log cannot be measured; it counts as empty");
             0
         })
     })
@@ -148,9 +148,8 @@ fn length(volume: &dyn Volume, key: &Key) -> Result<u64, Fault> {
     file.map_or(Ok(0), |file| file.size())
 }
 
-/// Where the one writer of a log is. Empty until the log was opened, so that reading a long log for its end holds up
-/// nobody but those who wait for the same log. A slot somebody holds is never taken out of the map, so a log never has
-/// two writers.
+/// Holds the one writer of a log. A slot is empty until its log is open: finding the end of a long log takes time, and
+/// must not block other logs. A slot that somebody holds stays in the map, so a log never has two writers.
 type Slot = Arc<Mutex<Option<JobLog>>>;
 
 impl Logs {
@@ -239,13 +238,13 @@ impl Logs {
         LogStream::new(self.shared.volume.clone(), Layout::log(job), from)
     }
 
-    /// Says from here on in the log of a job that is over where records cannot be read.
+    /// Makes the stream mark records that cannot be read. Only for logs of jobs that are over.
     pub fn mark_damage(&self, stream: &mut LogStream) {
         stream.marking_damage(self.shared.warned.clone());
     }
 
-    /// Syncs every log, and lets go of those whose jobs have been over so long that nobody may add to them. False while
-    /// there is more to do: the disk had no room for all of them, or a job that is over may still grow its log.
+    /// Syncs every log, and closes those to which nobody may add any more. False while there is more to do: the disk had no
+    /// room for all of them, or the log of a job that is over may still grow.
     pub(crate) fn sync(&self, now: Instant) -> Result<bool, LogError> {
         let mut is_done = true;
         let slots: Vec<_> = lock(&self.shared.open)
@@ -275,8 +274,8 @@ impl Logs {
         Ok(is_done)
     }
 
-    /// What a completion needs: that the log has all of its records, and the end that is not durable yet. Answers with
-    /// the records there are and their length, which are others when the file was lost.
+    /// Checks that the log has all of its records, and answers what a completion needs. When the file was lost, the
+    /// answer counts what there is instead.
     fn seal(&self, job: JobId, records: u64, now: Timestamp) -> Result<Sealed, LogError> {
         self.with(job, |log| {
             log.expect_whole(records)?;
@@ -293,13 +292,13 @@ impl Logs {
         })
     }
 
-    /// Tells that a job was ended by somebody else than its worker, which may still add to the log for a while.
+    /// Notes that a job was ended by somebody else than its worker. The worker may still add to the log for a while.
     pub fn ended(&self, job: JobId) {
         self.shared.growth.close(job);
         self.shared.dirty.notify_one();
     }
 
-    /// Lets go of the log of a job that is over, if all of it is durable. Followers are told by the job's end.
+    /// Closes the log of a job that is over, if all of it is durable.
     fn close(&self, job: JobId) {
         self.shared.growth.close(job);
         let mut open = lock(&self.shared.open);
@@ -308,13 +307,13 @@ impl Logs {
         }
     }
 
-    /// Lets go of the log of a job that was removed: what of it waits for a sync has no place to go to.
+    /// Closes the log of a job that was removed, without a sync.
     pub fn forget(&self, job: JobId) {
         self.shared.growth.close(job);
         lock(&self.shared.open).remove(&job);
     }
 
-    /// Closes the log of a job whose completion, the end of the log with it, was committed.
+    /// Closes the log of a job whose completion was committed together with the end of the log.
     fn close_sealed(&self, job: JobId, records: u64) {
         if let Some(slot) = lock(&self.shared.open).get(&job).cloned()
             && let Ok(mut slot) = slot.try_lock()
@@ -329,7 +328,7 @@ impl Logs {
         lock(&self.shared.open).contains_key(&job)
     }
 
-    /// Works on a log, which is opened when it is not open yet. Blocks.
+    /// Works on a log; opens it first when needed. Blocks.
     fn with<T>(
         &self,
         job: JobId,
@@ -357,7 +356,8 @@ struct Sealed {
     tail: Vec<Append>,
 }
 
-/// Whether nobody uses a log and nothing of it waits for a sync. Its map is locked, so nobody can begin to.
+/// Whether nobody uses a log and all of it is durable. The caller holds the lock of the map, so nobody can begin to use
+/// it.
 fn is_done_with(slot: &Slot) -> bool {
     Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(JobLog::is_durable)
 }
@@ -369,23 +369,22 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Why a job was not completed.
 #[derive(Debug, Error)]
 pub enum CompleteError {
-    /// The log is not what the worker says.
+    /// The log does not have the records that the worker has sent.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The decision.
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
 
 impl State {
-    /// Completes a job, its log's unsynced end included in the same commit. How long the log is, is found out here.
+    /// Completes a job and commits the unsynced end of its log with it.
     pub async fn complete(
         &self,
         mut complete: Complete,
     ) -> Result<<Complete as Command>::Answer, CompleteError> {
         let (job, records, logs) = (complete.job, complete.log_records, self.logs().clone());
         let mut tail = Vec::new();
-        // Where there is no log, none is made only to be empty.
+        // A job without output gets no log file.
         if records > 0 || logs.records(job).await? > 0 {
             let now = self.now();
             let seal = move |_: &dyn Volume| logs.seal(job, records, now);
@@ -401,11 +400,11 @@ impl State {
         Ok(answer)
     }
 
-    /// Makes the log of a job durable that somebody else has ended, now that its worker is done. Records that the worker
-    /// has sent and that a power cut took are asked for again.
+    /// Makes the log of a job durable whose end came from somebody else, now that its worker has finished. Asks again for
+    /// records that a power cut took.
     pub async fn settle_log(&self, job: JobId, records: u64) -> Result<(), LogError> {
         let (now, logs) = (self.now(), self.logs().clone());
-        // Where there is no log, none is made only to be empty.
+        // A job without output gets no log file.
         let has_log = records > 0 || logs.records(job).await? > 0;
         on_volume(self.volume(), move |_| {
             if has_log {

@@ -1,6 +1,5 @@
-//! Scans whose head is gone, though their history is there: somebody removed the file, or a repair was broken off
-//! before it had counted the head anew. Without this the next line would be the first of the history, written over
-//! what is there.
+//! Scans that have a history and no head: somebody removed the file, or a repair was interrupted before it had counted
+//! the head anew. Without a head the next line would be written over the first one of the history.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::layout::Layout;
 use crate::reader::StoreReader;
 use crate::remade;
 
-/// What can be known of the heads that the world lacks.
+/// Rebuilds the heads that the world lacks.
 pub(crate) async fn restored(
     reader: &StoreReader,
     world: &World,
@@ -20,7 +19,7 @@ pub(crate) async fn restored(
     let lost = with_history(reader, headless(world)).await?;
     let mut restored = Vec::with_capacity(lost.len());
     for scan in lost {
-        tracing::error!(workflow = %scan.workflow, scan = %scan.scan, "the head of a scan is lost and made again from its history");
+        tracing::error!(workflow = %scan.workflow, scan = %scan.scan, "the head of a scan is lost; it is rebuilt from the history");
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));

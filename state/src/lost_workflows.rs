@@ -1,8 +1,8 @@
-//! Workflows whose own record was damaged or removed by somebody.
+//! Workflows whose own record was damaged or removed.
 //!
-//! Their revisions are still there, and the newest one says all that the record said but whether the workflow is
-//! retired, which the next look at its source finds out. Without this the workflow's next text would be revision 1
-//! again, written over what is there.
+//! Their revisions are still there. The newest one tells everything that the record said, except whether the workflow is
+//! retired; the next look at its source finds that out. Without a record the workflow's next text would become revision 1
+//! and overwrite the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub(crate) async fn restored(
     let mut records = Vec::with_capacity(lost.len());
     for revisions in lost {
         if let Some(record) = newest_readable(reader, &revisions).await? {
-            tracing::error!(workflow = %record.id, name = record.name, revision = record.revision.number, "the record of a workflow is lost and made again from its revisions");
+            tracing::error!(workflow = %record.id, name = record.name, revision = record.revision.number, "the record of a workflow is lost; it is rebuilt from the revisions");
             records.push(record);
         }
     }

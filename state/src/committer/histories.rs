@@ -1,5 +1,5 @@
-//! Histories that commands wait for. A scan's finished jobs are read at their first use, beside the committer: whoever does
-//! not need them goes on meanwhile.
+//! Histories that commands wait for. A scan's finished jobs are read when a command first needs them. The committer goes
+//! on with other commands meanwhile.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Histories {
         self.waiting.push((scans, command));
     }
 
-    /// A command that waits no more. What it waited for may be unreadable.
+    /// A command that has waited long enough. Its histories have been read, or cannot be read.
     pub(super) fn ready(&mut self) -> Option<Waiting> {
         self.ready.pop_front()
     }
@@ -62,7 +62,7 @@ impl Histories {
         self.reading.is_empty()
     }
 
-    /// Remembers what a reading that has begun cannot see.
+    /// Keeps changes that a reading which has begun may not see.
     pub(super) fn committed(&mut self, changes: &[Change]) {
         if self.since.is_empty() {
             return;
@@ -79,7 +79,7 @@ impl Histories {
         }
     }
 
-    /// Waits for the next reading to end, and answers what the world learns by it.
+    /// Waits for the next reading to end. Answers the changes that put it into the world.
     pub(super) async fn read(&mut self) -> Vec<Change> {
         let (scan, recent) = match self.reading.join_next().await {
             Some(Ok(read)) => read,

@@ -1,9 +1,9 @@
-//! The end of a log that has reached its limit. A record in the stream `runner` says so in the place of the first record
-//! that is not stored. What the worker sends from there on is taken and not stored, but for a few of the runner's own
-//! words, which tell how the job ended. They are numbered on after the cut, so every stored record has its place.
+//! Logs that have reached their limit. The log is *cut*: a record in the stream `runner` marks the place, and later records
+//! are accepted and dropped. A few of the runner's own records are still stored, since they say how the job ended. They get
+//! the numbers after the mark.
 //!
-//! The log alone says whether it is cut, so a start of the daemon finds it as it was. From the cut on the worker's own
-//! numbers are not the stored ones, and any is taken: nothing that it may still send again depends on them.
+//! Only the mark in the file says that a log is cut, so a restarted daemon finds it again. Behind the cut the worker's
+//! numbers differ from the stored ones. They are not checked: no repeat depends on them.
 
 use workflow::format_size;
 
@@ -14,23 +14,23 @@ use super::{LogError, LogReceipt, NewLogRecord, Stream};
 use crate::error::ReadError;
 use crate::limits::LAST_WORDS_BYTES;
 
-/// What the record begins with that stands at the cut.
+/// How the record at the cut begins.
 const MARK: &str = "the log is cut here: ";
 
 /// The cut of a log.
 pub(super) struct Cut {
-    /// The number of the record that tells of it.
+    /// The number of the record that marks it.
     at: u64,
     /// The number that the worker uses next.
     next: u64,
-    /// The runner's words behind the cut.
+    /// The runner's records behind the cut.
     words: Vec<NewLogRecord>,
     /// Their length in the file.
     bytes: u64,
 }
 
 impl Cut {
-    /// The worker may forget what is not stored, once what is stored is durable.
+    /// Dropped records count as durable once the stored ones are.
     pub(super) fn receipt(&self, durable: u64, is_durable: bool) -> LogReceipt {
         LogReceipt {
             received: self.next,
@@ -45,7 +45,7 @@ impl Cut {
 }
 
 impl JobLog {
-    /// Refuses the number of records that a worker says it has sent, if it is not that of the log.
+    /// Fails unless the log has as many records as the worker says.
     pub(super) fn expect_whole(&self, records: u64) -> Result<(), LogError> {
         let is_whole = match &self.cut {
             None => records == self.received.records,
@@ -59,7 +59,7 @@ impl JobLog {
         }
     }
 
-    /// The cut of a log that was just opened. It is found near the end, since little is stored behind it.
+    /// Finds the cut of a log that was just opened. It is near the end, since little is stored behind it.
     pub(super) fn find_cut(&self) -> Result<Option<Cut>, LogError> {
         let failed = |source| {
             LogError::Read(ReadError::File {
@@ -98,7 +98,7 @@ impl JobLog {
         Ok(cut)
     }
 
-    /// Says that the log is cut in the place of the next record, and takes the rest of the records.
+    /// Marks the cut in place of the next record, and handles the rest of the records.
     pub(super) fn cut_off(
         &mut self,
         limit: u64,
@@ -130,7 +130,7 @@ impl JobLog {
         self.append_behind(cut, at, rest)
     }
 
-    /// Takes records of a log that is cut. What is stored is durable at once: the worker may forget all of them.
+    /// Handles records behind the cut. Stored ones are synced at once, so that the worker may forget all of them.
     pub(super) fn append_behind(
         &mut self,
         mut cut: Cut,
@@ -157,7 +157,7 @@ impl JobLog {
             return Err(LogError::Mismatch { next: cut.next });
         }
         for word in behind {
-            // A repeat comes with the same words.
+            // A repeated record is the same text.
             if word.stream != Stream::Runner || cut.words.contains(word) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! One open log: where it ends, what of it is durable, what waits for room.
+//! An open log: where it ends, how much of it is durable, and what waits in memory for room on the disk.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ use crate::limits::LOG_TAIL_BYTES;
 pub(crate) struct JobLog {
     pub(super) volume: Arc<dyn Volume>,
     pub(super) key: Key,
-    /// None while the disk is too full to make one.
+    /// None while the disk is too full to create it.
     file: Option<Box<dyn GrowingFile>>,
     alarm: Alarm,
-    /// The sync that failed, after which nothing becomes durable any more.
+    /// The sync that failed. After it nothing becomes durable any more.
     failed: Option<Fault>,
-    /// Whether a commit holds the end, after which nothing is added.
+    /// Whether the end was committed. Then nothing is added.
     pub(super) is_sealed: bool,
-    /// Since it has reached its limit.
+    /// Set once the log has reached its limit.
     pub(super) cut: Option<Cut>,
     /// When the job was first seen to be over.
     over_since: Option<Instant>,
     pub(super) received: Reach,
-    /// What lies beyond waits in `tail` until the disk has room.
+    /// How much is in the file. The rest waits in `tail` until the disk has room.
     written: Reach,
     durable: Reach,
-    /// What lies between `durable` and `received`, while that is little.
+    /// The bytes between `durable` and `received`, while they are few.
     tail: Vec<u8>,
 }
 
@@ -47,8 +47,8 @@ pub(super) struct Reach {
 }
 
 impl JobLog {
-    /// Opens the log and finds its end. A last record that was cut off by a crash was never acknowledged and is
-    /// overwritten by the next append.
+    /// Opens the log and finds its end. A crash can leave half a record there. It was never acknowledged, and the next
+    /// append overwrites it.
     pub(crate) fn open(volume: Arc<dyn Volume>, key: Key, alarm: Alarm) -> Result<Self, LogError> {
         let mut stream = LogStream::new(volume.clone(), key.clone(), 0);
         let mut found = Reach::default();
@@ -177,7 +177,7 @@ impl JobLog {
         Ok(wanted.all(|wanted| waiting.next().is_some_and(|kept| kept.record == *wanted)))
     }
 
-    /// Takes whole lines: into the file, or while the disk is full into memory as far as a commit can carry them.
+    /// Stores whole lines in the file. While the disk is full it keeps them in memory, up to what a commit can carry.
     pub(super) fn keep(&mut self, bytes: &[u8], records: u64) -> Result<(), LogError> {
         let reach = Reach {
             records: self.received.records + records,
@@ -187,7 +187,7 @@ impl JobLog {
             Ok(()) => self.written = reach,
             Err(error) if error.is_full() => {
                 if reach.bytes - self.durable.bytes > LOG_TAIL_BYTES {
-                    // What is in the file needs no memory once it is durable.
+                    // A sync frees memory: durable bytes are not kept.
                     self.sync_written()?;
                 }
                 if reach.bytes - self.durable.bytes > LOG_TAIL_BYTES {
@@ -241,7 +241,7 @@ impl JobLog {
         self.durable == self.received
     }
 
-    /// A commit holds everything up to record `records`.
+    /// Notes that a commit has stored everything up to record `records`.
     pub(crate) fn committed(&mut self, records: u64) {
         if records == self.received.records {
             self.is_sealed = true;
@@ -251,14 +251,14 @@ impl JobLog {
         }
     }
 
-    /// Whether the worker of the job, which is over, may still add something.
+    /// Whether the worker of a job that is over may still add something.
     pub(crate) fn may_grow_once_over(&mut self, now: Instant) -> bool {
         let over_since = *self.over_since.get_or_insert(now);
         let last_words = WORKER_LAST_WORDS.to_std().unwrap_or_default();
         now.saturating_duration_since(over_since) < last_words
     }
 
-    /// Makes a log durable that has all of its records. The word of one that was lost stands for them.
+    /// Makes the log durable and checks that it has all records. For a file that was lost, a note is enough.
     pub(crate) fn settle(&mut self, records: u64, now: Timestamp) -> Result<(), LogError> {
         if records > self.received.records {
             self.expect_whole(records)?;
@@ -274,7 +274,7 @@ impl JobLog {
         }
     }
 
-    /// Makes everything durable for which there is room.
+    /// Makes everything durable that fits on the disk.
     pub(crate) fn sync(&mut self) -> Result<(), LogError> {
         if self.is_durable() {
             return Ok(());
@@ -305,7 +305,7 @@ impl JobLog {
         Ok(())
     }
 
-    /// The end that is not durable, to ride inside a commit; a long one is synced instead.
+    /// The end that is not durable yet, for a commit to carry. A long one is synced instead.
     pub(crate) fn tail_for_commit(&mut self) -> Result<Vec<Append>, LogError> {
         if self.received.bytes - self.durable.bytes > LOG_TAIL_BYTES {
             self.sync()?;
@@ -321,7 +321,7 @@ impl JobLog {
         }])
     }
 
-    /// Whether somebody removed or cut the file, so that the end of the log has no place to go to.
+    /// Whether somebody removed or shortened the file. Then the end of the log cannot be appended.
     pub(crate) fn is_lost(&self) -> Result<bool, LogError> {
         match length(&*self.volume, &self.key) {
             Ok(length) => Ok(length < self.durable.bytes),
@@ -332,8 +332,7 @@ impl JobLog {
         }
     }
 
-    /// Goes on after the whole lines that are left, with a word on what is lost: a job must be able to end without its
-    /// log.
+    /// Goes on after the whole lines that are left, and notes what is lost. A job must be able to end without its log.
     pub(crate) fn begin_anew(&mut self, now: Timestamp) -> Result<(), LogError> {
         let lost = self.received.records;
         *self = Self::open(self.volume.clone(), self.key.clone(), self.alarm.clone())?;

@@ -1,5 +1,5 @@
-//! Records that come as JSON and are stored as they came. Every line of every step passes through, so a record in
-//! canonical form, the one in which it would be stored, is neither decoded nor encoded anew.
+//! Log records arrive as JSON and are stored as JSON. Every line of every step passes through here. So a record that
+//! arrives in *canonical form*, exactly as it would be stored, is neither decoded nor encoded again.
 
 use bytes::Bytes;
 use memchr::memchr2;
@@ -7,7 +7,7 @@ use memchr::memchr2;
 use super::{LogError, NewLogRecord};
 use crate::limits::LOG_TEXT_BYTES;
 
-/// What a line has beside its record: the number and the line end.
+/// Bytes of a line beside its record: the number and the line end.
 const LINE_FRAME_BYTES: usize = 28;
 
 /// A log record before it has a number, as it is stored.
@@ -42,7 +42,7 @@ impl EncodedRecord {
         if rest == "]" {
             return Some(records);
         }
-        // What the last record began with, up to its text: the next one mostly begins with the same.
+        // How the last record began, up to its text. The next one mostly begins in the same way.
         let mut head = "";
         loop {
             let length = match rest.strip_prefix(head).filter(|_| !head.is_empty()) {
@@ -75,7 +75,7 @@ impl EncodedRecord {
         Ok(())
     }
 
-    /// At least what its line takes.
+    /// Upper bound of its line, in bytes.
     pub(super) fn line_bytes(&self) -> usize {
         self.0.len() + LINE_FRAME_BYTES
     }

@@ -23,7 +23,7 @@ pub struct LogStream {
     next: u64,
     /// Its offset, once it was looked for.
     offset: Option<u64>,
-    /// Who hears of damaged lines. Without it the log ends before the first one.
+    /// Set when damaged lines are marked. Otherwise the log ends before the first one.
     damage: Option<Damage>,
 }
 
@@ -46,14 +46,14 @@ impl LogStream {
         }
     }
 
-    /// The same for the log of a job that is over: where records cannot be read, one says so. While a log grows, its end
-    /// may look damaged and is written anew.
+    /// Marks records that cannot be read, in the log of a job that is over. While a log grows, its end may look damaged
+    /// until it is written anew.
     pub(crate) fn marking_damage(&mut self, warned: Warned) {
         self.damage = Some(Damage { warned, at_end: 0 });
     }
 
-    /// The record that stands for the last ones of the log of a job that has ended at `at`, when they are missing. How many
-    /// `records` there were is known of a job that its worker has ended, else 0.
+    /// A record in place of the last ones, when they are missing. The job has ended at `at`. `records` is how many there
+    /// were, or 0 when the job was not ended by its worker.
     pub fn missing_end(&self, records: u64, at: Timestamp) -> Option<Bytes> {
         let end = match (&self.damage, records) {
             (Some(damage), 0) => self.next.saturating_add(damage.at_end),
@@ -153,8 +153,8 @@ fn failed(key: &Key, source: Fault) -> ReadError {
     }
 }
 
-/// A record in the place of those from `from` to `end` (exclusive). It has the number of the last one, so that whoever
-/// goes on after it reads what follows.
+/// A record in place of those from `from` to `end` (exclusive). It has the number of the last one: a reader that goes on
+/// after it gets what follows.
 fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
     let last = end.saturating_sub(1);
     let which = if from == last {
@@ -172,9 +172,9 @@ fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
     line(last, &record).unwrap_or_default().into()
 }
 
-/// The first line from `offset` on that is a record with a number from `next` on, with its place, and how many lines
-/// before it are no records. A number that is too high for the bytes that were passed is taken for damage, unless the next
-/// record goes on from it.
+/// Finds the first record from `offset` on whose number is at least `next`. Answers it with its place, and how many lines
+/// before it are no records. A number that is too high for the bytes before it counts as damage, unless the next record has
+/// the number after it.
 fn next_readable(
     file: &dyn ReadAt,
     offset: u64,
@@ -210,8 +210,7 @@ struct Span {
     length: usize,
 }
 
-/// The lines from record `next` on. Records that are wanted later, or that a crash left half written behind the end,
-/// are not handed out.
+/// The lines from record `next` on. A gap in the numbers, or half a line that a crash left, ends them.
 fn span(lines: &[u8], mut next: u64) -> Span {
     let mut span = Span {
         skipped: 0,
@@ -262,7 +261,7 @@ fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
 /// An offset at or before record `n`, at the start of a line: numbers rise through the file, so it is bisected.
 fn find(file: &dyn ReadAt, n: u64) -> Result<u64, Fault> {
     let (mut low, mut high) = (0, file.size()?);
-    // A log that grows meanwhile may put the record that is looked for behind its end of before.
+    // The log may grow meanwhile, so the record may be behind the end that was read first.
     while n > 0 && high.saturating_sub(low) > READ_BYTES as u64 {
         let middle = low + (high - low) / 2;
         let piece = file.read_at(middle, READ_BYTES)?;

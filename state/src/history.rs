@@ -128,20 +128,20 @@ impl HistoryCursor {
         self.next.is_some().then_some(latest)
     }
 
-    /// The newest wanted job that was not handed out. `in_vain` says how many pieces may still be read without finding
+    /// The newest wanted job that was not handed out. `fruitless` says how many pieces may still be read without finding
     /// one, and is counted down. What a piece holds is remembered, so the next reader passes over it.
-    pub(crate) async fn newest(&mut self, in_vain: &mut usize) -> Result<Look, ReadError> {
+    pub(crate) async fn newest(&mut self, fruitless: &mut usize) -> Result<Look, ReadError> {
         while let Some(place) = self.next
             && !self.is_newest_read()
         {
             match self.index.get(&self.scan, place, self.end) {
                 Some(summary) if !summary.has(&self.wanted) => self.went_back_to(&summary),
-                Some(_) | None if *in_vain == 0 => return Ok(Look::TooFar),
+                Some(_) | None if *fruitless == 0 => return Ok(Look::TooFar),
                 Some(_) | None => {
                     let found = self.read.len();
                     self.read_before(place).await?;
                     if self.read.len() == found {
-                        *in_vain -= 1;
+                        *fruitless -= 1;
                     }
                 }
             }

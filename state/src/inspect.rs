@@ -1,5 +1,5 @@
-//! Looking into a state folder without a daemon: what is there and how large it is, one record, the past of a job or a
-//! scan. Changes nothing, and may be used beside the daemon. Secrets and tokens are never shown.
+//! Inspecting a state folder without the API: contents and sizes, one record, the past of a job or a scan. Nothing is
+//! changed, so it may be used beside the daemon. Secrets and tokens are never shown.
 
 mod contents;
 mod redacted;

@@ -1,4 +1,4 @@
-//! Reading jobs, live or settled, one by one and in lists.
+//! Reading jobs, running or finished, one by one and in lists.
 
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
@@ -31,12 +31,11 @@ pub struct JobFilter {
 /// Jobs, newest first.
 #[derive(Debug, Clone)]
 pub struct JobPage {
-    /// The jobs.
     pub jobs: Vec<Arc<Job>>,
-    /// Where the list goes on: with the jobs made before this one. None at its end. A list that had to look far back
-    /// may be short and go on all the same.
+    /// Where the next page begins: with the jobs made before this one. None at the end. A page may be short although there
+    /// are more, when the reader had to look far back.
     pub next: Option<JobId>,
-    /// What of the histories that were read for them is missing.
+    /// Lines of the histories that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
@@ -56,7 +55,7 @@ impl JobFilter {
     }
 }
 
-/// A finished job from its record, or none when it never was or is unfinished and not in the tree yet.
+/// A finished job from its record. None when there is no such job, or when it has not finished.
 pub(crate) async fn settled_job(
     reader: &StoreReader,
     id: JobId,
@@ -78,8 +77,8 @@ fn decode(id: JobId, bytes: &[u8]) -> Result<Arc<Job>, ReadError> {
     }
 }
 
-/// What the published world knows for a list: unfinished jobs, and where the histories end. Taken in one look, so a job
-/// is in exactly one of the two.
+/// What a list takes from the published world: unfinished jobs, and where the histories end. Both are read at once, so
+/// each job is in exactly one of them.
 pub(crate) struct Listing {
     live: Vec<Arc<Job>>,
     pasts: Vec<KnownPast>,
@@ -114,7 +113,7 @@ impl Listing {
     }
 
     /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.
-    /// At most `in_vain` pieces of histories are read without finding a job.
+    /// At most `fruitless` pieces of histories are read without finding a job.
     pub(crate) async fn page(
         self,
         reader: &StoreReader,
@@ -122,7 +121,7 @@ impl Listing {
         filter: &JobFilter,
         before: Option<JobId>,
         limit: usize,
-        mut in_vain: usize,
+        mut fruitless: usize,
     ) -> Result<JobPage, ReadError> {
         let wanted = Wanted {
             before,
@@ -135,7 +134,7 @@ impl Listing {
         let mut left_out = 0;
         let next = loop {
             let end = loop {
-                match merge.next(&mut in_vain).await? {
+                match merge.next(&mut fruitless).await? {
                     Found::Job(job) if jobs.len() + listed.len() < limit => listed.push(job),
                     end => break end,
                 }
@@ -145,15 +144,15 @@ impl Listing {
             let found = read(reader, std::mem::take(&mut listed)).await?;
             left_out += wanted - found.len();
             jobs.extend(found);
-            // Looking for so many records in vain is as much work as reading the piece that has their lines.
-            in_vain = in_vain.saturating_sub(left_out / LINES_OF_A_PIECE);
+            // Looking for that many missing records is as much work as reading the piece with their lines.
+            fruitless = fruitless.saturating_sub(left_out / LINES_OF_A_PIECE);
             left_out %= LINES_OF_A_PIECE;
             match end {
-                Found::Job(_) if in_vain == 0 => break passed,
+                Found::Job(_) if fruitless == 0 => break passed,
                 Found::Nothing => break None,
                 Found::TooFar => break passed.or(Some(JobId::LAST)),
                 Found::Job(_) if jobs.len() >= limit => break passed,
-                // It takes the place of one that was left out.
+                // It replaces one that was left out.
                 Found::Job(job) => listed.push(job),
             }
         };
@@ -211,11 +210,11 @@ impl Listed {
 enum Found {
     Job(Listed),
     Nothing,
-    /// There may be more further back than the list may look now.
+    /// There may be more, further back than the list may look.
     TooFar,
 }
 
-/// The next job of a cursor, or while that is not known a job which it is not newer than.
+/// The next job of a cursor. While that is unknown, a job that is at least as new.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     id: JobId,
@@ -252,7 +251,7 @@ impl Merge {
         }
     }
 
-    async fn next(&mut self, in_vain: &mut usize) -> Result<Found, ReadError> {
+    async fn next(&mut self, fruitless: &mut usize) -> Result<Found, ReadError> {
         let live = self.live.peek().map(|job| job.id);
         while self
             .newest
@@ -263,14 +262,14 @@ impl Merge {
         {
             if candidate.is_known {
                 cursor.pop();
-                // What comes after it is looked for when it is asked for.
+                // The cursor looks for the next one when it is needed.
                 self.newest.push(Candidate {
                     is_known: false,
                     ..candidate
                 });
                 return Ok(Found::Job(Listed::Settled(candidate.id)));
             }
-            match cursor.newest(in_vain).await? {
+            match cursor.newest(fruitless).await? {
                 Look::Job(id) => self.newest.push(Candidate {
                     id,
                     is_known: true,

@@ -10,9 +10,9 @@ use crate::warned::DamagedLines;
 /// Records of a scan's ledger.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    /// The records, newest first.
+    /// Newest first.
     pub records: Vec<LedgerRecord>,
-    /// What is missing among them.
+    /// Lines that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn newest(
         }
         let key = Layout::ledger(&head.key(), page);
         let Some(mut bytes) = reader.get(&key).await? else {
-            // Only the page that is written next may be missing; below it, older ones have been removed.
+            // Only the page that is written next may be missing. Below the first missing page everything has been removed.
             if page == head.ledger.page {
                 continue;
             }
@@ -45,7 +45,7 @@ pub(crate) async fn newest(
         let lines = bytes.split(|byte| *byte == b'\n').rev();
         let (mut at, mut unread) = (bytes.len() + 1, 0);
         for line in lines {
-            // Each line but the last, which is empty, has its line end behind it.
+            // A line end follows each line except the last one, which is empty.
             at -= line.len() + 1;
             if line.is_empty() {
                 continue;

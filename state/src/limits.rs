@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// Commands that may wait for the committer: beyond this, askers wait outside, which bounds memory.
+/// Commands that may wait for the committer: beyond this, callers wait before they queue, which bounds memory.
 pub(crate) const WAITING_COMMANDS: usize = 4_096;
 
-/// Commands that share one commit at most: refusals weigh nothing in a batch, and a flood of them must not keep the
-/// others waiting for their answers.
+/// Commands that share one commit at most: refusals add nothing to a batch, and many of them must not delay the
+/// other answers.
 pub(crate) const ROUND_COMMANDS: usize = 1_024;
 
 /// An unsynced end of a log up to this size rides inside the completing commit instead of costing a sync of its own.
 pub(crate) const LOG_TAIL_BYTES: u64 = 64 * 1024;
 
-/// What the runner itself says behind the cut of a log that has reached its limit: why steps ended, some hundred lines.
+/// The runner's own records behind the cut of a log that has reached its limit: some hundred lines on why steps ended.
 pub(crate) const LAST_WORDS_BYTES: u64 = 64 * 1024;
 
 /// A log is synced at least this often while it grows.
@@ -21,7 +21,7 @@ pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
-/// Records of what has run out that are read at once: each costs a commit, and others wait for their turn.
+/// Expiries that are read at once: each costs a commit, and other commands wait meanwhile.
 pub(crate) const EXPIRIES_AT_ONCE: usize = 100;
 
 /// A piece of a history that is read at once, from its end backwards: some sixty lines, about a page of a list.
@@ -34,9 +34,9 @@ pub(crate) const LINES_OF_A_PIECE: usize = 64;
 /// are needed only when nearly all of them are about skipped jobs. Together 4 MiB.
 pub(crate) const RECENT_PIECES: usize = 256;
 
-/// Pieces of histories that one list may read without finding a job it wants; then it answers what it has and where to
+/// Pieces of histories that one list may read without finding a job it wants; then it answers what it has, and where to
 /// go on. Together 32 MiB, which is a few tenths of a second.
-pub(crate) const PIECES_IN_VAIN: usize = 2_048;
+pub(crate) const FRUITLESS_PIECES: usize = 2_048;
 
 /// Pieces of an upload that are written together: a network brings them in small ones, and each write costs a change of
 /// thread.
@@ -45,35 +45,35 @@ pub(crate) const UPLOAD_BYTES: usize = 1024 * 1024;
 /// Longest text of one log record as stored; runners split longer lines.
 pub(crate) const LOG_TEXT_BYTES: usize = 256 * 1024;
 
-/// Longest name in a path before it is cut and told apart by a hash: file systems take 255 bytes.
+/// Longest name in a path. A longer one is cut and gets a hash: file systems take 255 bytes.
 pub(crate) const NAME_BYTES: usize = 120;
 
 /// Tips in one folder: no folder passes about 10,000 entries.
 pub(crate) const TIPS_PER_FOLDER: u64 = 1_000;
 
-/// The shortest line of a log: that of an empty text.
+/// The shortest line of a log has an empty text.
 pub(crate) const LEAST_LINE_BYTES: u64 = 60;
 
-/// Files of which is remembered that their damage was told: ten thousand damaged ones mean a damaged disk.
+/// Files whose damage was logged and that are remembered: ten thousand damaged files mean a damaged disk.
 pub(crate) const WARNED_FILES: usize = 10_000;
 
-/// Longest line of a log, a history or a ledger that is taken for one: texts are bounded far below, and a file that
-/// lost its line ends must not fill memory.
+/// Longest line of a log, a history or a ledger: texts are bounded far below, and a file that lost its line ends must
+/// not fill memory.
 pub(crate) const LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Looks at a part of a state in use until it was at rest for the length of one: commits come in bursts.
+/// How often a check reads a part of a state in use until it did not change meanwhile: commits come in bursts.
 pub(crate) const CHECK_TRIES: u32 = 8;
 
-/// Pause before another look at a part that changed meanwhile.
+/// Pause before a check reads a part again that has changed meanwhile.
 pub(crate) const CHECK_PAUSE: Duration = Duration::from_millis(25);
 
-/// Damaged lines of one file that are told one by one: the rest is counted.
+/// Damaged lines of one file that are reported one by one; the rest is counted.
 pub(crate) const TOLD_LINES: u64 = 5;
 
-/// Revisions that are read to find the one that removed a scan. Whoever asks waits for it, and a text may have 1 MiB.
+/// Revisions that are read to find the one that removed a scan: a request waits for it, and a text may have 1 MiB.
 pub(crate) const REVISIONS_LOOKED_AT: usize = 50;
 
-/// Commits whose changes are kept for followers: who is farther behind reads the world as it is.
+/// Commits whose changes are kept for followers. A follower that is farther behind reads the world instead.
 pub(crate) const FEED_COMMITS: usize = 1_024;
 
 /// Changes of those commits together. A record that is no longer live takes a few KiB.

@@ -1,5 +1,5 @@
-//! What is remembered of pieces of histories that were read: enough to pass over one that holds nothing wanted. A piece
-//! is some sixty jobs, its summary about two hundred bytes, so all that was ever looked through fits in memory.
+//! Summaries of the pieces of histories that were read, so that a list can skip a piece without a wanted job. A piece has
+//! some sixty jobs and its summary about two hundred bytes, so that all summaries fit in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use model::{EndState, JobId, ScanKey, Tail, Timestamp};
 use crate::backwards::Place;
 use crate::history::Wanted;
 
-/// The summaries of all pieces that were read since the start, by their pages, but for pages that were removed.
+/// The summaries of all pieces that were read since the start, by page. Removed pages are forgotten.
 #[derive(Default)]
 pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, BTreeMap<u64, Known>>>);
 
@@ -18,7 +18,7 @@ pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, BTreeMap<u64, Known>>>);
 struct Known {
     /// Where the history ended when the page was read.
     end: Tail,
-    /// What is right before each place.
+    /// The piece that ends at each place.
     pieces: BTreeMap<Place, Summary>,
 }
 
@@ -27,7 +27,7 @@ struct Known {
 pub(crate) struct Summary {
     /// Where it begins.
     pub(crate) begin: Position,
-    /// The oldest job for each way in which a job of the piece ended.
+    /// The oldest job for each end state in the piece.
     oldest: BTreeMap<EndState, JobId>,
     /// The earliest end of any of its jobs.
     pub(crate) earliest_end: Option<Timestamp>,
@@ -79,7 +79,7 @@ impl PageIndex {
             end,
             pieces: BTreeMap::new(),
         });
-        // The pieces of a page that grows end elsewhere each time: those of its past are not kept.
+        // A page that grows is cut into other pieces each time. The former ones are not kept.
         if !known.is_of(place, end) {
             known.end = end;
             known.pieces.clear();

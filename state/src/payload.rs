@@ -1,6 +1,6 @@
-//! Payloads that are too large for a record: the inputs of a job and the text of a workflow. Each is written as an
-//! object before its command is decided, and adopted in the commit that names it, as a file of its owner. The first admin
-//! token travels the same way, since the journal must not hold it.
+//! Payloads that are too large for a record: the inputs of a job and the text of a workflow. Each is written as an object
+//! before its command is decided. The commit of the command adopts it. The first admin token takes the same way, since the
+//! journal must not hold it.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl State {
             bytes: staged.size(),
         };
         let submitted = self.submit_with(dispatch, move |decision, batch| {
-            // A repeated request changes nothing and is answered with a job that has its own inputs.
+            // A repeated request changes nothing. Its answer is the first job, which has its own inputs.
             if !decision.changes.is_empty() {
                 adopt(batch, Layout::inputs(decision.answer), staged);
             }
@@ -63,8 +63,8 @@ impl State {
         Ok(submitted.await?)
     }
 
-    /// Makes the first admin token. Its secret goes into a file as an object, so that the journal has its hash alone. It
-    /// takes the place of the file of an older first token.
+    /// Makes the first admin token. Its secret is an object, so that the journal has only the hash. It replaces the file of
+    /// an older first token.
     pub(crate) async fn store_first_token(&self, secret: &PlainToken) -> Result<(), PayloadError> {
         let staged = self.stage(format!("{}\n", secret.reveal()).into()).await?;
         let command = InitialToken {
@@ -134,7 +134,7 @@ impl State {
             })
     }
 
-    /// Writes a payload, durably; it belongs to whoever lets a command adopt it.
+    /// Writes a payload, durably, for a command to adopt.
     async fn stage(&self, bytes: Bytes) -> Result<Staged, WriteError> {
         let alarm = self.alarm().clone();
         on_volume(self.volume(), move |volume| {

@@ -1,7 +1,7 @@
-//! JSON for people who read it with `cat`: a line for each member, and small objects and lists on one line. And the way
-//! back, to the text without white space that a checksum is taken of.
+//! JSON that is easy to read with `cat`: one line for each member, and small objects and lists on one line. Also the way
+//! back, to the text without white space from which the checksum is computed.
 
-/// Columns of a line with an object or a list in it. What is longer gets a line for each member.
+/// The longest line with a whole object or list in it. A longer one gets a line for each member.
 const WIDTH: usize = 100;
 
 /// Lays out a compact JSON text, with a line end.
@@ -89,7 +89,7 @@ fn length_of_string(text: &[u8]) -> usize {
 fn widths(compact: &[u8]) -> Vec<usize> {
     let mut widths = Vec::new();
     let mut open = Vec::new();
-    // Columns so far, had all of the text one line.
+    // Columns so far, if all of the text were on one line.
     let mut column = 0;
     let mut rest = compact;
     while let Some((token, after)) = next_token(rest) {

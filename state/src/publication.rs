@@ -1,4 +1,4 @@
-//! The world as everybody may see it: durable, and followed by whoever wants to know what changes.
+//! The published world: everything in it is durable, and others may follow its changes.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -18,7 +18,7 @@ pub(crate) struct Publication {
 }
 
 impl Publication {
-    /// A world that is as commit `seq` has left it.
+    /// Publishes a world as of commit `seq`.
     pub(crate) fn new(world: World, seq: Seq) -> Self {
         Self {
             world: RwLock::new(world),
@@ -31,7 +31,7 @@ impl Publication {
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Publishes what commit `seq` has changed, or what nobody stores.
+    /// Publishes the changes of commit `seq`, or without a sequence changes that are not stored.
     pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
         if changes.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! The one table of the kinds of records: what each holds, where it stands, what it is called, whether it is live, and the
-//! change that brings it into the world.
+//! The table of the kinds of records: the type of each, its key, its id, whether it is live, and the change that brings it
+//! into the world.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use store::Key;
 use crate::layout::Layout;
 use crate::repeats::RepeatsRecord;
 
-/// What the store has to know of a kind of record.
+/// What every kind of record has.
 pub(crate) trait Record: Serialize + DeserializeOwned {
     const KIND: Kind;
 
-    /// The one place where the record may stand.
+    /// The only key at which the record may stand.
     fn place(&self) -> Key;
 
     /// The id or name in its envelope.
     fn id(&self) -> String;
 
-    /// Whether decisions may need it, so that it is in memory.
+    /// Whether decisions may need it. Live records are in memory.
     fn is_live(&self) -> bool;
 
-    /// The change that brings a live record into the world; none for one that no decision reads.
+    /// The change that brings a live record into the world. None for kinds that no decision reads.
     fn into_change(self) -> Option<Change>;
 }
 

@@ -1,6 +1,6 @@
-//! A state that comes from a backup. What went on when the backup was made does not go on here: runners have moved on
-//! since, and must not report into the past. So whatever ran is over, and every runner registers again. It is done at
-//! the first start, and again by the next one if a crash comes in between.
+//! The first start of a restored backup. Jobs that ran when the backup was taken have moved on since, and their runners
+//! must not report into the past. So those jobs end, and every runner registers again. After a crash in between, the next
+//! start does it again.
 
 use model::decide::{Command, EndJob, EndSessions, Loss};
 use model::{JobId, JobState, RunnerId};
@@ -11,7 +11,7 @@ use crate::error::{Interrupted, OpenError, SubmitError};
 use crate::state::State;
 
 impl State {
-    /// Does what a restored state begins with, and remembers that it is done.
+    /// Ends running jobs and sessions of runners, and notes that this is done.
     pub(crate) async fn settle_restored(&self) -> Result<(), OpenError> {
         let (jobs, runners): (Vec<JobId>, Vec<RunnerId>) = self.read(|world| {
             let running = world
@@ -42,12 +42,12 @@ impl State {
         .await
     }
 
-    /// One thing that cannot be ended does not keep the others.
+    /// One that cannot be ended does not stop the others.
     async fn settle<C: Command>(&self, command: C) -> Result<(), OpenError> {
         match self.submit(command).await {
             Ok(_) => Ok(()),
             Err(error @ SubmitError::Refused(_)) => {
-                tracing::error!(%error, "something goes on that a restored state should have ended");
+                tracing::error!(%error, "a job or a session of the restored state could not be ended");
                 Ok(())
             }
             Err(error) => Err(OpenError::Restored(error)),

@@ -1,7 +1,7 @@
-//! Which scan a record belongs to whose path is all that can be read of it.
+//! Finding the scan of a record by its path, when the record itself cannot be read.
 //!
-//! Most paths hold the name of their scan. A long name is cut to fit, and is found again by trying the names in the
-//! texts of the workflow's revisions.
+//! Most paths hold the name of their scan. A long name is cut there. Then the names in the texts of the workflow's revisions
+//! are tried.
 
 use model::{RevisionRef, ScanKey, WorkflowId};
 use store::Key;
@@ -23,8 +23,8 @@ pub(crate) fn is_head(key: &Key) -> bool {
     )
 }
 
-/// The scan whose record of that place belongs at this key; none when no text of its workflow that can be read defines
-/// it.
+/// The scan whose record belongs at this key; `place` makes keys of such records. None when no readable text of the
+/// workflow defines it.
 pub(crate) async fn scan_at(
     reader: &StoreReader,
     key: &Key,
@@ -53,7 +53,7 @@ pub(crate) async fn scan_at(
     Ok(None)
 }
 
-/// The oldest of the newest revisions that are without a scan which one before them has. Nothing is known when a text
+/// The revision that removed a scan: its predecessor has the scan, and no later revision does. None when a text in
 /// between cannot be read.
 pub(crate) async fn removed_by(
     reader: &StoreReader,

@@ -1,4 +1,4 @@
-//! The handle everybody holds on the state.
+//! The handle through which everything reads and changes the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::history::KnownPast;
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
 use crate::layout::Folders;
 use crate::ledger::Ledger;
-use crate::limits::{PIECES_IN_VAIN, WAITING_COMMANDS};
+use crate::limits::{FRUITLESS_PIECES, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::{self, Logs};
 use crate::page_index::PageIndex;
@@ -55,7 +55,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     /// The last commit that was there when the state was opened.
     found: Seq,
-    /// Whether the record of some token is in quarantine.
+    /// Whether a token's record is in quarantine.
     has_lost_tokens: bool,
     publication: Arc<Publication>,
     reader: StoreReader,
@@ -65,7 +65,7 @@ struct Shared {
     alarm: Alarm,
 }
 
-/// A state that is open, and the committer without which nothing changes.
+/// An open state, and its committer. Nothing changes until the committer runs.
 pub(crate) struct Opened<E: Engine> {
     pub(crate) state: State,
     pub(crate) committer: Committer<E>,
@@ -73,7 +73,7 @@ pub(crate) struct Opened<E: Engine> {
     pub(crate) is_restored: bool,
 }
 
-/// The committer's thread. It ends once every [`State`] is dropped; joining it leaves a closed store behind.
+/// The committer's thread. It ends once every [`State`] is dropped, and closes the store.
 #[must_use]
 pub struct Closing {
     thread: JoinHandle<Result<(), store::CloseError>>,
@@ -84,7 +84,7 @@ impl Closing {
     /// Waits until everything decided is committed and the store is closed. Blocks.
     pub fn join(self) -> Result<(), CloseError> {
         self.thread.join().map_err(|_| CloseError::Panicked)??;
-        // Something beside the journal, such as a log, may have failed while nobody waited for it any more.
+        // A log may have failed to sync while nobody waited for it.
         self.alarm
             .first()
             .map_or(Ok(()), |fatal| Err(CloseError::Failed(fatal)))
@@ -101,7 +101,7 @@ impl State {
         Self::open_with(options, of_store).await
     }
 
-    /// The same, with a store that uses its disk in its own way.
+    /// The same with other options of the store.
     pub(crate) async fn open_with(
         options: Options,
         of_store: store::file::Options,
@@ -121,7 +121,7 @@ impl State {
         Ok((state, Closing { thread, alarm }))
     }
 
-    /// Opens the state that an engine holds. Nothing is decided before somebody runs the committer.
+    /// Opens the state of any engine. The caller runs the committer.
     pub(crate) async fn open_on<E: Engine>(
         mut engine: E,
         clock: Arc<dyn Clock>,
@@ -191,12 +191,12 @@ impl State {
         })
     }
 
-    /// Decides on a command and answers once its changes are durable.
+    /// Decides a command, and answers once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
         self.submit_with(command, |_, _| ()).await
     }
 
-    /// The same, with what becomes durable together with the command's changes.
+    /// The same with an attachment, which becomes durable in the same commit.
     pub(crate) async fn submit_with<C: Command>(
         &self,
         command: C,
@@ -205,7 +205,7 @@ impl State {
         self.ask(command, attachment, None).await
     }
 
-    /// The same, for a command that writes a settled record once more.
+    /// The same for a command that changes the record of a finished job.
     pub(crate) async fn submit_rewriting<C: Command>(
         &self,
         command: C,
@@ -229,8 +229,8 @@ impl State {
         answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))
     }
 
-    /// Makes the first admin token in a state that never had a token. One whose tokens were damaged has had some: who
-    /// can damage a file must not become admin by it.
+    /// Makes the first admin token in a state that never had a token. A state with damaged tokens has had some: damaging a
+    /// file must not make anybody admin.
     pub async fn make_first_token(&self, secret: PlainToken) -> Result<(), PayloadError> {
         if self.read(|world| world.tokens().next().is_some()) {
             return Ok(());
@@ -245,13 +245,13 @@ impl State {
         self.store_first_token(&secret).await
     }
 
-    /// Waits until everything answered so far stands in files that other programs can read: a file follows its commit
-    /// by a moment.
+    /// Waits until every change answered so far is in the files that other programs read. Files follow their commit by a
+    /// moment.
     pub async fn settled(&self) -> Result<(), ReadError> {
         self.shared.reader.settled().await
     }
 
-    /// Looks at the published world. The look must be short: publishing waits for it.
+    /// Reads the published world. `look` must be short: publishing waits for it.
     pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         self.shared.publication.read(look)
     }
@@ -271,8 +271,8 @@ impl State {
         self.shared.publication.job_changed(job)
     }
 
-    /// Follows what is committed after `from`. A world that is read after [`Self::seq`] was asked has all changes up to
-    /// there; a change that is met again is harmless.
+    /// Follows what is committed after `from`. Ask for [`Self::seq`] first and read the world then: it has all changes up to
+    /// there. A change that comes again is harmless.
     pub fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
         self.shared.publication.subscribe(from)
     }
@@ -282,7 +282,7 @@ impl State {
         self.shared.publication.seq()
     }
 
-    /// Waits until something has failed that the process must not survive: a commit, a sync, the committer itself.
+    /// Waits for a failure after which the process must end: of a commit, a sync, or the committer itself.
     pub async fn failed(&self) -> Fatal {
         self.shared.alarm.rung().await
     }
@@ -305,7 +305,7 @@ impl State {
         let listing = self.read(|world| Listing::of(world, filter, before, limit));
         let (reader, index) = (&self.shared.reader, &self.shared.page_index);
         listing
-            .page(reader, index, filter, before, limit, PIECES_IN_VAIN)
+            .page(reader, index, filter, before, limit, FRUITLESS_PIECES)
             .await
     }
 
@@ -322,7 +322,7 @@ impl State {
         }
     }
 
-    /// The newest finished jobs of those of these scans of which the world has none at hand. What cannot be read is left
+    /// The newest finished jobs of those scans whose histories are not in the world. Histories that cannot be read are left
     /// out.
     pub async fn recent_jobs(&self, scans: BTreeSet<ScanKey>) -> BTreeMap<ScanKey, Arc<Recent>> {
         let unread: Vec<_> = self.read(|world| {
@@ -351,7 +351,7 @@ impl State {
         read
     }
 
-    /// The revision from which on its workflow is without the scan, as far as the newest revisions tell.
+    /// The revision that removed the scan from its workflow, if it is among the newest ones.
     pub async fn removed_by(&self, scan: &ScanKey) -> Result<Option<RevisionRef>, ReadError> {
         crate::scan_places::removed_by(&self.shared.reader, scan).await
     }
@@ -366,7 +366,7 @@ impl State {
         room(&*self.shared.volume)
     }
 
-    /// The last commit that this opening found: how far a copy goes that was put back.
+    /// The last commit that this opening found. For a restored backup it is the last change in it.
     pub fn found(&self) -> Seq {
         self.shared.found
     }

@@ -1,4 +1,4 @@
-//! Artifacts on their way in: streamed to disk and hashed, durable, and given their place by the commit that records them.
+//! Receiving artifacts: streamed to an object and hashed. The commit that records the artifact adopts the object.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::state::State;
 pub struct Upload {
     volume: Arc<dyn Volume>,
     writer: Box<dyn ObjectWriter>,
-    /// Received and not written yet.
+    /// Pieces that are not written yet.
     waiting: Vec<Bytes>,
     /// Their bytes.
     waiting_bytes: usize,
     alarm: Alarm,
 }
 
-/// An artifact that is whole and durable and that no job has yet. Dropped, nothing of it stays.
+/// An artifact that is whole and durable, and not yet recorded. Dropped, nothing of it stays.
 pub struct Received(Staged);
 
 impl State {
@@ -44,7 +44,7 @@ impl State {
         })
     }
 
-    /// Records an artifact, which gets its place in the same commit. A repeat leaves what is there as it is.
+    /// Records an artifact and adopts its object in the same commit. A repeat changes nothing.
     pub async fn store_artifact(
         &self,
         store: StoreArtifact,
@@ -76,7 +76,7 @@ impl Upload {
         .await
     }
 
-    /// The end. Durable when this returns.
+    /// Ends the upload. The object is durable when this returns.
     pub async fn finish(mut self) -> Result<Received, WriteError> {
         on_volume(&self.volume.clone(), move |_| {
             let finished = self.flush().and_then(|()| self.writer.finish());
@@ -95,7 +95,7 @@ impl Upload {
     }
 }
 
-/// Begins a large object, unless the disk is so full that only the last words of jobs have room.
+/// Begins a large object, unless the disk is so full that jobs can only end.
 pub(crate) fn begin_object(volume: &dyn Volume) -> Result<Box<dyn ObjectWriter>, WriteError> {
     if room(volume) == Room::Full {
         return Err(WriteError::DiskFull);
@@ -104,7 +104,7 @@ pub(crate) fn begin_object(volume: &dyn Volume) -> Result<Box<dyn ObjectWriter>,
     begun.map_err(|error| WriteError::new("tmp", error))
 }
 
-/// How full the store is. When that cannot be told, the next write will tell.
+/// How full the store is. When this cannot be measured, the next write finds out.
 pub(crate) fn room(volume: &dyn Volume) -> Room {
     volume.room().unwrap_or(Room::Enough)
 }

@@ -1,4 +1,4 @@
-//! Which files were told to have damaged lines, so that each is told once and not at every look.
+//! Files whose damaged lines were logged, so that each is logged once and not at every read.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use store::Key;
 
 use crate::limits::WARNED_FILES;
 
-/// Lines of a file that an answer lacks, because they cannot be read.
+/// Lines of a file that are missing in an answer, because they cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedLines {
     /// The file, below the state folder.
@@ -17,12 +17,12 @@ pub struct DamagedLines {
     pub lines: u64,
 }
 
-/// The files that were told. Clones share them.
+/// The files that were logged. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Warned(Arc<Mutex<HashSet<Key>>>);
 
 impl Warned {
-    /// Tells of a damaged line at byte `at`, unless something was told of its file before.
+    /// Logs a damaged line at byte `at`, unless its file was logged before.
     pub(crate) fn warn(&self, key: &Key, at: u64, problem: impl fmt::Display) {
         if self.is_news(key) {
             tracing::warn!(%key, at, %problem, "a file has lines that cannot be read and are left out; `everscand fsck` tells each");
@@ -30,11 +30,11 @@ impl Warned {
     }
 
     fn is_news(&self, key: &Key) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() >= WARNED_FILES {
-            told.clear();
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() >= WARNED_FILES {
+            logged.clear();
         }
-        told.insert(key.clone())
+        logged.insert(key.clone())
     }
 }
 
@@ -50,7 +50,7 @@ mod tests {
         for n in 1..2 * WARNED_FILES {
             assert!(warned.is_news(&key(n)), "{n}");
         }
-        let told = warned.0.lock().unwrap();
-        assert!(told.len() <= WARNED_FILES);
+        let logged = warned.0.lock().unwrap();
+        assert!(logged.len() <= WARNED_FILES);
     }
 }

@@ -1,7 +1,6 @@
-//! What has been written: up to which commit, and how often each live record.
+//! The stamps of records: the commit that wrote each, and how often it was written.
 //!
-//! Both stand in the envelopes of records. They are kept here and not with the values, since they say something of the
-//! files and nothing that a decision could need.
+//! They are in the envelopes and not in the values, since they describe files and no decision needs them.
 
 use std::collections::HashMap;
 
@@ -14,11 +13,11 @@ use crate::envelope::Stamp;
 pub(crate) struct Written {
     pub(crate) epoch: Epoch,
     last: Seq,
-    /// Of live records. A settled one takes its number with it to disk.
+    /// How often each live record was written. For a settled record only its file says so.
     revisions: HashMap<Key, u64>,
 }
 
-/// A settled record that a command writes once more, and how often it was written.
+/// A settled record that a command changes, and how often it was written.
 pub(crate) struct Rewritten {
     pub(crate) key: Key,
     pub(crate) revision: u64,
@@ -46,7 +45,7 @@ impl Written {
         Encoder::new(self)
     }
 
-    /// What the next commit says of a record that it writes. `rewritten` may be that record.
+    /// The stamp of a record in the next commit. `rewritten` may be that record.
     pub(crate) fn stamp(&self, key: &Key, rewritten: Option<&Rewritten>) -> Stamp {
         let settled = rewritten.filter(|rewritten| rewritten.key == *key);
         let settled = settled.map(|rewritten| rewritten.revision);

@@ -1,8 +1,8 @@
-//! What of a record may be shown: hashes of tokens are cut to what tells them apart, sealed values to that word.
+//! Hides what must stay secret in a record: hashes of tokens are shortened, sealed values are replaced.
 
 use serde_json::Value;
 
-/// Digits of a token's hash that tell it from others and help nobody to find the token.
+/// Digits of a token's hash that are shown: enough to tell tokens apart, too few to find the token.
 const SHOWN_DIGITS: usize = 8;
 
 /// The record without what must stay secret.

@@ -1,4 +1,4 @@
-//! The past of a job, as far as its record knows it, or of a scan, from its history, the newest first.
+//! The past of a job, from its record, or of a scan, from its history.
 
 use std::path::Path;
 
@@ -43,12 +43,12 @@ pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, Inspe
     let mut is_known = false;
     let mut steps = Vec::new();
     for workflow in folders(&look, "workflows")? {
-        let is_meant = record_of(&look, &workflow).is_some_and(|record| is_named(&record, name));
+        let is_named_so = record_of(&look, &workflow).is_some_and(|record| is_named(&record, name));
         for scan in folders(&look, &join(&workflow, "scans"))? {
             let Some(head) = body::<ScanHead>(&look, &join(&scan, "head.json")) else {
                 continue;
             };
-            if is_meant || head.scan.as_str() == name || head.workflow.to_string() == name {
+            if is_named_so || head.scan.as_str() == name || head.workflow.to_string() == name {
                 is_known = true;
                 of_scan(&look, &head, limit, &mut steps)?;
             }
@@ -106,7 +106,7 @@ fn of_scan(
         };
         let key = Layout::history(&head.key(), page);
         each_line(look, &key, end, |_, line| {
-            // Lines that are damaged are left out, as everywhere; the check tells of them.
+            // Damaged lines are left out, as everywhere. `fsck` reports them.
             if let Ok(line) = serde_json::from_slice::<HistoryLine>(line) {
                 found += 1;
                 steps.push(Step {

@@ -310,9 +310,9 @@ impl<R: store::Reader> store::Reader for Counting<R> {
 }
 
 #[tokio::test]
-async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
+async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
     const PAGES: u64 = 10;
-    const IN_VAIN: usize = 3;
+    const FRUITLESS: usize = 3;
     let (_folder, opened, fleet) = Folder::prepared().await;
     let failing = opened.running_job(fleet, "build").await;
     let failed = model::decide::Complete {
@@ -381,7 +381,7 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
         };
         reads.take();
         let page = Listing::of(&world, &filter, before, 5)
-            .page(&reader, &index, &filter, before, 5, IN_VAIN)
+            .page(&reader, &index, &filter, before, 5, FRUITLESS)
             .await
             .unwrap();
         let jobs: Vec<JobId> = page.jobs.iter().map(|job| job.id).collect();
@@ -390,7 +390,11 @@ async fn a_list_reads_a_bounded_number_of_pages_in_vain_and_goes_on() {
     let (mut listed, mut before, mut asked) = (Vec::new(), None, 0);
     loop {
         let (jobs, next, read) = list("failed", before).await;
-        assert!(read <= IN_VAIN + 2, "{read} files for {} jobs", jobs.len());
+        assert!(
+            read <= FRUITLESS + 2,
+            "{read} files for {} jobs",
+            jobs.len()
+        );
         listed.extend(jobs);
         asked += 1;
         before = next;

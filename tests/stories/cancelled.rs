@@ -68,7 +68,7 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
         let is_told = if last.contains("the end of this log is cut") {
             logged("cut the end of a log")
         } else {
-            last.contains("the job was cancelled") || logged("gave up the end of a log")
+            last.contains("the job was cancelled") || logged("the end of a log is lost")
         };
         assert!(is_told, "{last}\n{log}");
     }

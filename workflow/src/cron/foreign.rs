@@ -1,5 +1,4 @@
-//! Schedules of other programs: what to write instead of what they know and a [`Cron`](super::Cron) does not, each in the
-//! fields where it can be meant.
+//! Hints for the cron syntax of other programs that [`Cron`](super::Cron) does not have.
 
 use super::field::{self, DAY, MONTH, WEEKDAY};
 
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_field_has_the_hints_that_can_be_meant_there() {
+    fn each_field_has_the_hints_that_fit_there() {
         for (field, part, hinted) in [
             (DAY, "L-3", Some("the last day of a month")),
             (DAY, "l", Some("the last day of a month")),

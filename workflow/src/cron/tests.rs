@@ -1,5 +1,5 @@
-//! What is a schedule and what is none, and when the ones with a story of their own are due. The modules hold the
-//! second opinions, and the words.
+//! Which texts are schedules, and when special ones are due. The modules compare with other implementations and test
+//! the descriptions.
 
 mod oracle;
 mod peer;
@@ -238,7 +238,7 @@ fn what_is_no_schedule_is_refused() {
 }
 
 #[test]
-fn every_problem_is_told_with_its_place() {
+fn every_problem_is_reported_with_its_place() {
     let errors = Cron::parse("99 3 0,5 MAY *").unwrap_err();
     let told: Vec<_> = errors
         .iter()

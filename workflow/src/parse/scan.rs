@@ -21,7 +21,7 @@ const OVERLAPS: [(&str, Overlap); 3] = [
 ];
 
 impl Reader<'_> {
-    /// `triggers` were read before, because they declare names that other parts use.
+    /// `triggers` was read before, because it declares names that other parts use.
     pub(super) fn scan(
         &mut self,
         entry: &Entry,

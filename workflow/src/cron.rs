@@ -171,7 +171,8 @@ impl CronProblem {
 impl Cron {
     /// Reads a schedule.
     ///
-    /// # Errors Every problem of the text, with its place.
+    /// # Errors
+    /// Every problem of the text, with its place.
     pub fn parse(source: &str) -> Result<Self, Vec<CronError>> {
         let words = words(source);
         let whole = || 0..source.len();

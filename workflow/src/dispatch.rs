@@ -133,7 +133,8 @@ impl Dispatch {
     /// Checks the values of a dispatch. The result includes the defaults. `null` counts as not given, an empty string
     /// as given. A boolean may be given as `"true"` or `"false"`.
     ///
-    /// # Errors Every problem, in the order of the declaration, then undeclared inputs by name, up to the number that
+    /// # Errors
+    /// Every problem, in the order of the declaration, then undeclared inputs by name, up to the number that
     /// can be declared.
     pub fn accept(
         &self,

@@ -52,7 +52,8 @@ pub enum TemplatePolicy {
 
 /// Parses one workflow file; `file` is its name in messages. All the work is one task on a sandbox thread.
 ///
-/// # Errors All errors and warnings of the file, in the order of the file.
+/// # Errors
+/// All errors and warnings of the file, in the order of the file.
 pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
     if text.len() > FILE_BYTES {
         return Err(vec![Diagnostic::too_large(file)]);

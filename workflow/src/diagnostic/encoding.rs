@@ -16,7 +16,8 @@ pub struct NotUtf8 {
 
 /// The text of a file.
 ///
-/// # Errors The place of the first byte that is part of no character.
+/// # Errors
+/// The place of the first byte that is part of no character.
 pub fn utf8(bytes: &[u8]) -> Result<&str, NotUtf8> {
     std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());

@@ -38,7 +38,7 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
 /// The removed scans, by what similar scans have in common.
 type Gone<'w> = BTreeMap<Vec<&'w str>, Vec<&'w Scan>>;
 
-/// Takes the first similar scan for which `is_same` holds.
+/// Takes the first similar scan for which `is_former` holds.
 fn take<'w>(
     gone: &mut Gone<'w>,
     scan: &'w Scan,

@@ -32,7 +32,8 @@ pub struct Sandbox {
 impl Sandbox {
     /// Starts `threads` threads, at least one.
     ///
-    /// # Errors An I/O error if no thread can be started.
+    /// # Errors
+    /// An I/O error if no thread can be started.
     pub fn new(threads: usize) -> io::Result<Self> {
         let (tasks, queue) = channel::<Task>();
         let queue = Arc::new(Mutex::new(queue));
@@ -54,7 +55,8 @@ impl Sandbox {
     /// The process's one sandbox, started at its first use. Files are parsed on it, too; it has enough threads to
     /// evaluate while a long file is parsed.
     ///
-    /// # Errors If no thread can be started; a later call tries again.
+    /// # Errors
+    /// If no thread can be started; a later call tries again.
     pub fn shared() -> Result<&'static Self, EngineError> {
         static SHARED: OnceLock<Sandbox> = OnceLock::new();
         if let Some(sandbox) = SHARED.get() {
@@ -70,7 +72,8 @@ impl Sandbox {
 
     /// Evaluates an expression.
     ///
-    /// # Errors If the expression fails on these values, or the engine fails.
+    /// # Errors
+    /// If the expression fails on these values, or the engine fails.
     pub fn evaluate(
         &self,
         expression: &Expression,
@@ -81,7 +84,8 @@ impl Sandbox {
 
     /// Evaluates a condition.
     ///
-    /// # Errors As [`Sandbox::evaluate`], and if the result is neither true nor false.
+    /// # Errors
+    /// As [`Sandbox::evaluate`], and if the result is neither true nor false.
     pub fn holds(
         &self,
         expression: &Expression,
@@ -92,7 +96,8 @@ impl Sandbox {
 
     /// Evaluates a condition and explains which parts of it decided.
     ///
-    /// # Errors If the engine fails; an error of the expression is part of the explanation.
+    /// # Errors
+    /// If the engine fails; an error of the expression is part of the explanation.
     pub fn explain(
         &self,
         expression: &Expression,
@@ -110,7 +115,8 @@ impl Sandbox {
 
     /// Fills a template. Substitution is single-pass: inserted text is not expanded again.
     ///
-    /// # Errors The first expression that fails or whose result has no text.
+    /// # Errors
+    /// The first expression that fails or whose result has no text.
     pub fn render(
         &self,
         template: &Template,

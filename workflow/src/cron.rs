@@ -70,7 +70,7 @@ pub enum CronProblem {
         modifier: String,
     },
     /// A character other than digits, `*`, `,`, `-` and `/`.
-    #[error("`{text}` is no {field}: only digits, `*`, `,`, `-` and `/` are allowed")]
+    #[error("`{text}` is not a valid {field}: only digits, `*`, `,`, `-` and `/` are allowed")]
     Malformed {
         /// The field.
         field: &'static str,
@@ -79,7 +79,7 @@ pub enum CronProblem {
     },
     /// Digits and signs in a wrong order.
     #[error(
-        "`{text}` is no {field}: write `*`, `5`, `1-5`, or one of them with a step as in `*/2`"
+        "`{text}` is not a valid {field}: write `*`, `5`, `1-5`, or one of them with a step as in `*/2`"
     )]
     Misplaced {
         /// The field.
@@ -126,7 +126,7 @@ pub enum CronProblem {
         max: u8,
     },
     /// No such date exists.
-    #[error("the schedule never fires: no month of it has such a day")]
+    #[error("the schedule never fires: none of its months has such a day")]
     NeverFires,
 }
 

@@ -93,7 +93,7 @@ impl Diagnostic {
     /// The warning for the file that configures its repository: it is not read yet.
     pub fn settings_file(file: &str) -> Self {
         let message = format!("`{SETTINGS_FILE}` has no effect yet: nobody reads it");
-        let hint = "remove it until it works; `everscan var set` sets vars".to_owned();
+        let hint = "remove it; it is not read yet; `everscan var set` sets vars".to_owned();
         Self {
             severity: Severity::Warning,
             ..Self::of_file(file, Code::NoEffect, message, Some(hint))

@@ -56,7 +56,7 @@ pub enum NameError {
         limit: usize,
     },
     /// A character that the rule does not allow.
-    #[error("{what} consists of {allowed}, `{character}` is none of them")]
+    #[error("{what} has only {allowed}; `{character}` is not allowed")]
     Character {
         /// The kind of name, with its article.
         what: &'static str,

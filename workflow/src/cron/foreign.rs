@@ -24,22 +24,23 @@ pub(super) fn hint(field: &str, part: &str) -> Option<&'static str> {
 fn of_days(part: &str) -> Option<&'static str> {
     if is_behind_number(part, 'W') || part.eq_ignore_ascii_case("LW") {
         return Some(
-            "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
+            "there is no way to write the nearest working day; `1-5` as day of week is Monday to Friday",
         );
     }
-    is_from_the_end(part)
-        .then_some("the last day of a month cannot be asked for; the first of the next is `1`")
+    is_from_the_end(part).then_some(
+        "there is no way to write the last day of a month; the first day of the next is `1`",
+    )
 }
 
 fn of_weekdays(part: &str) -> Option<&'static str> {
     if part.contains('#') {
         return Some(
-            "the nth such day of a month cannot be asked for; let a script look at the date",
+            "there is no way to write the nth such day of a month; let a script check the date",
         );
     }
     if is_from_the_end(part) {
         return Some(
-            "the last such day of a month cannot be asked for; let a script look at the date",
+            "there is no way to write the last such day of a month; let a script check the date",
         );
     }
     of_names(part)

@@ -304,24 +304,30 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
         (
             "0 0 L * *",
             format!("`L` is no day of month: {only}"),
-            Some("the last day of a month cannot be asked for; the first of the next is `1`"),
+            Some(
+                "there is no way to write the last day of a month; the first day of the next is `1`",
+            ),
         ),
         (
             "0 0 * * 5L",
             format!("`5L` is no day of week: {only}"),
-            Some("the last such day of a month cannot be asked for; let a script look at the date"),
+            Some(
+                "there is no way to write the last such day of a month; let a script check the date",
+            ),
         ),
         (
             "0 0 15W * *",
             format!("`15W` is no day of month: {only}"),
             Some(
-                "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
+                "there is no way to write the nearest working day; `1-5` as day of week is Monday to Friday",
             ),
         ),
         (
             "0 0 * * 1#2",
             format!("`1#2` is no day of week: {only}"),
-            Some("the nth such day of a month cannot be asked for; let a script look at the date"),
+            Some(
+                "there is no way to write the nth such day of a month; let a script check the date",
+            ),
         ),
         (
             "0 0 * JUL *",

@@ -91,7 +91,7 @@ impl Analysis<'_> {
             self.fault(
                 self.range(node),
                 Code::DynamicName,
-                format!("{} is no value", shape.kind),
+                format!("{} is not a value", shape.kind),
                 Some("name a member of it".to_owned()),
             );
             return Shape::of(Kind::Any);

@@ -81,7 +81,9 @@ impl Site {
             ),
             Kind::Inputs => (
                 Code::UnavailableName,
-                Some("a job that an expression starts has the defaults; ask in the `if` of a step"),
+                Some(
+                    "a job that an expression starts has the defaults; check the input in the `if` of a step",
+                ),
             ),
             _ => (
                 Code::UnavailableName,

@@ -104,7 +104,7 @@ impl Reader<'_> {
                 let message = "`notify_on` has no effect yet: nobody is notified";
                 self.report
                     .warning(entry.key_span, Code::NoEffect, message)
-                    .hint("remove it until it works");
+                    .hint("remove it; it is not implemented yet");
             }
         }
         Some(notify_on)

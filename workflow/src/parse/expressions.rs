@@ -114,7 +114,7 @@ impl Reader<'_> {
 
     fn tainted(&mut self, span: Span) {
         let message =
-            "a free text that a dispatcher chooses becomes part of the script and can run anything";
+            "this pastes free text of a dispatch into the script, where it can run any command";
         let reported = match self.policy {
             TemplatePolicy::Warn => self.report.warning(span, Code::TaintedScript, message),
             TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),

@@ -157,7 +157,7 @@ impl Reader<'_> {
         let message = "`retry` has no effect yet: a failed job is not repeated";
         self.report
             .warning(entry.key_span, Code::NoEffect, message)
-            .hint("remove it until it works");
+            .hint("remove it; it is not implemented yet");
         Some(Retry { attempts, backoff })
     }
 }

@@ -63,7 +63,7 @@ impl Reader<'_> {
             .collect();
         if !references.any_scan && named.as_slice() == [at] {
             let message = format!(
-                "scan `{}` waits for nothing but itself, and a scan never wakes itself",
+                "scan `{}` waits only for itself, and a scan never starts itself",
                 scan.shown_key()
             );
             let hint = if starts_otherwise {

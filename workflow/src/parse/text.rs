@@ -80,7 +80,7 @@ impl Reader<'_> {
                 self.report
                     .error(node.span, Code::WrongType, message)
                     .hint(format!(
-                        "write `{meant}` without quotes; YAML 1.2 takes nothing else for it"
+                        "write `{meant}` without quotes; YAML 1.2 accepts only that"
                     ));
             }
         }

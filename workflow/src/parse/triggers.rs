@@ -212,7 +212,7 @@ impl Reader<'_> {
                     Code::NullValue,
                     format!("{what} has no value"),
                 )
-                .hint("write `{}` for a string that may be left out");
+                .hint("write `{}` for an optional string");
             return None;
         }
         let object = Object::of(&entry.value, &what, "{ type: string }", &mut self.report)?;

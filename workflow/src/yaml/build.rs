@@ -126,7 +126,7 @@ impl Builder<'_, '_> {
                     self.report.error(
                         span,
                         Code::Syntax,
-                        "an alias cannot stand inside what it repeats",
+                        "an alias cannot be inside the value that it repeats",
                     );
                     self.complete(invalid(span), 0);
                 }
@@ -335,7 +335,7 @@ impl Builder<'_, '_> {
                             Code::DuplicateKey,
                             format!("the key `{}` is here twice", entry.shown_key()),
                         )
-                        .hint(format!("its first place is line {line}"));
+                        .hint(format!("it is already in line {line}"));
                 }
                 None => {
                     first.insert(Rc::clone(&entry.key), entry.key_span);

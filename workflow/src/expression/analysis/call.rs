@@ -129,7 +129,7 @@ impl Analysis<'_> {
             return;
         };
         let Some(text) = literal_text(argument) else {
-            let message = "a pattern must be written out as a string".to_owned();
+            let message = "a pattern must be a literal string".to_owned();
             self.fault(
                 self.range(argument),
                 Code::ExpressionTooCostly,
@@ -144,7 +144,7 @@ impl Analysis<'_> {
                 self.patterns.push(pattern);
             }
             Some(None) => {
-                let message = "this is no regular expression".to_owned();
+                let message = "this is not a regular expression".to_owned();
                 self.fault(self.range(argument), Code::InvalidPattern, message, None);
             }
             None => {

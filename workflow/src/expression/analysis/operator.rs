@@ -161,7 +161,7 @@ impl Analysis<'_> {
             }
             Kind::Vars | Kind::Secrets => {
                 let message = format!("the name of a member of {} must be written out", shape.kind);
-                let hint = "only what a scan's expressions name is at hand when they are evaluated"
+                let hint = "an evaluation gets only the values that the expression names; write the name out"
                     .to_owned();
                 self.fault(self.range(index), Code::DynamicName, message, Some(hint));
             }

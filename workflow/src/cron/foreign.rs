@@ -77,14 +77,38 @@ mod tests {
     #[test]
     fn each_field_has_the_hints_that_fit_there() {
         for (field, part, hinted) in [
-            (DAY, "L-3", Some("the last day of a month")),
-            (DAY, "l", Some("the last day of a month")),
-            (DAY, "LW", Some("the nearest working day")),
+            (
+                DAY,
+                "L-3",
+                Some("there is no way to write the last day of a month"),
+            ),
+            (
+                DAY,
+                "l",
+                Some("there is no way to write the last day of a month"),
+            ),
+            (
+                DAY,
+                "LW",
+                Some("there is no way to write the nearest working day"),
+            ),
             (DAY, "JAN", None),
             (DAY, "1#2", None),
-            (WEEKDAY, "L", Some("the last such day")),
-            (WEEKDAY, "L-3", Some("the last such day")),
-            (WEEKDAY, "5#2", Some("the nth such day")),
+            (
+                WEEKDAY,
+                "L",
+                Some("there is no way to write the last such day"),
+            ),
+            (
+                WEEKDAY,
+                "L-3",
+                Some("there is no way to write the last such day"),
+            ),
+            (
+                WEEKDAY,
+                "5#2",
+                Some("there is no way to write the nth such day"),
+            ),
             (WEEKDAY, "MON-FRI", Some("write months and days")),
             (MONTH, "jul", Some("write months and days")),
             (MONTH, "L", None),

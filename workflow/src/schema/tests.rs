@@ -37,7 +37,10 @@ const WEAKER: &[(Code, &str)] = &[
     (Code::DynamicName, "a var or secret whose name is computed"),
     (Code::SecretInTrigger, "a secret in `on.expr`"),
     (Code::ReadsOnlyItself, "a scan that waits for itself alone"),
-    (Code::ExpressionSyntax, "an expression that is no CEL"),
+    (
+        Code::ExpressionSyntax,
+        "an expression that is not valid CEL",
+    ),
     (Code::ExpressionType, "operands that do not fit"),
     (
         Code::ConditionNotBoolean,
@@ -51,17 +54,17 @@ const WEAKER: &[(Code, &str)] = &[
         Code::ExpressionTooCostly,
         "an expression that could take too long",
     ),
-    (Code::InvalidPattern, "a regular expression that is none"),
+    (
+        Code::InvalidPattern,
+        "a pattern that is not a regular expression",
+    ),
     (Code::UnclosedTemplate, "`${{` without its end"),
     (
         Code::CronNeverFires,
         "a schedule of dates that do not exist",
     ),
     (Code::DuplicateName, "two artifacts of one name"),
-    (
-        Code::InvalidName,
-        "a var in an expression that no var can be called",
-    ),
+    (Code::InvalidName, "a var whose name is not possible"),
     (Code::InvalidCron, "a range that runs backwards"),
     (Code::InvalidShell, "a quote that is not closed"),
     (Code::InvalidValue, "a timeout of more than four hours"),

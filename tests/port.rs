@@ -1,11 +1,11 @@
-//! A port that a program is given, loses when it is killed, and must be able to take again.
+//! Reserves a port for a program that is killed and started again.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpSocket;
 
-/// Nobody who asks for any port is given this one, for as long as this lives. A program that is told its number can listen
-/// there, for the socket that holds it never does; until then whoever connects is refused.
+/// A reserved port. While the value lives, the system gives the port to nobody who asks for any port. A program that
+/// knows the number can listen on it, because the reserving socket never listens. Until then connections are refused.
 pub(crate) struct Port {
     number: u16,
     _holder: TcpSocket,
@@ -14,7 +14,7 @@ pub(crate) struct Port {
 impl Port {
     pub(crate) fn hold() -> Self {
         let holder = TcpSocket::new_v4().unwrap();
-        // Listeners of the standard library say the same, and then both may have it.
+        // The standard library's listeners also set this option; both sockets need it.
         holder.set_reuseaddr(true).unwrap();
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         holder.bind(any).unwrap();

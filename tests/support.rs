@@ -1,5 +1,5 @@
-//! A world of real processes in a temporary folder: repository, daemon, runner, command line. For the stories and for
-//! the programs that print a figure.
+//! A world of real processes in a temporary folder: repository, daemon, runner, command line. For stories and
+//! benchmarks.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -13,27 +13,27 @@ mod port;
 
 use port::Port;
 
-/// The one file under test; it is all three programs.
+/// The tested file. It is all three programs.
 const EVERSCAND: &str = env!("CARGO_BIN_EXE_everscand");
 
-/// Nothing here takes longer on the busiest machine; a hang fails instead of blocking.
+/// Longer than anything takes on the busiest machine. A test that hangs fails after it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Everything a story needs, gone when dropped.
+/// Everything that a story needs. Dropping it removes all.
 pub(crate) struct World {
     home: TempDir,
     daemon: Option<Child>,
     pub(crate) runner: Option<Child>,
-    /// Where its daemons listen, one after the other.
+    /// The port of its daemons.
     port: Port,
     url: String,
     /// The daemon's secret key file, below the world's folder.
     pub(crate) daemon_key: Option<String>,
-    /// What the daemon finds in its environment beside what every program does.
+    /// Additional variables in the daemon's environment.
     pub(crate) daemon_variables: Vec<(String, String)>,
-    /// The program that runs the daemon, with its arguments; none unless given.
+    /// A program that starts the daemon, with its arguments, such as a tracer.
     pub(crate) daemon_through: Vec<String>,
-    /// What the daemon's configuration file says.
+    /// The text of the daemon's configuration file.
     pub(crate) daemon_config: Option<String>,
 }
 
@@ -86,12 +86,12 @@ impl World {
         &self.url
     }
 
-    /// Where the world's daemon listens, or another one in its place.
+    /// The address of the world's daemon, also after a restart.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port.number())
     }
 
-    /// A program of this world: its PATH and HOME, and nothing of the caller's.
+    /// A program of this world, with its own PATH and HOME and nothing of the caller's environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let own = self.path("bin").join(program);
         let mut command = Command::new(if own.exists() {
@@ -226,7 +226,7 @@ impl World {
         );
     }
 
-    /// Lets the daemon begin to start.
+    /// Starts the daemon without waiting for it.
     pub(crate) fn spawn_daemon(&mut self) {
         let log = std::fs::File::options()
             .create(true)
@@ -245,7 +245,7 @@ impl World {
         self.daemon = Some(command.spawn().unwrap());
     }
 
-    /// Waits until the daemon serves; false when it has ended instead.
+    /// Waits until the daemon serves; false if it has ended instead.
     pub(crate) fn await_daemon(&mut self) -> bool {
         let output = self.daemon.as_mut().unwrap().stdout.take();
         let mut url = String::new();
@@ -276,7 +276,7 @@ impl World {
         self.daemon.take().unwrap().wait().unwrap()
     }
 
-    /// `kill -9`, and no chance to tidy up.
+    /// `kill -9`: the daemon cannot clean up.
     pub(crate) fn kill_daemon(&mut self) {
         let mut child = self.daemon.take().unwrap();
         child.kill().unwrap();
@@ -316,7 +316,7 @@ impl World {
         );
     }
 
-    /// The same where the daemon may not be there any more.
+    /// The same for a daemon that may already have ended.
     pub(crate) fn try_to_register_runner(&self, name: &str, capacity: u32) -> Output {
         let token = self
             .output("everscan", &["runner", "register-token"])
@@ -343,7 +343,7 @@ impl World {
         self.run_runner();
     }
 
-    /// Starts a runner whose steps find these variables beside what every step finds.
+    /// Starts a runner with additional variables in its environment.
     pub(crate) fn start_runner_with(&mut self, capacity: u32, variables: &[(&str, &str)]) {
         self.register_runner("story", capacity);
         self.run_runner_with(variables);
@@ -386,7 +386,7 @@ impl World {
         assert!(child.wait().unwrap().success(), "{}", self.runner_log());
     }
 
-    /// Dispatches and answers the job id.
+    /// Dispatches a scan and returns the job's id.
     pub(crate) fn dispatch(&self, workflow: &str, scan: &str, inputs: &[&str]) -> String {
         let mut arguments = vec!["scan", "dispatch", workflow, scan];
         for input in inputs {
@@ -395,7 +395,7 @@ impl World {
         self.everscan(&arguments).trim().to_owned()
     }
 
-    /// A token for steps that look at other jobs.
+    /// A token for steps that read other jobs.
     pub(crate) fn step_token(&self) -> String {
         let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
         self.everscan(&create).trim().to_owned()
@@ -410,14 +410,14 @@ impl World {
             .collect()
     }
 
-    /// Dispatches a scan and answers its job, which has succeeded.
+    /// Dispatches a scan, waits until the job has succeeded, and returns it.
     pub(crate) fn succeed(&self, workflow: &str, scan: &str, inputs: &[&str]) -> String {
         let job = self.dispatch(workflow, scan, inputs);
         self.expect_success(&job);
         job
     }
 
-    /// The newest job of a scan that another one's success has started, once it has succeeded.
+    /// The newest job of a scan that another scan's success started. Waits until it has succeeded.
     pub(crate) fn followed_by(&self, workflow: &str, scan: &str) -> String {
         let job = self.jobs_of(workflow, scan).first().unwrap().clone();
         let shown = self.expect_success(&job);
@@ -437,7 +437,7 @@ impl World {
         shown
     }
 
-    /// Waits for a job's end and answers the job.
+    /// Waits for a job's end and returns the job.
     pub(crate) fn finished(&self, job: &str) -> serde_json::Value {
         let patience = format!("{}s", PATIENCE.as_secs());
         let output = self.output(
@@ -494,7 +494,7 @@ impl Drop for World {
     }
 }
 
-/// Waits until `holds`, for what a process does that tells nobody.
+/// Waits until `holds` is true, by asking again and again.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {

@@ -1,5 +1,5 @@
-//! Artifacts: from paths below a job's folder to a zip whose bytes depend only on names, modes and contents, with the
-//! content digest that `has_diff` compares. Uploading is the worker's business.
+//! Packs the files of an artifact into a zip. Its bytes depend only on names, modes and contents. Also computes the content
+//! digest, which `has_diff` compares. The worker uploads the zip.
 
 mod collect;
 mod pack;
@@ -9,22 +9,22 @@ use std::path::PathBuf;
 
 pub(crate) use pack::{Packed, pack};
 
-/// An artifact that cannot be made.
+/// Why an artifact cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArtifactError {
-    /// The path is no path below the job's folder.
+    /// The path leads out of the job's folder.
     #[error("path {path:?} must be relative and stay inside the job's folder")]
     Outside {
         /// As the scan declares it.
         path: String,
     },
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("path {path:?} does not exist")]
     Missing {
         /// As the scan declares it.
         path: String,
     },
-    /// A link to something that is not the job's.
+    /// A link out of the job's folder.
     #[error("{name:?} is a link out of the job's folder")]
     LinkOutside {
         /// Relative to the job's folder.
@@ -42,7 +42,7 @@ pub(crate) enum ArtifactError {
         /// Relative to the job's folder.
         name: String,
     },
-    /// A name a zip cannot hold.
+    /// A name that a zip cannot have.
     #[error("{name:?} is not a UTF-8 name")]
     Name {
         /// Relative to the job's folder, with replacements.
@@ -62,16 +62,16 @@ pub(crate) enum ArtifactError {
         /// The bound.
         limit: usize,
     },
-    /// Somebody still writes to it.
+    /// A process still writes to the file.
     #[error("{name:?} changed while it was read")]
     Changed {
         /// Relative to the job's folder.
         name: String,
     },
-    /// The job stops.
+    /// The job had to stop.
     #[error("stopped before it was complete")]
     Stopped,
-    /// The disk refused.
+    /// A file or folder cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file or folder.

@@ -1,5 +1,5 @@
-//! The one place that reads the wall clock. It dates log records and steps, and turns the daemon's deadlines into
-//! spans; everything that measures time uses tokio's monotonic clock.
+//! The one place that reads the wall clock, for the times of log records and steps, and to turn the daemon's deadlines
+//! into durations. Everything that measures time uses tokio's monotonic clock.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// Now, as people and the daemon write it.
+/// The wall clock's time.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// How long it is until `moment`; zero when it has passed.
+/// The duration until `moment`; zero if it has passed.
 pub(crate) fn until(moment: DateTime<Utc>) -> Duration {
     (moment - now()).to_std().unwrap_or(Duration::ZERO)
 }

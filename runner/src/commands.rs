@@ -1,4 +1,4 @@
-//! The command line of `everscan-runner`: what it takes, what it answers, how it ends.
+//! The command line of `everscan-runner`: its arguments, messages and exit codes.
 
 mod configure;
 mod new_folders;
@@ -73,7 +73,7 @@ impl From<Level> for LevelFilter {
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    #[error("there is no home directory to keep the configuration in")]
+    #[error("no home directory for the configuration")]
     NoHome,
     #[error("the host name cannot be the runner's name")]
     HostName(#[source] ConfigurationError),
@@ -102,7 +102,7 @@ impl Failure {
             Self::NoHome => Some("set HOME".to_owned()),
             Self::HostName(_) => Some("give a name with --name".to_owned()),
             Self::ConfiguredAlready { .. } => {
-                Some("register it anew with --replace, or give another --name".to_owned())
+                Some("register it again with --replace, or give another --name".to_owned())
             }
             Self::NoRegistrationToken | Self::RegistrationToken { .. } => Some(
                 "make one with `everscan runner register-token`; give it in a file with \
@@ -127,11 +127,11 @@ impl Failure {
                 ConfigurationError::Content { .. } | ConfigurationError::Format { .. },
             )
             | Self::Session(SessionError::Unknown { .. }) => {
-                Some(format!("register it anew with `{CONFIGURE} --replace`"))
+                Some(format!("register it again with `{CONFIGURE} --replace`"))
             }
             Self::Session(SessionError::Instance(InstanceError::Running { .. })) => Some(
-                "more than one process needs more than one runner: register another with \
-                 `everscan-runner configure --name NAME`"
+                "each process needs a runner of its own: register another one with `everscan-runner configure --name \
+                 NAME`"
                     .to_owned(),
             ),
             Self::Session(SessionError::Workdir(_)) => {
@@ -149,7 +149,7 @@ impl Failure {
     }
 }
 
-/// Runs the command line, first word included, and tells how it ended.
+/// Runs the command line, including the program's name. Returns the exit code.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let command = settings::command_line::<Arguments>();
     let parsed = command
@@ -158,12 +158,12 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version go to stdout and are no errors; a closed pipe there is nobody's business.
+            // Help and version go to stdout and are no errors. A closed pipe there does not matter.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    // An embedding program may have set up its own.
+    // A program that embeds the runner may have set up logging already.
     let _ = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::from(arguments.log))
         .with_writer(io::stderr)
@@ -181,7 +181,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             if let Some(hint) = failure.hint() {
                 text.push_str(&format!("hint: {hint}\n"));
             }
-            // There is nowhere left to complain.
+            // If stderr is closed, there is no other place for the message.
             let _ = io::stderr().write_all(text.as_bytes());
             ExitCode::FAILURE
         }
@@ -210,7 +210,7 @@ fn host_environment() -> HostEnvironment {
     std::env::vars_os().collect()
 }
 
-/// A runtime on this thread alone: a runner mostly waits.
+/// A runtime on this thread only: a runner mostly waits.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,5 +1,5 @@
 //! A registered runner on disk: one file, `~/.everscan/runner/<name>/config.json`, readable by its user alone. It is
-//! replaced as a whole, so that a crash leaves the old or the new one.
+//! replaced as a whole, so that after a crash it is either the old or the new one.
 
 use std::fmt;
 use std::fs::File;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::limits;
 use crate::workdir;
 
-/// Written into every file; a reader refuses others.
+/// The format version of the file; a reader refuses others.
 const FORMAT: u32 = 1;
 
 const FILE: &str = "config.json";
@@ -53,15 +53,15 @@ impl fmt::Debug for Configuration {
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// No such runner was configured.
+    /// There is no such runner on this machine.
     #[error("runner {name} is not configured on this machine")]
     Missing {
         /// Its name.
         name: String,
-        /// Those that are.
+        /// The configured runners.
         others: Vec<String>,
     },
-    /// A name that cannot be a folder's.
+    /// The name is not possible for a folder.
     #[error(
         "{name:?} cannot be the name of a runner: letters, digits, dots, dashes and underscores, at most {limit}",
         limit = limits::NAME_BYTES
@@ -86,7 +86,7 @@ pub enum ConfigurationError {
         /// Why.
         source: serde_json::Error,
     },
-    /// A newer version has written it.
+    /// Written by a newer version.
     #[error("{} has format {format}; this version knows {FORMAT}", path.display())]
     Format {
         /// The file.
@@ -127,7 +127,7 @@ fn runners(home: &Path) -> PathBuf {
 }
 
 impl Configuration {
-    /// What a registration has given.
+    /// The configuration after a registration.
     pub fn new(registered: &wire::RegisteredRunner, url: String, asked: RegisteredAs) -> Self {
         Self {
             format: FORMAT,
@@ -172,10 +172,10 @@ impl Configuration {
         serde_json::from_slice(&text).map_err(content)
     }
 
-    /// Writes the file into the runner's folder; durable when it returns.
+    /// Writes the file into the runner's folder. It is durable when this returns.
     ///
     /// # Errors
-    /// [`ConfigurationError::Write`]; the old file stands then.
+    /// [`ConfigurationError::Write`]; the old file is unchanged then.
     pub fn save(&self, folder: &Path) -> Result<(), ConfigurationError> {
         let path = folder.join(FILE);
         let written = || -> io::Result<()> {
@@ -191,7 +191,7 @@ impl Configuration {
     }
 }
 
-/// What a runner asked for at its registration.
+/// What a runner requests at its registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredAs {
     /// Its name.

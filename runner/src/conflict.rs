@@ -1,6 +1,6 @@
-//! Another process that works under this runner's name. Neither can work while they take turns, so the one that the
-//! daemon refuses says so once and asks again with growing pauses: the other may be gone, or may be this runner's own
-//! predecessor on a machine that was started again.
+//! Another process that works under this runner's name. The daemon refuses one of the two. That one logs it once and
+//! asks again with growing pauses: the other process may end, or it may be this runner's own predecessor, from before a
+//! reboot of the machine.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use wire::ErrorCode;
 
 use crate::limits;
 
-/// What is known of such a process.
+/// Whether there is such a process, and when to ask again.
 #[derive(Debug)]
 pub(crate) struct Conflict {
     backoff: Backoff,
@@ -30,14 +30,14 @@ impl Conflict {
         )
     }
 
-    /// Takes note of a refusal and gives the pause before the next attempt.
-    pub(crate) fn goes_on(&mut self, name: &str) -> Duration {
+    /// Records a refusal. Returns the pause before the next attempt.
+    pub(crate) fn refused(&mut self, name: &str) -> Duration {
         let pause = self.backoff.failed();
         if self.backoff.failures() == 1 {
             tracing::error!(
                 name,
-                "another process works under the name of this runner; this one waits until that one has ended or was \
-                 not heard for two minutes. Was the runner's folder copied? Then register a runner of its own here \
+                "another process works under the name of this runner; this process waits until the other one has ended, \
+                 or was not heard for two minutes. If the runner's folder was copied, register another runner here \
                  with `everscan-runner configure --name NAME`"
             );
         } else {
@@ -46,8 +46,8 @@ impl Conflict {
         pause
     }
 
-    /// The daemon takes this process for the runner.
-    pub(crate) fn is_over(&mut self, name: &str) {
+    /// The daemon accepts this process as the runner.
+    pub(crate) fn resolved(&mut self, name: &str) {
         if self.backoff.failures() > 0 {
             tracing::info!(name, "no other process works under this name any more");
         }

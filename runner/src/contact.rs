@@ -1,4 +1,4 @@
-//! When the daemon was last heard, by the session or by any worker.
+//! When the daemon last answered the session or any worker.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) struct Contact(watch::Sender<Instant>);
 
 impl Contact {
-    /// Counts from now.
+    /// The silence counts from now.
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(Instant::now()))
     }
 
-    /// An answer has come.
+    /// Records an answer.
     pub(crate) fn heard(&self) {
         self.0.send_replace(Instant::now());
     }
 
-    /// Waits until there was no answer for so long.
+    /// Waits until there was no answer for this long.
     pub(crate) async fn silent_for(&self, silence: Duration) {
         loop {
             let deadline = *self.0.borrow() + silence;

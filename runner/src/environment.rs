@@ -1,5 +1,5 @@
-//! The environment of a job's steps. Nothing of the runner's own gets in but what is named here or in the scan's
-//! `pass_env`; later layers win.
+//! The environment of a job's steps. Of the runner's own environment it has only the names listed here and in the scan's
+//! `pass_env`. Later layers win.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ const TOKEN: &str = "SERVICE_TOKEN";
 /// What every step gets from the runner's own environment, besides `LC_*`.
 const PASSED_NAMES: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN];
 
-/// Names the job whose steps a process belongs to.
+/// The variable with the id of the job to which a process belongs.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
 
 /// The runner's own environment.
@@ -42,7 +42,7 @@ impl std::fmt::Debug for HostEnvironment {
     }
 }
 
-/// An environment no process can be started with.
+/// An environment with which no process can be started.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum EnvironmentError {
     /// The kernel refuses the entry.
@@ -56,13 +56,13 @@ pub(crate) enum EnvironmentError {
         /// Name, value, equals sign and closing zero.
         bytes: usize,
     },
-    /// The value cannot be told from what follows it.
-    #[error("environment variable {name} holds a NUL character, which no process can be given")]
+    /// A NUL would end the value.
+    #[error("environment variable {name} has a NUL character, which the kernel does not allow")]
     HoldsNul {
         /// The variable.
         name: String,
     },
-    /// No such name can be.
+    /// The name is not possible.
     #[error("{name:?} cannot be the name of an environment variable")]
     Name {
         /// The name.
@@ -75,7 +75,7 @@ pub(crate) enum EnvironmentError {
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// What a job's steps get before the workflow's own `env`.
+    /// The environment of a job's steps, without the workflow's `env`.
     pub(crate) fn of_job(host: &HostEnvironment, assignment: &Assignment, url: &str) -> Self {
         let mut variables: BTreeMap<OsString, OsString> = host
             .0
@@ -102,15 +102,15 @@ impl Environment {
         self.0.insert(name.into(), value.into());
     }
 
-    /// Where programs are looked for.
+    /// The `PATH`.
     pub(crate) fn path(&self) -> Option<&OsStr> {
         self.0.get(OsStr::new("PATH")).map(OsString::as_os_str)
     }
 
-    /// The entries, when a process can be started with them.
+    /// The entries.
     ///
     /// # Errors
-    /// [`EnvironmentError`] for the first entry in the way.
+    /// [`EnvironmentError`] for the first entry that the kernel refuses.
     pub(crate) fn entries(&self) -> Result<Vec<(OsString, OsString)>, EnvironmentError> {
         self.0
             .iter()

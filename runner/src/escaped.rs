@@ -1,6 +1,6 @@
-//! Processes that left the group of their step (`setsid`) or outlived their runner. They still have the id of their job in
-//! their environment, unless they took care to have another one, and end like the group and after it: SIGTERM, and SIGKILL for
-//! what is still there when the grace is over. A job that is stopped has one grace in all.
+//! Ends processes that left the group of their step (`setsid`) or outlived their runner. They still have the id of their
+//! job in their environment, unless they changed it. They end like the group, and after it: SIGTERM first, and SIGKILL
+//! after the grace period. A stopped job has one grace period for both.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -15,14 +15,14 @@ use uuid::Uuid;
 use crate::environment::JOB_ID;
 use crate::limits;
 
-/// A process of a job. Its descriptor never stands for another one that was given the same id.
+/// A process of a job. The descriptor never refers to a later process with the same id.
 struct Escaped {
     id: Pid,
     process: OwnedFd,
 }
 
-/// Ends every process of this user that carries the id of one of the jobs, until none is left. Whoever is there at
-/// `kill_at` gets SIGKILL. Costs one look at the processes when there is none.
+/// Ends every process of this user that has the id of one of the jobs in its environment. Those that are left at
+/// `kill_at` get SIGKILL. If there is none, this costs one look at the list of processes.
 pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     if jobs.is_empty() {
         return;
@@ -38,7 +38,7 @@ pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
         let now = Instant::now();
         if now >= give_up_at {
             let ids: Vec<_> = left.iter().map(|one| one.id.as_raw_nonzero()).collect();
-            tracing::warn!(?ids, "processes of a job survive SIGKILL");
+            tracing::warn!(?ids, "processes of a job have survived SIGKILL");
             return;
         }
         for one in &left {
@@ -58,7 +58,7 @@ pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     }
 }
 
-/// A process may fork while it is looked for: who comes to be behind the look is found by the next.
+/// Finds the processes of the jobs. A process may fork during the search; the next search finds the new one.
 async fn look(jobs: &BTreeSet<Uuid>) -> Vec<Escaped> {
     let jobs = jobs.clone();
     let looking = spawn_blocking(move || {
@@ -77,11 +77,11 @@ async fn look(jobs: &BTreeSet<Uuid>) -> Vec<Escaped> {
 fn of_job(entry: &DirEntry, jobs: &BTreeSet<Uuid>) -> Option<Escaped> {
     let id = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
     let is_of_user = entry.metadata().ok()?.uid() == geteuid().as_raw();
-    // A runner that such a process has started in its place goes on.
+    // This runner may itself have been started by such a process.
     if !is_of_user || id == getpid() {
         return None;
     }
-    // Opened before it is looked at: should the id be given to another process in between, a signal reaches none.
+    // Opened before its environment is read: a signal then cannot reach another process that got the same id.
     let process = pidfd_open(id, PidfdFlags::empty()).ok()?;
     let environment = std::fs::read(entry.path().join("environ")).ok()?;
     job_of(&environment)
@@ -99,7 +99,7 @@ fn job_of(environment: &[u8]) -> Option<Uuid> {
 
 impl Escaped {
     fn signal(&self, signal: Signal) {
-        // One that has ended meanwhile is not found by the next look, and one that cannot be signalled is told at the end.
+        // If the process has ended, the next look does not find it. If it cannot be signalled, `end` warns at last.
         let _ = pidfd_send_signal(&self.process, signal);
     }
 }

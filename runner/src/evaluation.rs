@@ -1,6 +1,6 @@
-//! What a job's expressions and templates say: the one place where the runner meets the language. The context was frozen
-//! by the daemon at the claim; only `ok` changes while the job runs. Evaluation is bounded but may take a moment, so it
-//! never happens on the thread that talks to the daemon.
+//! Evaluates a job's expressions and templates: the one place where the runner uses the workflow language. The daemon
+//! froze the context at the claim; only `ok` changes while the job runs. An evaluation is bounded but may take a moment,
+//! so it never runs on the thread that talks to the daemon.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,20 +27,20 @@ pub(crate) enum EvaluationError {
         /// Why.
         source: serde_json::Error,
     },
-    /// The source is refused.
+    /// The source is not valid.
     #[error(transparent)]
     Source(#[from] workflow::ExpressionError),
     /// The source has no value in this context.
     #[error(transparent)]
     Value(#[from] workflow::EvaluationError),
-    /// The source has no value because something it names has none: which, and why. That says all of it.
+    /// The source has no value because a name in it has none. The text says which, and why.
     #[error("{0}")]
     Missing(String),
-    /// There are no threads for it.
+    /// No thread could be started.
     #[error(transparent)]
     Engine(#[from] workflow::expression::EngineError),
-    /// A defect, contained.
-    #[error("the evaluation broke off")]
+    /// The evaluation panicked: a defect of ours.
+    #[error("the evaluation panicked; this is a defect of Everscan")]
     BrokeOff,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Completes the frozen context with what only the assignment holds.
+    /// Adds to the frozen context what only the assignment has.
     ///
     /// # Errors
     /// [`EvaluationError::Context`].
@@ -81,7 +81,7 @@ impl Evaluation {
     /// Fills a template.
     ///
     /// # Errors
-    /// The template is refused, or an expression in it has no value.
+    /// The template is not valid, or an expression in it has no value.
     pub(crate) async fn render(
         &self,
         template: &str,
@@ -105,7 +105,7 @@ impl Evaluation {
     /// Whether a step runs or an artifact is wanted.
     ///
     /// # Errors
-    /// The condition is refused, or has no value.
+    /// The condition is not valid, or has no value.
     pub(crate) async fn should_run(
         &self,
         condition: Option<&str>,
@@ -144,7 +144,7 @@ impl Evaluation {
     }
 }
 
-/// The error with what the daemon said about names that have no value.
+/// The error, with the daemon's explanation of a name that has no value.
 fn explained(
     source: workflow::EvaluationError,
     references: &References,

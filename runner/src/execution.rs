@@ -1,5 +1,5 @@
-//! Executes the steps of one job in order and decides what each end means for the job. It writes to the job's log and
-//! timeline; who reads them is not its business.
+//! Executes the steps of one job in order and decides what the end of each step means for the job. It writes to the job's
+//! log and timeline, and does not know who reads them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::stop::{Stop, StopSignal};
 use crate::timeline::Timeline;
 use crate::workdir::Workdir;
 
-/// One job in execution.
+/// What the steps of one job need.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
     pub(crate) assignment: &'a Assignment,
@@ -36,7 +36,7 @@ pub(crate) struct Execution<'a> {
 pub(crate) enum Conclusion {
     /// No step has failed the job.
     Succeeded,
-    /// A step has.
+    /// A step has failed the job.
     Failed,
     /// The job was stopped; its remaining steps are cancelled.
     Stopped(Stop),
@@ -143,7 +143,7 @@ impl Execution<'_> {
         report
     }
 
-    /// Writes into the report what the end of a script means.
+    /// Writes into the report how the script ended, and what that means for the job.
     fn conclude(&self, report: &mut Step, end: &StepEnd, allow_failure: bool) {
         report.exit_code = match end {
             StepEnd::Exited(Exit::Code(code)) => Some(*code),
@@ -175,7 +175,7 @@ impl Execution<'_> {
         };
     }
 
-    /// Marks the steps that a stop keeps from running.
+    /// Marks the steps that do not run because of the stop.
     fn stopped(&self, first: u32, reason: Stop) -> Conclusion {
         for (index, _) in (0..).zip(&self.assignment.steps).skip(first as usize) {
             self.timeline.record(Step {
@@ -193,7 +193,7 @@ impl Execution<'_> {
     }
 
     fn say(&self, step: Option<u32>, text: &str) {
-        if let Err(error) = self.log.say(step, text) {
+        if let Err(error) = self.log.add_runner_lines(step, text) {
             self.stop.request(Stop::LogFailed(error_chain(&error)));
         }
     }

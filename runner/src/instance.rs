@@ -1,9 +1,11 @@
-//! Which process a runner is: the name by which the daemon tells it from another process with the same registration.
+//! The instance name, by which the daemon tells a runner's process from another process with the same registration.
 //!
-//! The name follows from the machine's boot and the lock file in the runner's folder. So a process that starts again
-//! in the same folder has the name of the one before, which must be dead, since it held the lock; the copy of a folder
-//! has another name. After a reboot the name is another one as well: a machine that was cloned cannot be told from one
-//! that was started again, and the daemon waits until the one before is silent.
+//! The name is derived from the machine's boot and the lock file in the runner's folder:
+//!
+//! - A process that restarts in the same folder has the same name. Its predecessor is dead, since it held the lock.
+//! - A process in a copy of the folder has another name.
+//! - After a reboot the name is another one, because a cloned machine looks like a rebooted one. The daemon then waits
+//!   until the predecessor is silent.
 
 use std::fs::File;
 use std::io;
@@ -14,12 +16,12 @@ use uuid::Uuid;
 
 use crate::{lock, workdir};
 
-/// In the runner's folder.
+/// The lock file in the runner's folder.
 const LOCK: &str = "lock";
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A runner that cannot be this process.
+/// Why this process cannot be the runner.
 #[derive(Debug, thiserror::Error)]
 pub enum InstanceError {
     /// Another process is this runner.
@@ -38,16 +40,16 @@ pub enum InstanceError {
     },
 }
 
-/// The name of this process as a runner, and the proof that no other one has it.
+/// The name of this process, and the lock that keeps other processes from having it.
 #[derive(Debug)]
 pub(crate) struct Instance {
     id: Uuid,
-    /// The lock goes with the open file.
+    /// Closing the file releases the lock.
     _lock: File,
 }
 
 impl Instance {
-    /// Makes this process the one that is the runner of this folder.
+    /// Makes this process the runner of the folder.
     ///
     /// # Errors
     /// [`InstanceError`].
@@ -70,13 +72,12 @@ impl Instance {
         })
     }
 
-    /// The name, for the daemon.
     pub(crate) const fn id(&self) -> Uuid {
         self.id
     }
 }
 
-/// The machine since its last start. Where nobody tells, a process is taken for no other one.
+/// The id of the machine's current boot. If the system has none, a random one, so that no two processes share a name.
 fn boot() -> Uuid {
     let boot = std::fs::read_to_string(BOOT).ok();
     boot.and_then(|boot| boot.trim().parse().ok())

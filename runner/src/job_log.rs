@@ -1,5 +1,6 @@
-//! A job's log while the job runs: who executes writes to it, who ships reads from it. It lives in the spool on disk;
-//! in memory are only its counters, which wake whoever waits for them. Secrets are hidden before a line gets here.
+//! A job's log while the job runs. The execution writes to it and the log shipper reads from it. The lines are in the
+//! spool on disk; only counters are in memory, and changes of them wake their followers. Secrets are masked before a line
+//! gets here.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +19,12 @@ use crate::spool::{Batch, Spool, SpoolError};
 /// Digits of a second's fraction in the times of records.
 const MICROSECONDS: u16 = 6;
 
-/// How far the log has come.
+/// How much of the log has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Records below this number are in the spool.
     pub(crate) written: u64,
-    /// Bytes written in all, as they are sent.
+    /// All bytes written, in the form in which they are sent.
     pub(crate) bytes: u64,
     /// No more will be written.
     pub(crate) closed: bool,
@@ -36,13 +37,13 @@ pub(crate) struct Progress {
 pub(crate) struct JobLog {
     spool: Mutex<Spool>,
     masker: Masker,
-    /// Whether the daemon keeps the runner's own words only.
+    /// Whether the output of steps is dropped, because the log has reached the daemon's limit.
     drops_output: AtomicBool,
     progress: watch::Sender<Progress>,
 }
 
 impl JobLog {
-    /// An empty log in `folder` whose first record has the number `next`, for a job with the masker's secrets.
+    /// An empty log in `folder`. Its first record will have the number `next`.
     pub(crate) fn new(folder: PathBuf, next: u64, masker: Masker) -> Self {
         Self {
             masker,
@@ -57,15 +58,15 @@ impl JobLog {
         }
     }
 
-    /// What hides the job's secrets in one stream of output, before it is cut into lines.
+    /// Masks the job's secrets in one stream of output, before that is cut into lines.
     pub(crate) fn mask_stream(&self) -> MaskStream {
         self.masker.stream()
     }
 
-    /// Appends the lines that `lines` gives, each at most [`limits::LINE_BYTES`] long, read just now and without secrets.
+    /// Appends the lines that `lines` gives, with the current time. Each has at most [`limits::LINE_BYTES`] and no secrets.
     ///
     /// # Errors
-    /// When the disk refuses them; none is written then.
+    /// An error of the disk; none is written then.
     pub(crate) fn write(
         &self,
         step: Option<u32>,
@@ -88,16 +89,16 @@ impl JobLog {
         Ok(())
     }
 
-    /// From here on lines of steps are dropped: the log has reached the daemon's limit.
+    /// Drops the output of steps from now on: the log has reached the daemon's limit.
     pub(crate) fn drop_output(&self) {
         self.drops_output.store(true, Ordering::Relaxed);
     }
 
-    /// Adds the runner's own word.
+    /// Adds lines of the runner's own.
     ///
     /// # Errors
-    /// When the disk refuses it.
-    pub(crate) fn say(&self, step: Option<u32>, text: &str) -> Result<(), SpoolError> {
+    /// An error of the disk.
+    pub(crate) fn add_runner_lines(&self, step: Option<u32>, text: &str) -> Result<(), SpoolError> {
         let text = self.masker.mask(text);
         self.write(step, Stream::Runner, |mut line| {
             let mut splitter = LineSplitter::default();
@@ -106,13 +107,13 @@ impl JobLog {
         })
     }
 
-    /// Says that nothing will follow.
+    /// Marks the log as complete.
     pub(crate) fn close(&self) {
         self.progress
             .send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
     }
 
-    /// Lets a reader follow the counters.
+    /// Follows the counters.
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
@@ -131,24 +132,28 @@ impl JobLog {
     /// Reads the next records for one request.
     ///
     /// # Errors
-    /// When the spool does not have them.
+    /// If the spool does not have them.
     pub(crate) fn read(&self, from: u64) -> Result<Batch, SpoolError> {
         self.spool().read(from, limits::BATCH_BYTES)
     }
 
-    /// Drops the records from `from` on, and writes what `say` makes of their number in their place.
+    /// Drops the records from `from` on. In their place comes the text that `explain` makes of their number.
     ///
     /// # Errors
-    /// When the spool does not have them, or the disk refuses the word on them.
-    pub(crate) fn cut(&self, from: u64, say: impl FnOnce(u64) -> String) -> Result<(), SpoolError> {
+    /// If the spool does not have them, or an error of the disk.
+    pub(crate) fn cut(
+        &self,
+        from: u64,
+        explain: impl FnOnce(u64) -> String,
+    ) -> Result<(), SpoolError> {
         let records = self.spool().cut(from)?;
         if records == 0 {
             return Ok(());
         }
-        self.say(None, &say(records))
+        self.add_runner_lines(None, &explain(records))
     }
 
-    /// Lets go of records that the daemon has made durable.
+    /// Forgets records that the daemon has made durable.
     pub(crate) fn forget_below(&self, durable: u64) {
         let mut spool = self.spool();
         spool.forget_below(durable);
@@ -163,7 +168,7 @@ impl JobLog {
     }
 
     fn spool(&self) -> MutexGuard<'_, Spool> {
-        // No method leaves the spool half changed, so a panic elsewhere does not spoil it.
+        // No method leaves the spool half changed, so a panic elsewhere does not damage it.
         self.spool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,7 +188,7 @@ mod tests {
         step("one");
         log.drop_output();
         step("two");
-        log.say(None, "the job was cancelled").unwrap();
+        log.add_runner_lines(None, "the job was cancelled").unwrap();
         let json = log.read(0).unwrap().json;
         let records: Vec<wire::NewLogRecord> = serde_json::from_slice(&json).unwrap();
         let texts = records.into_iter().map(|record| record.text);

@@ -1,8 +1,8 @@
 //! The runner: asks the daemon for jobs, executes their steps, streams their output and uploads their artifacts.
 //!
-//! It never reads the daemon's state or a Git repository; everything it knows came over HTTP. A job runs here at most
-//! once, nothing of it outlives it on this machine, and a daemon that goes away and comes back neither stops a job nor
-//! loses a line of its log.
+//! It never reads the daemon's state or a Git repository; everything it knows came over HTTP. It runs a job at
+//! most once. When a job ends, nothing of it stays on this machine. If the daemon goes away and comes back, no job stops
+//! and no line of a log is lost.
 
 #![cfg_attr(
     test,

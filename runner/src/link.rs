@@ -1,5 +1,5 @@
-//! A worker's line to the daemon about one job: the job's token, what an error means for the job, and the note that the
-//! daemon was heard. What is said is the callers' business.
+//! A worker's connection to the daemon for one job: it has the job's token, knows what an error means for the job, and
+//! records that the daemon has answered. The callers make the requests.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use wire::ErrorCode;
 use crate::contact::Contact;
 use crate::stop::{Stop, StopSignal};
 
-/// Speaks for one job. Clones share everything.
+/// The connection for one job. Clones share everything.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
-    /// Carries the job's token.
+    /// Has the job's token.
     pub(crate) client: Client,
     /// The job.
     pub(crate) job: Uuid,
-    /// Told when the daemon says that the job is over.
+    /// Triggered when the daemon says that the job is over.
     pub(crate) stop: StopSignal,
-    /// Told of every answer.
+    /// Records every answer.
     pub(crate) contact: Contact,
 }
 
@@ -32,14 +32,14 @@ pub(crate) enum Verdict {
     Again,
     /// The log is expected from this record on.
     LogFrom(u64),
-    /// The daemon has closed the job, or does not know it or its token any more.
+    /// The daemon has closed the job, or no longer knows it or its token.
     Over,
-    /// The request was understood and refused; the job is as it was.
+    /// The daemon has refused the request. The job has not changed.
     Refused,
 }
 
 impl Link {
-    /// Takes note of the result of a request, and stops a job that is over.
+    /// Records the result of a request, and stops a job that is over.
     pub(crate) fn judge<T>(&self, result: Result<T, client::Error>) -> Result<T, Failure> {
         match result {
             Ok(answer) => {
@@ -69,7 +69,7 @@ impl Link {
     }
 }
 
-/// A request without its answer.
+/// A request that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) verdict: Verdict,

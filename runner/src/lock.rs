@@ -1,16 +1,16 @@
-//! A file that one process at a time holds. It is never removed, since a lock on a removed file locks nothing, and the
-//! kernel lets go of it when its holder dies.
+//! A lock file that one process at a time can hold. It is never removed, since a lock on a removed file locks nothing.
+//! When the holder dies, the kernel releases the lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Locks the file, which is made when it is missing, for as long as the result is open. `None` when another process
-/// holds it.
+/// Locks the file for as long as the result is open. Makes the file if it is missing. `None` if another process holds the
+/// lock.
 ///
 /// # Errors
-/// What the system says.
+/// An I/O error.
 pub(crate) fn take(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)

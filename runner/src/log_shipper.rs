@@ -1,6 +1,6 @@
-//! Sends a job's log from the spool to the daemon, in order and without gaps, whatever happens to the connection. It
-//! waits a moment for more lines before it sends some, unless the log is closed: so a short job costs one request, and a
-//! job without lines none. The log of a job that was cancelled is cut a moment after its processes have ended.
+//! Sends a job's log from the spool to the daemon, in order and without gaps, whatever happens to the connection. Before
+//! it sends lines it waits a moment for more, unless the log is complete. So a short job costs one request, and a job
+//! without lines none. The log of a cancelled job is cut a moment after the job's processes have ended.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::limits;
 use crate::link::{Link, Verdict};
 use crate::options::Options;
 use crate::spool::SpoolError;
-use crate::stop::{Rest, Stop};
+use crate::stop::{Reporting, Stop};
 
 /// A log that cannot be sent.
 #[derive(Debug, thiserror::Error)]
 enum ShipError {
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// For good: the same records would be refused again.
+    /// Not worth a retry: the daemon would refuse the same records again.
     #[error("the daemon refuses the log")]
     Refused(#[source] client::Error),
 }
 
-/// Knows how much of a log the daemon has.
+/// Sends one log, and knows how much of it the daemon has.
 #[derive(Debug)]
 pub(crate) struct LogShipper {
     log: Arc<JobLog>,
@@ -37,15 +37,15 @@ pub(crate) struct LogShipper {
     progress: watch::Receiver<Progress>,
     sent: u64,
     sent_bytes: u64,
-    /// The daemon cannot have records from this number on: none of them was ever sent.
+    /// No record from this number on was ever sent.
     unsent: u64,
-    /// The log was cut; nothing is added to it any more.
+    /// The log was cut; nothing will be added to it.
     is_cut: bool,
     backoff: Backoff,
 }
 
 impl LogShipper {
-    /// Nothing below the log's first record needs to be sent.
+    /// Begins with the log's first record.
     pub(crate) fn new(log: Arc<JobLog>, link: Link, options: Options) -> Self {
         let progress = log.watch();
         let sent = progress.borrow().written;
@@ -67,27 +67,27 @@ impl LogShipper {
         self.sent
     }
 
-    /// Logs how many records have not reached the daemon and will not.
+    /// Warns if some records will never reach the daemon.
     pub(crate) fn give_up(&self) {
         let lines = self.progress.borrow().written.saturating_sub(self.sent);
         if lines > 0 {
-            tracing::warn!(job = %self.link.job, lines, "gave up the end of a log");
+            tracing::warn!(job = %self.link.job, lines, "the end of a log is lost");
         }
     }
 
-    /// Sends from this record on, because the daemon has lost what followed.
+    /// Sends from this record on again, because the daemon has lost it and what followed.
     pub(crate) fn rewind(&mut self, next: u64) {
         self.sent = next;
         self.sent_bytes = 0;
     }
 
-    /// Sends until the log is closed and the daemon has all of it, or until the daemon does not listen any more. A job
-    /// that was cancelled does not wait for long.
+    /// Sends until the log is complete and the daemon has all of it, or until the daemon accepts no reports. Does not wait
+    /// long for the log of a cancelled job.
     pub(crate) async fn run(mut self) -> Self {
         let stop = self.link.stop.clone();
-        let given_up = self.after_cancelled_end(self.options.last_words);
+        let given_up = self.after_cancelled_end(self.options.final_report);
         let sent = tokio::select! {
-            _ = stop.leaves(Rest::Nothing) => Ok(()),
+            _ = stop.reduced_to(Reporting::Nothing) => Ok(()),
             _ = given_up => Ok(()),
             sent = self.send() => sent,
         };
@@ -100,7 +100,7 @@ impl LogShipper {
     }
 
     async fn send(&mut self) -> Result<(), ShipError> {
-        let mut late = pin!(self.after_cancelled_end(self.options.last_lines));
+        let mut late = pin!(self.after_cancelled_end(self.options.final_log));
         loop {
             tokio::select! {
                 biased;
@@ -118,23 +118,23 @@ impl LogShipper {
         }
     }
 
-    /// Waits until so long after the end of the processes of a job that was cancelled, and gives the reason of its stop.
+    /// Waits until `span` after the last process of a cancelled job has ended. Returns why the job stops.
     fn after_cancelled_end(&self, span: Duration) -> impl Future<Output = Stop> + use<> {
         let stop = self.link.stop.clone();
         let mut progress = self.progress.clone();
         async move {
-            let reason = stop.leaves(Rest::LastWords).await;
-            // The log is closed when the processes have ended. Its sender lives as long as `self.log`.
+            let reason = stop.reduced_to(Reporting::Brief).await;
+            // The log is closed when the processes have ended. `self.log` holds the sender.
             let _ = progress.wait_for(|progress| progress.closed).await;
             sleep(span).await;
             reason
         }
     }
 
-    /// Puts a word in place of all that was never sent.
+    /// Replaces all that was never sent by one line about it.
     fn cut(&self, reason: &Stop) -> Result<(), SpoolError> {
         let reason = reason.explanation();
-        let seconds = self.options.last_lines.as_secs();
+        let seconds = self.options.final_log.as_secs();
         self.log.cut(self.unsent, |lines| {
             tracing::warn!(job = %self.link.job, reason, lines, "cut the end of a log");
             let noun = if lines == 1 { "line" } else { "lines" };
@@ -145,7 +145,7 @@ impl LogShipper {
         })
     }
 
-    /// Waits until a request is worth sending. False when there will never be one.
+    /// Waits until a request is worth sending. False if there will be none.
     async fn something_to_send(&mut self) -> bool {
         let sent = self.sent;
         let sent_bytes = self.sent_bytes;
@@ -154,8 +154,7 @@ impl LogShipper {
             progress.closed || unsent >= limits::BATCH_BYTES as u64
         };
         let has_started = |progress: &Progress| progress.written != sent || progress.closed;
-        // The sender lives in `self.log`, so the waits end by their conditions; running out of time is the usual end
-        // of the second.
+        // `self.log` holds the sender, so the waits end by their conditions. The second one usually ends by its timeout.
         let _ = self.progress.wait_for(has_started).await;
         let _ = timeout(self.options.ship_after, self.progress.wait_for(is_due)).await;
         self.progress.borrow().written != sent
@@ -188,7 +187,7 @@ impl LogShipper {
             }
             Err(failure) => {
                 if failure.verdict == Verdict::Over {
-                    self.link.stop.nobody_listens();
+                    self.link.stop.stop_reporting();
                 }
                 self.link.pause(&mut self.backoff, &failure).await;
                 if let Verdict::LogFrom(next) = failure.verdict {

@@ -1,24 +1,24 @@
-//! The spans of time a runner works with, so that a test need not wait as long as a user would.
+//! The durations that a runner works with. Tests use shorter ones.
 
 use std::time::Duration;
 
 use crate::limits;
 
-/// Spans of time; the default is what the documentation promises.
+/// Durations; the default is what the documentation promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
     /// How long log lines and step changes wait for others.
     pub ship_after: Duration,
-    /// How long a job that may be retried goes on without contact.
+    /// How long a job that may be retried runs without contact to the daemon.
     pub silence: Duration,
     /// How long after a deadline the runner stops a job that the daemon has not cancelled.
     pub deadline_allowance: Duration,
-    /// How long a runner that stops at once tries to say so.
-    pub last_words: Duration,
-    /// How long the log of a job that was cancelled is still shipped after its processes have ended.
-    pub last_lines: Duration,
+    /// How long a worker that has to stop at once still reports to the daemon.
+    pub final_report: Duration,
+    /// How long the log of a cancelled job is still shipped after its processes have ended.
+    pub final_log: Duration,
 }
 
 impl Default for Options {
@@ -28,8 +28,8 @@ impl Default for Options {
             ship_after: limits::SHIP_AFTER,
             silence: limits::SILENCE,
             deadline_allowance: limits::DEADLINE_ALLOWANCE,
-            last_words: limits::LAST_WORDS,
-            last_lines: limits::LAST_LINES,
+            final_report: limits::FINAL_REPORT,
+            final_log: limits::FINAL_LOG,
         }
     }
 }
@@ -41,12 +41,12 @@ mod tests {
     #[test]
     fn a_cancelled_job_frees_its_slot_in_time() {
         let options = Options::default();
-        // The documentation names it, and the word on the cut is to be shipped as well.
-        assert_eq!(options.last_lines, Duration::from_secs(3));
-        assert!(options.last_lines < options.last_words);
-        // Nothing is shipped after that, and what left its group has ended with the grace.
-        let ignoring_sigterm = options.grace + options.last_words;
-        assert!(options.last_words <= Duration::from_secs(10));
+        // The documentation names it. The line about the cut must be shipped as well.
+        assert_eq!(options.final_log, Duration::from_secs(3));
+        assert!(options.final_log < options.final_report);
+        // Nothing is shipped after that, and processes that left their group have ended with the grace.
+        let ignoring_sigterm = options.grace + options.final_report;
+        assert!(options.final_report <= Duration::from_secs(10));
         assert!(ignoring_sigterm <= Duration::from_secs(20));
     }
 }

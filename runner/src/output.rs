@@ -1,6 +1,6 @@
 //! Turns the bytes of a script into lines of text. Any bytes are fine: invalid UTF-8 is replaced, a long line becomes
 //! several, and carriage returns end lines as newlines do, so that a progress bar neither grows without bound nor hides
-//! what it overwrites. Who wrote the bytes and where the lines go is the caller's business.
+//! what it overwrites.
 
 use std::borrow::Cow;
 use std::mem;
@@ -9,7 +9,7 @@ use memchr::memchr2;
 
 use crate::limits;
 
-/// Cuts one stream into lines. Holds at most one unfinished line of [`limits::LINE_BYTES`].
+/// Cuts one stream into lines. Keeps at most one unfinished line of [`limits::LINE_BYTES`].
 #[derive(Debug, Default)]
 pub(crate) struct LineSplitter {
     unfinished: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// Takes the next bytes of the stream and hands every line they finish to `emit`, without its line end.
+    /// Takes the next bytes of the stream. Passes every line that they complete to `emit`, without its line end.
     pub(crate) fn push(&mut self, mut bytes: &[u8], emit: &mut impl FnMut(&str)) {
         if self.after_return && !bytes.is_empty() {
             self.after_return = false;
@@ -39,7 +39,7 @@ impl LineSplitter {
         self.hold(bytes, emit);
     }
 
-    /// The stream has ended: what is left is a line without an end.
+    /// Ends the stream: what is left is the last line.
     pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&str)) {
         if !self.unfinished.is_empty() {
             let line = mem::take(&mut self.unfinished);
@@ -67,7 +67,7 @@ impl LineSplitter {
     }
 }
 
-/// The largest index up to `end` that is not inside a character, so that a cut there does not spoil one.
+/// The largest index up to `end` that is not inside a character.
 fn last_character_start(bytes: &[u8], end: usize) -> usize {
     let is_inside = |index: &usize| bytes.get(*index).is_some_and(|byte| byte & 0xc0 == 0x80);
     (end.saturating_sub(3)..=end)
@@ -76,7 +76,7 @@ fn last_character_start(bytes: &[u8], end: usize) -> usize {
         .unwrap_or(end)
 }
 
-/// Replacing invalid bytes makes a text up to three times as long, so the bound is applied to the result.
+/// Replacing invalid bytes makes a text up to three times as long, so the limit applies to the result.
 fn emit_text(bytes: &[u8], emit: &mut impl FnMut(&str)) {
     // Most of what programs print is valid, and this check is the faster one.
     let text = match str::from_utf8(bytes) {

@@ -1,10 +1,10 @@
-//! The long polls of a session. Each carries everything the runner holds; when that changes, a new poll replaces the
-//! older at once, so that freed capacity is told without waiting.
+//! The long polls of a session. Each poll lists all jobs that the runner holds. When that list changes, a new poll
+//! replaces the older one at once, so that the daemon learns of free capacity without delay.
 //!
-//! A replaced poll is not thrown away: an offer may be on its way in its answer, and would only be made again after its
-//! time is up. The daemon ends it when the new one arrives. Until then it has not seen the new one, which matters to a
-//! job read from the old: its worker must wait, lest the daemon see it running before it sees it held. So polls are
-//! numbered, and [`Polls::all_know`] tells when every poll in flight was sent after a given moment.
+//! A replaced poll is not dropped: its answer may bring an offer, which the daemon would repeat only after the offer has
+//! expired. The daemon ends the old poll when the new one arrives. Until then it has not seen the new one. So the worker
+//! of a job from the old poll has to wait: otherwise the daemon could see the job running before it sees it held. For
+//! this the polls are numbered, and [`Polls::all_know`] says whether every poll in flight was sent after a given moment.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use wire::Poll;
 
 use crate::limits;
 
-/// What came back of a poll.
+/// The answer to a poll.
 pub(crate) type Answer = Result<PollAnswer, Error>;
 
 /// The polls in flight.
@@ -26,7 +26,7 @@ pub(crate) struct Polls {
 }
 
 impl Polls {
-    /// The number of the next poll: whoever changes what is held notes it.
+    /// The number of the next poll, which will list a job that is held from now on.
     pub(crate) const fn next_number(&self) -> u64 {
         self.next
     }
@@ -36,7 +36,6 @@ impl Polls {
         self.in_flight.len() < limits::POLLS
     }
 
-    /// Sends a poll.
     pub(crate) fn send(&mut self, client: Client, poll: Poll) {
         let number = self.next;
         self.next += 1;
@@ -45,7 +44,8 @@ impl Polls {
             .spawn(async move { (number, client.poll(&poll).await) });
     }
 
-    /// Waits for the next answer to any poll, and tells whether it was the newest. Waits forever when none is in flight.
+    /// Waits for the next answer to any poll. Returns it, and whether that poll was the newest. Waits forever if no poll is
+    /// in flight.
     pub(crate) async fn answer(&mut self) -> (bool, Answer) {
         loop {
             match self.tasks.join_next().await {
@@ -53,9 +53,9 @@ impl Polls {
                     self.in_flight.remove(&number);
                     return (number + 1 == self.next, answer);
                 }
-                // A task that broke off has no answer; its number counts as in flight no more.
+                // A task that panicked has no answer, and its number is unknown: start again without any poll.
                 Some(Err(error)) => {
-                    tracing::error!(%error, "a poll broke off");
+                    tracing::error!(%error, "a poll panicked");
                     self.in_flight.clear();
                     self.tasks.abort_all();
                 }

@@ -1,6 +1,5 @@
-//! The one place that starts processes. A script runs in a process group of its own, and the whole group ends with it:
-//! SIGTERM, and SIGKILL for what is still there when the grace is over. What left the group on purpose (`setsid`) ends with
-//! the job (`escaped.rs`).
+//! The one place that starts processes. A script runs in its own process group, and the whole group ends with it: SIGTERM
+//! first, and SIGKILL after the grace period. A process that left the group (`setsid`) ends with the job (`escaped.rs`).
 
 #![expect(
     clippy::disallowed_methods,
@@ -44,7 +43,7 @@ pub(crate) struct ProcessGroup {
     id: Pid,
 }
 
-/// What a process writes, as pipes that never block the reader.
+/// The outputs of a process, as pipes that never block the reader.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) stdout: pipe::Receiver,
@@ -73,7 +72,7 @@ impl ProcessGroup {
     /// Starts a process with nothing on stdin and both outputs piped.
     ///
     /// # Errors
-    /// What the system says, for example that the program is not there or the environment is too large.
+    /// An I/O error, for example if the program does not exist or the environment is too large.
     pub(crate) fn spawn(invocation: &Invocation<'_>) -> io::Result<(Self, Output)> {
         let mut leader = Command::new(invocation.program)
             .args(invocation.arguments)
@@ -108,13 +107,12 @@ impl ProcessGroup {
     /// Waits for the leader alone.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub(crate) async fn exited(&mut self) -> io::Result<Exit> {
         self.leader.wait().await.map(Exit::from)
     }
 
-    /// Ends whatever is left of the group and waits until it is gone. When the leader has ended and left nothing, this
-    /// is one system call.
+    /// Ends what is left of the group and waits until it is gone. If nothing is left, this is one system call.
     pub(crate) async fn end(mut self, grace: Duration) {
         if !self.signal(Signal::TERM) {
             return;
@@ -125,7 +123,7 @@ impl ProcessGroup {
         if self.signal(Signal::KILL) && !self.gone_within(limits::AFTER_KILL).await {
             tracing::warn!(
                 group = self.id.as_raw_nonzero(),
-                "a process survives SIGKILL"
+                "a process has survived SIGKILL"
             );
         }
     }
@@ -146,7 +144,7 @@ impl ProcessGroup {
         let deadline = Instant::now() + patience;
         let mut pause = limits::FIRST_LOOK;
         loop {
-            // An error means that there is no such child any more.
+            // An error means that the child is gone.
             let leader_ended = !matches!(self.leader.try_wait(), Ok(None));
             if leader_ended && !has_living_members(self.id) {
                 return true;
@@ -162,7 +160,7 @@ impl ProcessGroup {
 }
 
 impl Drop for ProcessGroup {
-    /// A group whose worker is dropped halfway must not live on. One that was ended is gone by then.
+    /// If a worker is dropped halfway, its group must not survive.
     fn drop(&mut self) {
         if matches!(self.leader.try_wait(), Ok(None)) {
             self.signal(Signal::KILL);
@@ -170,15 +168,15 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Whether any process of the group still runs. A group whose leader has been waited for.
+/// Whether any process of the group still runs. The leader must have been waited for.
 fn has_living_members(group: Pid) -> bool {
-    // A runner that is process 1 of a container inherits the orphans, and nobody else waits for them.
+    // If the runner is process 1 of a container, orphans become its children: it has to wait for them.
     while matches!(waitpgid(group, WaitOptions::NOHANG), Ok(Some(_))) {}
     test_kill_process_group(group).is_ok() && !consists_of_zombies(group)
 }
 
-/// Whether every member has ended and only waits to be waited for, which the signal test cannot tell. Some init
-/// processes take seconds to do so.
+/// Whether every member is a zombie, which the signal test cannot tell. Some init processes take seconds to wait for
+/// zombies.
 fn consists_of_zombies(group: Pid) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return false;
@@ -189,7 +187,7 @@ fn consists_of_zombies(group: Pid) -> bool {
     })
 }
 
-/// Reads a line of `/proc/<id>/stat`: `id (name) state parent group …`, where the name may hold anything.
+/// Reads a line of `/proc/<id>/stat`: `id (name) state parent group …`. The name may have any characters.
 fn is_living_member(stat: &str, group: i32) -> bool {
     let Some((_, fields)) = stat.rsplit_once(") ") else {
         return false;
@@ -200,8 +198,8 @@ fn is_living_member(stat: &str, group: i32) -> bool {
     member_of == Some(group) && !matches!(state, Some("Z" | "X"))
 }
 
-/// The executable that a shell would start for `program`: a path is taken as it is, relative to `folder`; a bare name is
-/// looked for in `path`.
+/// The executable that a shell would start for `program`. A path is used as it is, relative to `folder`; a bare name is
+/// searched for in `path`.
 pub(crate) fn find_program(program: &str, path: Option<&OsStr>, folder: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         let program = folder.join(program);
@@ -223,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_line_is_read_behind_the_name() {
+    fn the_state_is_read_after_the_name() {
         assert!(is_living_member("7 (a) b) S 1 42 42 0", 42));
         assert!(!is_living_member("7 (sh) Z 1 42 42 0", 42));
         assert!(!is_living_member("7 (sh) S 1 41 42 0", 42));

@@ -1,5 +1,5 @@
-//! A runner's session with the daemon: says hello, asks for work, starts a worker for each job, stops those the daemon
-//! cancels, and says goodbye. What it holds is every job from the moment its offer was read until its worker has ended,
+//! A runner's session with the daemon: it says hello, asks for work, starts a worker for each job, stops jobs that the
+//! daemon cancels, and says goodbye. It holds a job from the moment it reads the offer until the job's worker has ended,
 //! so that the daemon can tell a lost job from a running one.
 
 use std::collections::BTreeMap;
@@ -24,12 +24,12 @@ use crate::instance::{Instance, InstanceError};
 use crate::limits;
 use crate::options::Options;
 use crate::polls::Polls;
-use crate::shutdown::{Told, Urgency};
+use crate::shutdown::{Shutdown, Urgency};
 use crate::stop::{Stop, StopSignal};
 use crate::workdir::{self, Workdir, WorkdirError};
-use crate::worker::{Workshop, work};
+use crate::worker::{Shared, work};
 
-/// What somebody can do who does not want to wait for jobs.
+/// How a user can stop the runner without waiting for its jobs.
 const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for nothing";
 
 /// What a runner runs with.
@@ -41,11 +41,11 @@ pub struct Setup {
     pub folder: PathBuf,
     /// What steps may inherit.
     pub environment: HostEnvironment,
-    /// Spans of time.
+    /// Durations.
     pub options: Options,
 }
 
-/// Why a session ended before it was told to.
+/// Why a session ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The daemon does not accept the session token.
@@ -53,7 +53,7 @@ pub enum SessionError {
     Unknown {
         /// The daemon.
         url: String,
-        /// What it said.
+        /// Its answer.
         source: ClientError,
     },
     /// The daemon's address or TLS cannot be used.
@@ -62,7 +62,7 @@ pub enum SessionError {
     /// Another process is this runner.
     #[error(transparent)]
     Instance(#[from] InstanceError),
-    /// The jobs have no place to work in.
+    /// The working directory cannot be used.
     #[error(transparent)]
     Workdir(#[from] WorkdirError),
 }
@@ -70,7 +70,7 @@ pub enum SessionError {
 /// Works for the daemon until told to end, and returns when no job is left.
 ///
 /// # Errors
-/// [`SessionError`]; the jobs in hand are finished first.
+/// [`SessionError`]; running jobs finish first.
 pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
     let configuration = setup.configuration;
     let url = configuration.url.clone();
@@ -82,7 +82,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     workdir::remove_leftovers(&setup.folder.join("spool"));
     let client = anonymous.with_token(Secret::new(configuration.token.clone()));
     let contact = Contact::new();
-    let workshop = Workshop {
+    let shared = Shared {
         client: anonymous,
         url,
         folder: setup.folder,
@@ -95,7 +95,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         client,
         configuration,
         instance,
-        workshop: Arc::new(workshop),
+        shared: Arc::new(shared),
         held: BTreeMap::new(),
         workers: JoinSet::new(),
         jobs_of_workers: BTreeMap::new(),
@@ -105,16 +105,16 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         conflict: Conflict::none(),
         poll_after: Instant::now(),
         give_up_at: None,
-        shutdown: Told::new(shutdown),
+        shutdown: Shutdown::new(shutdown),
     };
     session.run().await
 }
 
-/// A job in hand.
+/// A job that the runner holds.
 #[derive(Debug)]
 struct Held {
     stop: StopSignal,
-    /// An offer whose worker waits until all polls in flight are at least this new.
+    /// An offer whose worker has not started: it waits until every poll in flight has at least this number.
     waiting: Option<(JobAssigned, u64)>,
 }
 
@@ -122,18 +122,18 @@ struct Session {
     client: Client,
     configuration: Configuration,
     instance: Instance,
-    workshop: Arc<Workshop>,
+    shared: Arc<Shared>,
     held: BTreeMap<Uuid, Held>,
     workers: JoinSet<()>,
     jobs_of_workers: BTreeMap<Id, Uuid>,
     polls: Polls,
-    /// The newest poll does not say what is true now, or none is in flight.
+    /// The newest poll does not list the jobs held now, or no poll is in flight.
     outdated: bool,
     backoff: Backoff,
     conflict: Conflict,
     poll_after: Instant,
     give_up_at: Option<Instant>,
-    shutdown: Told,
+    shutdown: Shutdown,
 }
 
 /// All that can wake the session.
@@ -142,13 +142,13 @@ enum Wake {
     WorkerEnded(Result<(Id, ()), JoinError>),
     Shutdown(Urgency),
     PollDue,
-    OutOfPatience,
+    GiveUp,
 }
 
 impl Session {
     async fn run(mut self) -> Result<(), SessionError> {
         let mut ended = self.say_hello().await;
-        while ended.is_ok() && !self.is_through() {
+        while ended.is_ok() && !self.is_done() {
             let wake = self.next_wake().await;
             ended = self.on_wake(wake);
         }
@@ -165,7 +165,7 @@ impl Session {
         self.shutdown.now()
     }
 
-    fn is_through(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.urgency() >= Urgency::Drain && self.held.is_empty()
     }
 
@@ -174,7 +174,7 @@ impl Session {
         while self.urgency() == Urgency::None {
             let said = tokio::select! {
                 said = self.client.hello(&hello) => said,
-                _ = self.shutdown.news() => return Ok(()),
+                _ = self.shutdown.changed() => return Ok(()),
             };
             let Err(error) = said else {
                 self.is_heard();
@@ -188,7 +188,7 @@ impl Session {
             let pause = self.after_error(error)?;
             tokio::select! {
                 () = sleep_until(Instant::now() + pause) => {}
-                _ = self.shutdown.news() => {}
+                _ = self.shutdown.changed() => {}
             }
         }
         Ok(())
@@ -201,13 +201,13 @@ impl Session {
         }
         let poll_after = self.poll_after;
         let is_due = self.outdated && self.polls.has_room();
-        let give_up = patience_ends(self.give_up_at);
+        let give_up = give_up_time(self.give_up_at);
         tokio::select! {
             (newest, answer) = self.polls.answer() => Wake::Answer(newest, answer),
             Some(ended) = self.workers.join_next_with_id() => Wake::WorkerEnded(ended),
-            urgency = self.shutdown.news() => Wake::Shutdown(urgency),
+            urgency = self.shutdown.changed() => Wake::Shutdown(urgency),
             () = sleep_until(poll_after), if is_due => Wake::PollDue,
-            () = give_up => Wake::OutOfPatience,
+            () = give_up => Wake::GiveUp,
         }
     }
 
@@ -217,7 +217,7 @@ impl Session {
                 self.outdated |= newest;
                 let is_empty = answer.messages.is_empty();
                 self.take(answer);
-                // A daemon holds a poll that there is nothing to say to; something else may not.
+                // The daemon holds a poll until it has a message; another server may answer at once.
                 if newest && is_empty {
                     self.poll_after += limits::FIRST_PAUSE;
                 }
@@ -226,25 +226,25 @@ impl Session {
             Wake::Answer(newest, Err(error)) => {
                 self.outdated |= newest;
                 let pause = self.after_error(error)?;
-                // The end of a poll that was replaced already delays nothing.
+                // The end of a replaced poll delays nothing.
                 if newest {
                     self.poll_after = Instant::now() + pause;
                 }
                 self.start_waiting_workers();
             }
             Wake::WorkerEnded(ended) => self.release(ended),
-            Wake::Shutdown(urgency) => self.hurry(urgency),
+            Wake::Shutdown(urgency) => self.on_urgency(urgency),
             Wake::PollDue => {}
-            Wake::OutOfPatience => self.abandon(),
+            Wake::GiveUp => self.abandon(),
         }
         Ok(())
     }
 
-    /// The daemon takes this process for its runner.
+    /// The daemon has accepted a request of this process.
     fn is_heard(&mut self) {
-        self.workshop.contact.heard();
+        self.shared.contact.heard();
         self.backoff.succeeded();
-        self.conflict.is_over(&self.configuration.name);
+        self.conflict.resolved(&self.configuration.name);
     }
 
     fn hello(&self) -> Hello {
@@ -284,14 +284,14 @@ impl Session {
         }
     }
 
-    /// Stores a token and then uses it, so that a restart never begins with an older one. When the disk refuses, the old
-    /// one goes on while it lasts, and the daemon offers another.
+    /// Stores a token and then uses it, so that a restart never begins with an older one. If it cannot be stored, the old
+    /// token stays in use, and the daemon offers a new one again.
     fn renew(&mut self, token: Secret) {
         let renewed = Configuration {
             token: token.expose().to_owned(),
             ..self.configuration.clone()
         };
-        match renewed.save(&self.workshop.folder) {
+        match renewed.save(&self.shared.folder) {
             Ok(()) => {
                 self.configuration = renewed;
                 self.client = self.client.with_token(token);
@@ -304,7 +304,7 @@ impl Session {
     }
 
     fn hold(&mut self, offer: JobAssigned) {
-        // A runner that ends lets the offer lapse; one that holds the job already has read it before.
+        // A runner that is ending lets the offer lapse. A job that is held already was offered before.
         if self.urgency() >= Urgency::Drain || self.held.contains_key(&offer.id) {
             return;
         }
@@ -322,7 +322,7 @@ impl Session {
                 .waiting
                 .take_if(|(_, first_poll)| self.polls.all_know(*first_poll))
             {
-                let worker = work(Arc::clone(&self.workshop), offer, held.stop.clone());
+                let worker = work(Arc::clone(&self.shared), offer, held.stop.clone());
                 let id = self.workers.spawn(worker).id();
                 self.jobs_of_workers.insert(id, *job);
             }
@@ -333,7 +333,7 @@ impl Session {
         let id = match ended {
             Ok((id, ())) => id,
             Err(error) => {
-                tracing::error!(%error, "a worker broke off");
+                tracing::error!(%error, "a worker panicked");
                 error.id()
             }
         };
@@ -343,7 +343,7 @@ impl Session {
         }
     }
 
-    fn hurry(&mut self, urgency: Urgency) {
+    fn on_urgency(&mut self, urgency: Urgency) {
         self.outdated = true;
         match urgency {
             Urgency::None => {}
@@ -354,7 +354,7 @@ impl Session {
                 } else {
                     tracing::info!(
                         jobs,
-                        "taking no new jobs and waiting for those in hand; {HOW_TO_FORCE}"
+                        "taking no new jobs and waiting for the running ones; {HOW_TO_FORCE}"
                     );
                 }
             }
@@ -363,13 +363,13 @@ impl Session {
                 for held in self.held.values() {
                     held.stop.request(Stop::RunnerStopped);
                 }
-                let options = self.workshop.options;
-                let patience = options.grace + limits::AFTER_KILL + options.last_words;
+                let options = self.shared.options;
+                let patience = options.grace + limits::AFTER_KILL + options.final_report;
                 self.give_up_at = Some(Instant::now() + patience);
             }
             Urgency::Abandon => self.abandon(),
         }
-        // Offers that wait for a poll will not be taken.
+        // Waiting offers will not be claimed.
         self.held.retain(|_, held| held.waiting.is_none());
     }
 
@@ -379,7 +379,7 @@ impl Session {
         self.workers.abort_all();
     }
 
-    /// Takes note of a failed request. Gives the pause before the next.
+    /// Records a failed request. Returns the pause before the next one.
     fn after_error(&mut self, error: ClientError) -> Result<Duration, SessionError> {
         if matches!(error.status(), Some(401 | 403 | 404)) {
             return Err(SessionError::Unknown {
@@ -388,7 +388,7 @@ impl Session {
             });
         }
         if Conflict::is_cause_of(&error) {
-            return Ok(self.conflict.goes_on(&self.configuration.name));
+            return Ok(self.conflict.refused(&self.configuration.name));
         }
         let pause = self.backoff.failed();
         let error = error_chain(&error);
@@ -400,38 +400,38 @@ impl Session {
                 error,
                 ?pause,
                 jobs,
-                "waiting for the daemon, to tell it how the jobs in hand end; {HOW_TO_FORCE}"
+                "waiting for the daemon, to report how the jobs end; {HOW_TO_FORCE}"
             );
         }
         Ok(pause)
     }
 
-    /// Waits for the jobs in hand without a session.
+    /// Waits for the running jobs without a session.
     async fn finish_jobs(&mut self) {
         while !self.workers.is_empty() {
             tokio::select! {
                 Some(ended) = self.workers.join_next_with_id() => self.release(ended),
-                urgency = self.shutdown.news() => self.hurry(urgency),
-                () = patience_ends(self.give_up_at) => self.abandon(),
+                urgency = self.shutdown.changed() => self.on_urgency(urgency),
+                () = give_up_time(self.give_up_at) => self.abandon(),
             }
         }
     }
 
     async fn say_goodbye(&self) {
         match timeout(
-            self.workshop.options.last_words,
+            self.shared.options.final_report,
             self.client.goodbye(&self.hello()),
         )
         .await
         {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error = error_chain(&error), "left without a goodbye"),
-            Err(_) => tracing::warn!("left without a goodbye: no answer in time"),
+            Ok(Err(error)) => tracing::warn!(error = error_chain(&error), "could not say goodbye"),
+            Err(_) => tracing::warn!("could not say goodbye: no answer in time"),
         }
     }
 }
 
-async fn patience_ends(at: Option<Instant>) {
+async fn give_up_time(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,

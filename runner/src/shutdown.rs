@@ -1,4 +1,4 @@
-//! How a runner is told to end: first gently, then at once.
+//! How a runner is asked to end: first gently, then at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -13,12 +13,12 @@ pub enum Urgency {
     Drain,
     /// Cancel the jobs that run.
     Cancel,
-    /// Do not even wait for what they have to say.
+    /// End at once; do not even wait for reports.
     Abandon,
 }
 
 impl Urgency {
-    /// The next step: each word to end makes it more urgent.
+    /// The next step: each signal makes it more urgent.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -29,35 +29,35 @@ impl Urgency {
     }
 }
 
-/// How urgently the runner was told to end, and how much of that it has heeded: what it was told while it did something
-/// else is news all the same.
+/// How urgently the runner has to end, and which urgency it has already acted on. A signal that arrives while the runner
+/// does something else is not missed.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Shutdown {
     urgency: watch::Receiver<Urgency>,
-    heeded: Urgency,
+    handled: Urgency,
 }
 
-impl Told {
+impl Shutdown {
     pub(crate) const fn new(urgency: watch::Receiver<Urgency>) -> Self {
         Self {
             urgency,
-            heeded: Urgency::None,
+            handled: Urgency::None,
         }
     }
 
-    /// How urgent it is now.
+    /// The urgency now.
     pub(crate) fn now(&self) -> Urgency {
         *self.urgency.borrow()
     }
 
-    /// Waits until it is more urgent than was answered before. Somebody who cannot tell any more does not.
-    pub(crate) async fn news(&mut self) -> Urgency {
-        let heeded = self.heeded;
-        let told = self.urgency.wait_for(|urgency| *urgency > heeded).await;
-        let told = told.map(|urgency| *urgency);
-        match told {
+    /// Waits until the urgency exceeds the last one returned here. Waits forever once the sender is gone.
+    pub(crate) async fn changed(&mut self) -> Urgency {
+        let handled = self.handled;
+        let changed = self.urgency.wait_for(|urgency| *urgency > handled).await;
+        let changed = changed.map(|urgency| *urgency);
+        match changed {
             Ok(urgency) => {
-                self.heeded = urgency;
+                self.handled = urgency;
                 urgency
             }
             Err(_) => std::future::pending().await,
@@ -65,8 +65,8 @@ impl Told {
     }
 }
 
-/// Follows SIGTERM and SIGINT: each makes the end more urgent. Must be called inside a runtime; the handlers stand when
-/// it returns.
+/// Follows SIGTERM and SIGINT: each makes the end more urgent. Must be called inside a runtime. When it returns, the
+/// handlers are set.
 ///
 /// # Errors
 /// When the handlers cannot be set.
@@ -94,20 +94,20 @@ mod tests {
     use tokio::sync::watch;
     use tokio::time::timeout;
 
-    use super::{Told, Urgency};
+    use super::{Shutdown, Urgency};
 
     #[tokio::test]
-    async fn what_is_told_while_nobody_waits_is_news_afterwards() {
+    async fn a_signal_while_nobody_waits_is_returned_afterwards() {
         let (sender, receiver) = watch::channel(Urgency::None);
-        let mut told = Told::new(receiver);
+        let mut shutdown = Shutdown::new(receiver);
         sender.send_replace(Urgency::Drain);
-        assert_eq!(told.news().await, Urgency::Drain);
-        let waiting = timeout(Duration::ZERO, told.news());
+        assert_eq!(shutdown.changed().await, Urgency::Drain);
+        let waiting = timeout(Duration::ZERO, shutdown.changed());
         assert!(waiting.await.is_err(), "nothing new");
         sender.send_replace(Urgency::Cancel);
-        assert_eq!(told.now(), Urgency::Cancel, "looked at, and not heeded");
-        let news = timeout(Duration::from_secs(180), told.news());
-        assert_eq!(news.await, Ok(Urgency::Cancel));
+        assert_eq!(shutdown.now(), Urgency::Cancel, "read, and not handled");
+        let changed = timeout(Duration::from_secs(180), shutdown.changed());
+        assert_eq!(changed.await, Ok(Urgency::Cancel));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! One job's log records on disk until the daemon has made them durable. Records are numbered, appended, read again from
-//! any number that was not forgotten, and forgotten from the front, a file at a time.
+//! One job's log records on disk, until the daemon has made them durable. Records have numbers. They are appended at the
+//! end, can be read from any number, and are forgotten from the front, one file at a time.
 //!
-//! A record is encoded once, as the JSON that is sent, and takes one line. The files outlive neither the job nor the
-//! runner: a runner that starts anew holds no job, so nothing is synced and leftovers are removed. A job that writes
-//! nothing makes no file. A failed append leaves the records before it intact.
+//! A record is encoded once, as the JSON that is sent, and takes one line. The files end with the job and with the runner:
+//! a restarted runner holds no job, so nothing is synced and leftovers are removed. A job without output makes no file. A
+//! failed append leaves earlier records intact.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,13 +18,13 @@ use wire::RecordHead;
 use crate::limits;
 use crate::workdir;
 
-/// Longest record: a text of control characters only, each of which takes six bytes, and the other members.
+/// The longest record: a text of control characters only, which take six bytes each, plus the other members.
 const RECORD_BYTES: usize = 6 * limits::LINE_BYTES + 256;
 
 /// A spool that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpoolError {
-    /// The disk refused a record.
+    /// A record cannot be written.
     #[error("cannot write to the log spool {}", path.display())]
     Write {
         /// The file.
@@ -32,7 +32,7 @@ pub(crate) enum SpoolError {
         /// Why.
         source: io::Error,
     },
-    /// The disk refused to give a record back.
+    /// A record cannot be read.
     #[error("cannot read the log spool {}", path.display())]
     Read {
         /// The file.
@@ -40,15 +40,15 @@ pub(crate) enum SpoolError {
         /// Why.
         source: io::Error,
     },
-    /// A record that was removed because the daemon had said it was durable, or one that never was.
-    #[error("log record {number} is not in the spool any more")]
+    /// The record was forgotten because it is durable, or it never existed.
+    #[error("log record {number} is not in the spool")]
     Forgotten {
         /// The record.
         number: u64,
     },
 }
 
-/// Records as the spool keeps them, one a line.
+/// Records as the spool keeps them, one on each line.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     lines: Vec<u8>,
@@ -72,9 +72,9 @@ impl Records {
 /// Records for one request.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Their array.
+    /// A JSON array of the records.
     pub(crate) json: Bytes,
-    /// How many they are.
+    /// Their number.
     pub(crate) records: u64,
     /// Bytes they take in the spool.
     pub(crate) bytes: u64,
@@ -88,7 +88,7 @@ pub(crate) struct Spool {
     segments: VecDeque<Segment>,
     next: u64,
     cursor: Cursor,
-    /// Kept for the next append.
+    /// A buffer that is reused by each append.
     records: Records,
 }
 
@@ -101,7 +101,7 @@ struct Segment {
     bytes: u64,
 }
 
-/// Where the reader stands, so that reading on does not search.
+/// The reader's position, so that sequential reads need no search.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
     number: u64,
@@ -110,7 +110,7 @@ struct Cursor {
 }
 
 impl Spool {
-    /// An empty spool whose first record will have the number `next`. Its folder is made with the first record.
+    /// An empty spool. Its first record will have the number `next`, and makes the folder.
     pub(crate) fn new(folder: PathBuf, next: u64) -> Self {
         Self::with_segments_of(folder, next, limits::SPOOL_SEGMENT_BYTES)
     }
@@ -140,7 +140,7 @@ impl Spool {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends the records that `add` adds, all of them or none. Answers how many bytes they take.
+    /// Appends the records that `add` adds, all of them or none. Returns their size in bytes.
     ///
     /// # Errors
     /// [`SpoolError::Write`].
@@ -171,7 +171,7 @@ impl Spool {
         Ok(bytes)
     }
 
-    /// Reads records from `from` on, as many as fit into a request of `max_bytes`, but at least one when there is one.
+    /// Reads records from `from` on, as many as fit into a request of `max_bytes`, but at least one if there is one.
     ///
     /// # Errors
     /// [`SpoolError::Read`] and, for a number outside the spool, [`SpoolError::Forgotten`].
@@ -198,7 +198,7 @@ impl Spool {
             cursor.advance(count, length);
             self.cursor = cursor;
         }
-        // In the place of the last comma.
+        // Replaces the last comma.
         json.truncate(json.len().saturating_sub(1).max(1));
         json.push(b']');
         Ok(Batch {
@@ -208,7 +208,7 @@ impl Spool {
         })
     }
 
-    /// Drops the records from `from` on, and tells how many they were.
+    /// Drops the records from `from` on. Returns their number.
     ///
     /// # Errors
     /// As for [`Self::read`]; none is dropped then.
@@ -231,7 +231,7 @@ impl Spool {
         Ok(records)
     }
 
-    /// Removes the files all of whose records are below `durable`.
+    /// Removes the files in which every record is below `durable`.
     pub(crate) fn forget_below(&mut self, durable: u64) {
         while let Some(oldest) = self.segments.front() {
             let end = self
@@ -282,9 +282,9 @@ impl Spool {
         }
     }
 
-    /// The place of a record, found from the start of its file unless the reader stands there already.
+    /// The position of a record. Searches from the start of its file, unless the reader is already there.
     fn seek(&self, number: u64) -> Result<Cursor, SpoolError> {
-        // What the reader stands behind may have been forgotten.
+        // The file of the reader's position may have been removed.
         let is_there = self.place_of(self.cursor.segment_first).is_some();
         if number == self.next || number == self.cursor.number && is_there {
             return Ok(Cursor {
@@ -323,8 +323,8 @@ impl Spool {
         place.ok()
     }
 
-    /// Adds whole lines to `out`, from the cursor's on: at most `limit` bytes, but one line at least where `out` is as
-    /// good as empty. Moves the cursor into the next file when its own is read to the end.
+    /// Adds whole lines to `out`, beginning at the cursor: at most `limit` bytes, but at least one line if `out` is empty
+    /// except for its opening bracket. At the end of its file the cursor moves to the next.
     fn read_lines(
         &self,
         cursor: &mut Cursor,
@@ -389,7 +389,7 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a log record is damaged")
 }
 
-/// Where a job's spool lies below the runner's folder.
+/// The folder of a job's spool, below the runner's folder.
 pub(crate) fn folder_of(runner_folder: &Path, job: uuid::Uuid) -> PathBuf {
     runner_folder.join("spool").join(job.to_string())
 }

@@ -1,5 +1,5 @@
-//! Runs one script: in a file of its own, in a process group of its own, with its output going to the job's log as it
-//! comes. A script that has ended is not waited for any further because somebody still holds its output open.
+//! Runs one script: in its own file and its own process group. Its output goes to the job's log as it comes. When the
+//! script has ended, the step ends too, even if another process still holds its output open.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -23,24 +23,24 @@ use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program}
 use crate::spool::SpoolError;
 use crate::stop::{Stop, StopSignal};
 
-/// The shells of a step that names none; the first one present is taken.
+/// The shells of a step without `shell`; the first that is installed is used.
 const DEFAULT_SHELLS: [&[&str]; 2] = [
     &["bash", "--noprofile", "--norc", "-eo", "pipefail"],
     &["sh", "-e"],
 ];
 
-/// One script and all it needs.
+/// One script and what it needs.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
     /// The step's position.
     pub(crate) step: u32,
     /// The script after its templates were replaced.
     pub(crate) text: &'a str,
-    /// The shell's words; the script's path is added to them.
+    /// The words of the shell's command line; the script's path is added to them.
     pub(crate) shell: Option<&'a [String]>,
-    /// Where the text goes for as long as the step runs.
+    /// The file of the script while the step runs.
     pub(crate) path: PathBuf,
-    /// Where the script starts.
+    /// The folder in which the script starts.
     pub(crate) folder: &'a Path,
     /// How long it may run.
     pub(crate) timeout: Option<Duration>,
@@ -53,15 +53,15 @@ pub(crate) struct Script<'a> {
 pub(crate) enum StepEnd {
     /// By itself.
     Exited(Exit),
-    /// Its own time was up.
+    /// Its timeout has passed.
     TimedOut(Duration),
-    /// The job stops.
+    /// The job had to stop.
     Stopped,
     /// It could not be started or watched.
     Broken(String),
 }
 
-/// Runs a script to its end, after which nothing of its process group is left.
+/// Runs a script to its end. Afterwards nothing of its process group is left.
 pub(crate) async fn run(
     script: &Script<'_>,
     environment: &Environment,
@@ -75,7 +75,7 @@ pub(crate) async fn run(
     let (ended, finish) = oneshot::channel();
     let supervise = async {
         let end = supervise(group, script, stop).await;
-        // The other side ends with this message and not before.
+        // The copying ends with this message, not before.
         let _ = ended.send(());
         end
     };
@@ -112,7 +112,7 @@ async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSign
     end
 }
 
-/// The file a script is read from; removed with this value.
+/// The file of a script; removed when the value is dropped.
 struct ScriptFile<'a>(&'a Path);
 
 impl<'a> ScriptFile<'a> {
@@ -131,7 +131,7 @@ impl<'a> ScriptFile<'a> {
 impl Drop for ScriptFile<'_> {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(self.0) {
-            tracing::debug!(path = %self.0.display(), %error, "the script was removed already");
+            tracing::debug!(path = %self.0.display(), %error, "the script file was already removed");
         }
     }
 }
@@ -183,8 +183,8 @@ fn find_shell<'a>(
     Ok((found, arguments.iter().map(String::as_str).collect()))
 }
 
-/// Copies both outputs into the log until told to finish, and then what is left in the pipes. A log that cannot be kept
-/// stops the job; the script's output is read on, so that the script does not hang meanwhile.
+/// Copies both outputs into the log until told to finish, then what is left in the pipes. If the log cannot be written,
+/// the job stops; until then the output is still read, so that the script does not block.
 async fn copy_output(
     output: Output,
     mut finish: oneshot::Receiver<()>,
@@ -207,7 +207,7 @@ async fn copy_output(
             length = stderr.read(), if !full && !stderr.ended => sink(stderr.take(length?)),
             () = log.has_room(), if full => {}
         }
-        // The runner has one thread: a script that prints without a pause must not keep it from a cancel.
+        // The runner has one thread: a script that prints without a pause must not delay a cancellation.
         yield_now().await;
     }
     for reader in [stdout, stderr] {
@@ -216,7 +216,7 @@ async fn copy_output(
     Ok(())
 }
 
-/// One of a script's outputs, on its way into the log.
+/// One output of a script, which goes into the log.
 struct PipeReader<'a> {
     pipe: pipe::Receiver,
     step: u32,
@@ -244,7 +244,7 @@ impl<'a> PipeReader<'a> {
         }
     }
 
-    /// Waits for bytes and answers how many are in the buffer now. Loses nothing when it is dropped while it waits.
+    /// Waits for bytes. Returns how many are in the buffer now. Dropping the future loses nothing.
     async fn read(&mut self) -> io::Result<usize> {
         self.pipe.readable().await?;
         match self.pipe.try_read(&mut self.buffer) {
@@ -256,7 +256,7 @@ impl<'a> PipeReader<'a> {
         Ok(0)
     }
 
-    /// Logs the lines that the first bytes of the buffer finish, once no secret is in them.
+    /// Masks the first bytes of the buffer and logs the lines that they complete.
     fn take(&mut self, length: usize) -> Result<(), SpoolError> {
         self.masked.clear();
         self.mask.push(&self.buffer[..length], &mut self.masked);
@@ -266,8 +266,8 @@ impl<'a> PipeReader<'a> {
         })
     }
 
-    /// Logs what is in the pipe, and the unfinished line. The pipe itself is asked, since tokio answers from what it
-    /// knew when it last looked.
+    /// Logs what is left in the pipe, and the unfinished line. Reads the pipe directly, because tokio's readiness may be
+    /// out of date.
     fn rest(mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
         let mut left = limits::DRAIN_BYTES;
         while !self.ended && left > 0 {

@@ -1,19 +1,19 @@
-//! Why a job has to stop, told once to everyone who works on it. The first reason stands; whoever starts to listen later
-//! hears it too. What is still told to the daemon is another question: every reason can make it less.
+//! Why a job has to stop. Everything that works on the job follows one signal, and the first reason stays. How much the
+//! runner still reports to the daemon is separate: every further reason can reduce it.
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Why a job stops before its steps are through.
+/// Why a job stops before its last step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The daemon said that the job was cancelled.
     Cancelled,
-    /// The scan's time is up.
+    /// The scan's timeout has passed.
     DeadlinePassed,
     /// The worker token ends.
     SessionExpired,
-    /// The daemon has not been heard for so long that it may start a retry.
+    /// The daemon was silent for so long that it may start a retry.
     ContactLost,
     /// The runner was told to stop at once.
     RunnerStopped,
@@ -28,7 +28,7 @@ impl Stop {
     pub(crate) const fn explanation(&self) -> &'static str {
         match self {
             Self::Cancelled => "the job was cancelled",
-            Self::DeadlinePassed => "the scan's time is up",
+            Self::DeadlinePassed => "the scan's timeout has passed",
             Self::SessionExpired => "the worker session has ended",
             Self::ContactLost => "the daemon has not been heard for too long",
             Self::RunnerStopped => "the runner was told to stop at once",
@@ -37,26 +37,26 @@ impl Stop {
         }
     }
 
-    const fn rest(&self) -> Rest {
+    const fn reporting(&self) -> Reporting {
         match self {
             Self::DeadlinePassed
             | Self::SessionExpired
             | Self::ContactLost
-            | Self::LogFailed(_) => Rest::Everything,
-            // A closed job takes its log and its completion for a while.
-            Self::Cancelled | Self::RunnerStopped | Self::JobOver => Rest::LastWords,
+            | Self::LogFailed(_) => Reporting::Everything,
+            // The daemon accepts log and completion of a closed job for a while.
+            Self::Cancelled | Self::RunnerStopped | Self::JobOver => Reporting::Brief,
         }
     }
 }
 
-/// What the daemon is still told about a job that stops. It only ever becomes less.
+/// How much is still reported to the daemon about a job that stops. It never grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rest {
-    /// Its whole log, and how it ended.
+pub(crate) enum Reporting {
+    /// The whole log, and how the job ended.
     Everything,
-    /// How it ended, and as much of its log as can be shipped in a moment: somebody waits for the slot.
-    LastWords,
-    /// Nothing: the daemon does not listen any more.
+    /// How the job ended, and as much of its log as can be shipped in a moment: the slot is wanted.
+    Brief,
+    /// Nothing: the daemon accepts no reports about the job.
     Nothing,
 }
 
@@ -67,8 +67,8 @@ struct Stopping {
     reason: Stop,
     /// When it came.
     since: Instant,
-    /// The least that any reason leaves.
-    rest: Rest,
+    /// The least that any reason allows.
+    reporting: Reporting,
 }
 
 /// Whether and why one job stops. Clones share it.
@@ -82,34 +82,34 @@ impl StopSignal {
 
     /// Asks the job to stop.
     pub(crate) fn request(&self, reason: Stop) {
-        let rest = reason.rest();
-        self.leave(reason, rest);
+        let reporting = reason.reporting();
+        self.reduce(reason, reporting);
     }
 
-    /// Says that the daemon takes neither log nor completion.
-    pub(crate) fn nobody_listens(&self) {
-        self.leave(Stop::JobOver, Rest::Nothing);
+    /// The daemon accepts neither log nor completion.
+    pub(crate) fn stop_reporting(&self) {
+        self.reduce(Stop::JobOver, Reporting::Nothing);
     }
 
-    fn leave(&self, reason: Stop, rest: Rest) {
+    fn reduce(&self, reason: Stop, reporting: Reporting) {
         self.0.send_if_modified(|current| match current {
             None => {
                 *current = Some(Stopping {
                     reason,
                     since: Instant::now(),
-                    rest,
+                    reporting,
                 });
                 true
             }
             Some(stopping) => {
-                let is_less = stopping.rest < rest;
-                stopping.rest = stopping.rest.max(rest);
+                let is_less = stopping.reporting < reporting;
+                stopping.reporting = stopping.reporting.max(reporting);
                 is_less
             }
         });
     }
 
-    /// The first reason why the job stops, if it does.
+    /// The first reason, if the job has to stop.
     pub(crate) fn reason(&self) -> Option<Stop> {
         let current = self.0.borrow();
         current.as_ref().map(|stopping| stopping.reason.clone())
@@ -121,33 +121,33 @@ impl StopSignal {
         current.as_ref().map(|stopping| stopping.since)
     }
 
-    /// Whether the daemon does not listen any more.
+    /// Whether the daemon accepts no reports any more.
     pub(crate) fn is_over(&self) -> bool {
         let current = self.0.borrow();
         current
             .as_ref()
-            .is_some_and(|stopping| stopping.rest == Rest::Nothing)
+            .is_some_and(|stopping| stopping.reporting == Reporting::Nothing)
     }
 
-    /// Waits until the job has to stop, and gives the first reason.
+    /// Waits until the job has to stop. Returns the first reason.
     pub(crate) async fn requested(&self) -> Stop {
-        self.leaves(Rest::Everything).await
+        self.reduced_to(Reporting::Everything).await
     }
 
-    /// Waits until the job has to stop with no more left to tell than this, and gives the first reason.
-    pub(crate) async fn leaves(&self, rest: Rest) -> Stop {
+    /// Waits until the job has to stop and no more than `reporting` is left. Returns the first reason.
+    pub(crate) async fn reduced_to(&self, reporting: Reporting) -> Stop {
         let mut receiver = self.0.subscribe();
         let stopping = receiver.wait_for(|current| {
             current
                 .as_ref()
-                .is_some_and(|stopping| stopping.rest >= rest)
+                .is_some_and(|stopping| stopping.reporting >= reporting)
         });
         if let Ok(stopping) = stopping.await
             && let Some(stopping) = &*stopping
         {
             return stopping.reason.clone();
         }
-        // `self` holds the sender, so the wait does not fail; if it did, nobody could ask any more.
+        // `self` holds the sender, so the wait does not fail.
         std::future::pending().await
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_reason_stands_and_late_listeners_hear_it() {
+    async fn the_first_reason_stays_and_late_listeners_get_it() {
         let stop = StopSignal::new();
         assert_eq!(stop.reason(), None);
         let other = stop.clone();
@@ -172,18 +172,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_later_reason_leaves_less_to_tell_and_never_more() {
+    async fn a_later_reason_reduces_reporting_and_never_extends_it() {
         let stop = StopSignal::new();
         stop.request(Stop::DeadlinePassed);
-        let last_words = timeout(Duration::ZERO, stop.leaves(Rest::LastWords));
-        assert!(last_words.await.is_err(), "it may tell everything");
+        let brief = timeout(Duration::ZERO, stop.reduced_to(Reporting::Brief));
+        assert!(brief.await.is_err(), "everything is still reported");
         stop.request(Stop::Cancelled);
-        assert_eq!(stop.leaves(Rest::LastWords).await, Stop::DeadlinePassed);
+        assert_eq!(
+            stop.reduced_to(Reporting::Brief).await,
+            Stop::DeadlinePassed
+        );
         stop.request(Stop::JobOver);
         assert!(!stop.is_over());
-        stop.nobody_listens();
+        stop.stop_reporting();
         stop.request(Stop::SessionExpired);
         assert!(stop.is_over());
-        assert_eq!(stop.leaves(Rest::Nothing).await, Stop::DeadlinePassed);
+        assert_eq!(
+            stop.reduced_to(Reporting::Nothing).await,
+            Stop::DeadlinePassed
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What has happened to a job's steps so far, and the reports of it. A report carries all steps, so only the newest
-//! matters; reports are for those who watch, since the completion says everything again.
+//! What has happened to a job's steps so far, and the reports about it. A report has all steps, so only the newest one
+//! matters. Reports are for people who watch the job: the completion repeats everything.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Nothing yet, of a job with the masker's secrets.
+    /// An empty timeline.
     pub(crate) fn new(masker: Masker) -> Self {
         Self {
             steps: watch::Sender::new(Vec::new()),
@@ -27,7 +27,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a step's state, or replaces what was known of it. Secrets in its error are hidden.
+    /// Adds or replaces a step's state. Masks secrets in its error.
     pub(crate) fn record(&self, mut report: Step) {
         report.error = report.error.map(|error| self.masker.mask(&error));
         self.steps.send_modify(|steps| {
@@ -38,7 +38,7 @@ impl Timeline {
         });
     }
 
-    /// Adds the steps that were never looked at, when a job ends before them.
+    /// Adds the steps that were not reached as skipped.
     pub(crate) fn skip_missing(&self, count: usize) {
         self.steps.send_modify(|steps| {
             let first = steps.len();
@@ -55,18 +55,19 @@ impl Timeline {
         });
     }
 
-    /// Everything so far.
+    /// All steps so far.
     pub(crate) fn steps(&self) -> Vec<Step> {
         self.steps.borrow().clone()
     }
 
-    /// Lets a reporter follow.
+    /// Follows the changes.
     pub(crate) fn watch(&self) -> watch::Receiver<Vec<Step>> {
         self.steps.subscribe()
     }
 }
 
-/// Reports changes, each after a moment in which others may join it, until the timeline is dropped or the job is over.
+/// Reports changes until the timeline is dropped or the job is over. Waits a moment before each report, so that several
+/// changes go together.
 pub(crate) async fn report(
     mut steps: watch::Receiver<Vec<Step>>,
     link: Link,

@@ -1,5 +1,5 @@
-//! The folders a runner works in: private to its user, one per job, locked against a second runner, and cleared of what
-//! a killed runner left. Removal never follows a link.
+//! The folders in which a runner works: one for each job, private to the runner's user, and locked against a second
+//! runner. Leftovers of a killed runner are removed. Removal never follows a link.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::lock;
 
-/// Holds the lock.
+/// The lock file.
 const LOCK: &str = ".everscan-runner.lock";
 
 /// Length of a job id as text.
@@ -26,7 +26,7 @@ pub enum WorkdirError {
         /// The directory.
         path: PathBuf,
     },
-    /// It cannot be made or written.
+    /// The directory cannot be made or written.
     #[error("cannot use the working directory {}", path.display())]
     Unusable {
         /// The directory.
@@ -40,12 +40,12 @@ pub enum WorkdirError {
 #[derive(Debug)]
 pub(crate) struct Workdir {
     path: PathBuf,
-    /// The lock goes with the open file.
+    /// Closing the file releases the lock.
     _lock: File,
 }
 
 impl Workdir {
-    /// Makes the directory when it is missing, and locks it.
+    /// Makes the directory if it is missing, and locks it.
     ///
     /// # Errors
     /// [`WorkdirError`].
@@ -60,12 +60,12 @@ impl Workdir {
                 path: path.to_owned(),
             });
         };
-        // Scripts start in folders below it, wherever the runner was started.
+        // Scripts start in folders below it, so the path must not depend on the current directory.
         let path = path.canonicalize().map_err(unusable)?;
         Ok(Self { path, _lock: lock })
     }
 
-    /// The jobs that an earlier runner has left something of.
+    /// The jobs of an earlier runner that have leftovers here.
     pub(crate) fn jobs(&self) -> BTreeSet<Uuid> {
         let leftovers = leftovers(&self.path).into_iter();
         leftovers.map(|(job, _)| job).collect()
@@ -76,7 +76,7 @@ impl Workdir {
         remove_leftovers(&self.path);
     }
 
-    /// Where a job works.
+    /// The folder in which a job's steps run.
     pub(crate) fn job_folder(&self, job: Uuid) -> PathBuf {
         self.path.join(job.to_string())
     }
@@ -84,19 +84,19 @@ impl Workdir {
     /// Makes the empty folder of a job.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub(crate) fn make_job_folder(&self, job: Uuid) -> io::Result<PathBuf> {
         let folder = self.job_folder(job);
         DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(folder)
     }
 
-    /// Where the script of a job's step goes: beside the job's folder, so that no artifact can hold it.
+    /// The file of a step's script: beside the job's folder, so that no artifact can contain it.
     pub(crate) fn script_path(&self, job: Uuid, step: u32) -> PathBuf {
         self.path.join(format!("{job}-step-{step}"))
     }
 
-    /// Where an artifact is packed.
+    /// The file in which an artifact is packed.
     pub(crate) fn pack_path(&self, job: Uuid) -> PathBuf {
         self.path.join(format!("{job}-artifact.zip"))
     }
@@ -105,7 +105,7 @@ impl Workdir {
 /// Makes a folder, and those above it, that only this user can enter.
 ///
 /// # Errors
-/// What the system says.
+/// An I/O error.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -113,7 +113,7 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
 /// Makes a file that must not exist yet and that only this user can open.
 ///
 /// # Errors
-/// What the system says.
+/// An I/O error.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -142,8 +142,8 @@ fn leftovers(folder: &Path) -> Vec<(Uuid, PathBuf)> {
     of_jobs.collect()
 }
 
-/// Removes a file or a tree. A script may have taken away its own right to remove what is in a folder; that is given
-/// back first. What cannot be removed is told and left.
+/// Removes a file or a tree. If a script has made a folder read-only, its mode is changed first. What cannot be removed
+/// stays, with a warning.
 pub(crate) fn remove(path: &Path) {
     let removed = match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|_| {
@@ -162,11 +162,11 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// Opens every folder of a tree for its owner, without recursion: a script can nest folders deeper than a stack.
+/// Makes every folder of a tree writable for its owner. Without recursion, since a script can nest folders very deeply.
 fn make_removable(path: &Path) {
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        // Failure shows when the removal is tried again.
+        // A failure shows when the removal is tried again.
         let _ = std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700));
         let Ok(entries) = std::fs::read_dir(&folder) else {
             continue;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_go_and_everything_else_stays() {
+    fn leftovers_are_removed_and_everything_else_stays() {
         let folder = TempDir::new().unwrap();
         let outside = TempDir::new().unwrap();
         std::fs::write(outside.path().join("keep"), "").unwrap();

@@ -1,5 +1,5 @@
 //! One job from its offer to its acknowledged completion: claim, execute, ship, upload, complete, clean up. The daemon
-//! may be away at any time; everything is said again until it is answered, while the steps go on.
+//! may be away at any time: the worker repeats each request until it is answered, while the steps continue.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,15 +29,15 @@ use crate::stop::{Stop, StopSignal};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
 
-/// The end of a job that the daemon had closed before.
-const OVER_ALREADY: &str = "over already";
+/// The outcome of a job that the daemon had already closed.
+const ALREADY_OVER: &str = "already over";
 
-/// The end of a job of which the daemon could not be told.
-const UNTOLD: &str = "not told";
+/// The outcome of a job whose end could not be reported to the daemon.
+const NOT_REPORTED: &str = "not reported";
 
 /// What all workers of a runner share.
 #[derive(Debug)]
-pub(crate) struct Workshop {
+pub(crate) struct Shared {
     /// The daemon; carries no token a worker may use.
     pub(crate) client: Client,
     /// What steps see as `SERVICE_URL`.
@@ -48,36 +48,36 @@ pub(crate) struct Workshop {
     pub(crate) workdir: Workdir,
     /// What steps may inherit.
     pub(crate) environment: HostEnvironment,
-    /// Spans of time.
+    /// Durations.
     pub(crate) options: Options,
-    /// Told of every answer.
+    /// Records every answer of the daemon.
     pub(crate) contact: Contact,
 }
 
-/// Claims and executes the offered job, until it is over or somebody asks it to stop. Leaves nothing behind.
-pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop: StopSignal) {
+/// Claims and executes the offered job, until it is over or has to stop. Leaves nothing behind.
+pub(crate) async fn work(shared: Arc<Shared>, offer: wire::JobAssigned, stop: StopSignal) {
     let link = Link {
-        client: workshop.client.with_token(client::Secret::new(offer.token)),
+        client: shared.client.with_token(client::Secret::new(offer.token)),
         job: offer.id,
         stop,
-        contact: workshop.contact.clone(),
+        contact: shared.contact.clone(),
     };
     let Some(assignment) = claim(&link).await else {
         return;
     };
     tracing::info!(job = %link.job, scan = assignment.scan, "job started");
-    let masker = masker(&assignment, &workshop.environment).await;
+    let masker = masker(&assignment, &shared.environment).await;
     let mask = masker.clone().unwrap_or_default();
     let worker = Worker {
-        deadlines: Deadlines::of(&assignment, workshop.options.deadline_allowance),
+        deadlines: Deadlines::of(&assignment, shared.options.deadline_allowance),
         log: Arc::new(JobLog::new(
-            spool::folder_of(&workshop.folder, link.job),
+            spool::folder_of(&shared.folder, link.job),
             assignment.next_log_record,
             mask.clone(),
         )),
         timeline: Timeline::new(mask),
         masker,
-        workshop: &workshop,
+        shared: &shared,
         link,
         assignment,
     };
@@ -86,7 +86,7 @@ pub(crate) async fn work(workshop: Arc<Workshop>, offer: wire::JobAssigned, stop
     tracing::info!(job = %worker.link.job, outcome, "job ended");
 }
 
-/// Claims the job. `None` when somebody else has it, it is over, or it was cancelled meanwhile.
+/// Claims the job. `None` if another runner has it, or it is over, or it was cancelled meanwhile.
 async fn claim(link: &Link) -> Option<Assignment> {
     let mut backoff = limits::backoff();
     loop {
@@ -106,7 +106,7 @@ async fn claim(link: &Link) -> Option<Assignment> {
             }
         };
         tokio::select! {
-            // A claim whose answer is under way is read before a stop is looked at, so that a claimed job is completed.
+            // First the answer to the claim, then a stop: a job that was claimed must be completed.
             biased;
             assignment = attempt => match assignment {
                 Some(assignment) => return Some(assignment),
@@ -119,18 +119,18 @@ async fn claim(link: &Link) -> Option<Assignment> {
 }
 
 struct Worker<'a> {
-    workshop: &'a Workshop,
+    shared: &'a Shared,
     link: Link,
     assignment: Assignment,
     deadlines: Deadlines,
     log: Arc<JobLog>,
     timeline: Timeline,
-    /// Hides the job's secrets, or says why it cannot; then nothing of the job runs.
+    /// Hides the job's secrets. If it is an error, nothing of the job runs.
     masker: Result<Masker, String>,
 }
 
 impl Worker<'_> {
-    /// Gives how it ended, in a word or two for the log.
+    /// Returns the outcome, in a word or two for the runner's log.
     async fn run(&self) -> &'static str {
         let mut helpers = JoinSet::new();
         helpers.spawn(watch(
@@ -138,17 +138,17 @@ impl Worker<'_> {
             self.deadlines,
             self.assignment
                 .retries
-                .then_some(self.workshop.options.silence),
+                .then_some(self.shared.options.silence),
         ));
         helpers.spawn(timeline::report(
             self.timeline.watch(),
             self.link.clone(),
-            self.workshop.options.ship_after,
+            self.shared.options.ship_after,
         ));
         let shipper = LogShipper::new(
             Arc::clone(&self.log),
             self.link.clone(),
-            self.workshop.options,
+            self.shared.options,
         );
         let mut shipping = JoinSet::new();
         shipping.spawn(shipper.run());
@@ -158,30 +158,30 @@ impl Worker<'_> {
         };
         self.timeline.skip_missing(self.assignment.steps.len());
         self.log.close();
-        // A helper that is dropped stops: the completion says all that a report could.
+        // Aborting the helpers loses nothing: the completion has all that a report could have.
         helpers.abort_all();
         let patience = self.patience();
         let stopped = self.link.stop.since().unwrap_or_else(Instant::now);
-        let kill_at = stopped + self.workshop.options.grace;
-        let (told, ()) = tokio::join!(
-            timeout_at(patience, self.tell_the_end(shipping, failure)),
+        let kill_at = stopped + self.shared.options.grace;
+        let (reported, ()) = tokio::join!(
+            timeout_at(patience, self.report_end(shipping, failure)),
             escaped::end(BTreeSet::from([self.link.job]), kill_at),
         );
-        match told {
+        match reported {
             Ok(Some(state)) => state.as_str(),
-            Ok(None) if self.link.stop.is_over() => OVER_ALREADY,
-            Ok(None) => UNTOLD,
+            Ok(None) if self.link.stop.is_over() => ALREADY_OVER,
+            Ok(None) => NOT_REPORTED,
             Err(_) => {
-                tracing::error!(job = %self.link.job, "gave up telling the daemon how the job ended");
-                UNTOLD
+                tracing::error!(job = %self.link.job, "could not report to the daemon how the job ended");
+                NOT_REPORTED
             }
         }
     }
 
-    /// Runs the steps and uploads the artifacts. Tells what failed the job beside its steps.
+    /// Runs the steps and uploads the artifacts. Returns what failed the job, other than a step.
     async fn execute(&self) -> Option<JobFailure> {
         let job = self.assignment.job_id;
-        let made = self.workshop.workdir.make_job_folder(job);
+        let made = self.shared.workdir.make_job_folder(job);
         let folder = match made {
             Ok(folder) => folder,
             Err(error) => {
@@ -196,15 +196,15 @@ impl Worker<'_> {
         let execution = Execution {
             assignment: &self.assignment,
             evaluation: &evaluation,
-            workdir: &self.workshop.workdir,
+            workdir: &self.shared.workdir,
             folder: &folder,
             log: &self.log,
             timeline: &self.timeline,
             stop: &self.link.stop,
-            options: self.workshop.options,
+            options: self.shared.options,
         };
         let conclusion = execution
-            .run(&self.workshop.environment, &self.workshop.url)
+            .run(&self.shared.environment, &self.shared.url)
             .await;
         match conclusion {
             Conclusion::Succeeded => self.store_artifacts(&folder, &evaluation).await.err(),
@@ -226,12 +226,12 @@ impl Worker<'_> {
                 reason = self.link.stop.requested() => Err(reason.explanation().to_owned()),
             };
             if let Err(message) = stored {
-                // A stop that strikes here finds all steps done, so it has to be told as a failure of its own.
+                // All steps are done, so none of them shows the stop: it has to be the job's failure.
                 if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
                     return Err(failure);
                 }
                 let message = format!("artifact {}: {message}", artifact.name);
-                if let Err(error) = self.log.say(None, &message) {
+                if let Err(error) = self.log.add_runner_lines(None, &message) {
                     tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
                 }
                 return Err(JobFailure::ArtifactFailed(message));
@@ -278,25 +278,25 @@ impl Worker<'_> {
     }
 
     async fn pack(&self, artifact: &ScanArtifact, folder: &Path) -> Result<Packed, String> {
-        let zip = self.workshop.workdir.pack_path(self.link.job);
+        let zip = self.shared.workdir.pack_path(self.link.job);
         let folder = folder.to_owned();
         let paths = artifact.paths.clone();
         let stop = self.link.stop.clone();
         let packing = spawn_blocking(move || {
             let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
-            // The open file is all that is needed, and goes with the process.
+            // The open file is enough. Without a name it goes when the process ends.
             std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
             pack(&folder, &paths, file, || stop.reason().is_some())
         });
         match packing.await {
             Ok(packed) => packed.map_err(|error| error_chain(&error)),
-            Err(error) => Err(format!("packing broke off: {error}")),
+            Err(error) => Err(format!("packing panicked: {error}")),
         }
     }
 
-    /// Sends what is left of the log, then the completion; again if the daemon has lost log records in between. Gives
-    /// the state the job has ended in, as the daemon has it.
-    async fn tell_the_end(
+    /// Sends the rest of the log, then the completion. If the daemon has lost log records meanwhile, sends both again.
+    /// Returns the job's final state, as the daemon has it.
+    async fn report_end(
         &self,
         mut shipping: JoinSet<LogShipper>,
         mut failure: Option<JobFailure>,
@@ -326,9 +326,9 @@ impl Worker<'_> {
             match refusal.verdict {
                 Verdict::Over => {
                     let reason = error_chain(&refusal.error);
-                    tracing::info!(job = %self.link.job, reason, "the job was over already");
+                    tracing::info!(job = %self.link.job, reason, "the job was already over");
                     shipper.give_up();
-                    self.link.stop.nobody_listens();
+                    self.link.stop.stop_reporting();
                     return None;
                 }
                 Verdict::LogFrom(next) => shipper.rewind(next),
@@ -340,12 +340,12 @@ impl Worker<'_> {
         None
     }
 
-    /// Until when it makes sense to tell the daemon how the job ended.
+    /// Until when to report to the daemon how the job ended.
     fn patience(&self) -> Instant {
         let token_ends = self.deadlines.token + limits::AFTER_EXPIRY;
         match self.link.stop.reason() {
             Some(Stop::RunnerStopped) => {
-                token_ends.min(Instant::now() + self.workshop.options.last_words)
+                token_ends.min(Instant::now() + self.shared.options.final_report)
             }
             _ => token_ends,
         }
@@ -353,28 +353,28 @@ impl Worker<'_> {
 
     async fn clean_up(&self) {
         self.log.remove();
-        let folder = self.workshop.workdir.job_folder(self.link.job);
+        let folder = self.shared.workdir.job_folder(self.link.job);
         if spawn_blocking(move || workdir::remove(&folder))
             .await
             .is_err()
         {
-            tracing::error!(job = %self.link.job, "removing the job's folder broke off");
+            tracing::error!(job = %self.link.job, "removing the job's folder panicked");
         }
     }
 }
 
-/// What hides the secrets of a job and the token that its steps see. Large secrets take a moment.
+/// Hides the secrets of a job and the token that its steps see. Large secrets take a moment to prepare.
 async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Masker, String> {
     let token = host.token().map(str::to_owned);
     let secrets: Vec<String> = assignment.secrets.values().cloned().chain(token).collect();
     let made = spawn_blocking(move || Masker::new(secrets.iter().map(String::as_str))).await;
     match made {
         Ok(masker) => masker.map_err(|error| error_chain(&error)),
-        Err(error) => Err(format!("preparing to mask secrets broke off: {error}")),
+        Err(error) => Err(format!("preparing to mask secrets panicked: {error}")),
     }
 }
 
-/// The failure as it may be told.
+/// The failure, without secrets.
 fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
     match failure {
         JobFailure::ArtifactFailed(message) => JobFailure::ArtifactFailed(masker.mask(&message)),
@@ -384,7 +384,7 @@ fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
     }
 }
 
-/// What a stop means for a completion. `None` where the cancelled steps, or the daemon itself, say it.
+/// The failure to put into the completion after a stop. `None` if the cancelled steps show it, or the daemon knows it.
 fn failure_of(reason: &Stop) -> Option<JobFailure> {
     match reason {
         Stop::Cancelled | Stop::JobOver => None,
@@ -395,7 +395,8 @@ fn failure_of(reason: &Stop) -> Option<JobFailure> {
     }
 }
 
-/// When a job's time is up, on the clock that cannot be set. Told once, before anybody can set the other one.
+/// The deadlines of a job, on the monotonic clock. They are converted once, at the start: later changes of the wall clock
+/// have no effect.
 #[derive(Clone, Copy)]
 struct Deadlines {
     scan: Option<Instant>,
@@ -417,7 +418,7 @@ impl Deadlines {
     }
 }
 
-/// Stops the job when its time is up or the daemon has been silent for too long.
+/// Stops the job when a deadline has passed or the daemon was silent for too long.
 async fn watch(link: Link, deadlines: Deadlines, silence: Option<Duration>) {
     let scan = async {
         match deadlines.scan {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Who stands directly on whom. A package may also name what those stand on.
+/// The direct dependencies of each package. A package may also use the dependencies of these.
 const ARROWS: &[(&str, &[&str])] = &[
     ("workflow", &[]),
     ("store", &[]),
@@ -56,7 +56,7 @@ fn packages_use_only_what_the_map_allows() {
 
 #[test]
 fn pure_packages_stand_on_nothing_impure() {
-    // For this machine's system alone: a build does not download the crates of others.
+    // Only for this machine's system: crates of other systems are not downloaded.
     let metadata = metadata(&["--filter-platform=host-tuple"]);
     let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
     let name_of: BTreeMap<&str, &str> = metadata["packages"]
@@ -119,7 +119,7 @@ fn only_tests_can_end_a_daemon_at_a_point_of_choice_or_set_its_clock() {
     assert_eq!(features("no-dev"), "");
 }
 
-/// Everything a package stands on.
+/// All dependencies of a package, also indirect ones.
 fn below(package: &str) -> BTreeSet<&'static str> {
     let direct = ARROWS
         .iter()

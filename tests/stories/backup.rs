@@ -1,4 +1,4 @@
-//! Backups made while jobs come and end, copied by the programs that everybody has, and what is restored from them.
+//! Makes backups while jobs start and end, copies them with common programs, and restores them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::World;
 use crate::tree;
 
-/// Jobs with a log, an artifact and, when asked for, inputs too large for their record.
+/// Jobs with a log, an artifact and optionally inputs that are too large for their record.
 const BUSY: &str = "\
 scans:
   work:
@@ -29,19 +29,19 @@ scans:
         paths: [out]
 ";
 
-/// Several times what the jobs and their copies take, on a machine on which the story is long.
+/// Several times the size of the jobs and their copies on a slow machine.
 const ROOM: u64 = 2 << 30;
 
 /// Copies a backup to another folder.
 type Move = fn(&World, &Path, &Path);
 
-/// A backup and what it must have.
+/// A backup, and the jobs that it must have.
 struct Taken {
     name: &'static str,
     folder: PathBuf,
     /// Every job that was acknowledged before it began.
     acknowledged: BTreeSet<String>,
-    /// Of these, the files of those that had ended by then.
+    /// The files of those that had ended by then.
     ended: BTreeSet<PathBuf>,
 }
 
@@ -56,7 +56,7 @@ fn backups_made_under_load_are_whole() {
     let (dispatched, done) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
     let mut taken = Vec::new();
     std::thread::scope(|scope| {
-        // Whatever ends here, also a failure: the scope waits for those who dispatch.
+        // Also after a failure: the scope waits for the dispatching threads.
         let _done = Done(&done);
         for _ in 0..2 {
             scope.spawn(|| keep_dispatching(&world, &dispatched, &done));
@@ -110,8 +110,8 @@ fn backups_made_under_load_are_whole() {
     );
 }
 
-/// A file system in memory with room enough. A backup ends with a sync of its whole file system: on a disk it waits for
-/// what everybody else writes there.
+/// A file system in memory with enough space. A backup ends with a sync of its whole file system, which on a disk waits
+/// for the writes of all other processes.
 fn memory() -> Option<&'static Path> {
     let memory = Path::new("/dev/shm");
     let stat = rustix::fs::statvfs(memory).ok()?;
@@ -185,7 +185,7 @@ fn run(world: &World, program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program}: {said}");
 }
 
-/// Why a way to copy cannot be tried here.
+/// Why a copy program cannot be used here.
 fn missing(name: &str) -> Option<String> {
     if !matches!(name, "cp" | "tar" | "rsync") {
         return None;
@@ -200,7 +200,7 @@ fn skip(reason: &str) {
     eprintln!("SKIP: {reason}");
 }
 
-/// The folders of jobs below a state folder whose record says that they are over, by their path in it.
+/// The folders of finished jobs below a state folder, by their path in it.
 fn ended_jobs(state: &Path) -> BTreeSet<PathBuf> {
     let records = tree::contents(&state.join("jobs"));
     let is_over = |text: &[u8]| {
@@ -214,8 +214,7 @@ fn ended_jobs(state: &Path) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// Restores a backup and compares its jobs with what became of them; answers how many there are and how many had ended
-/// in it.
+/// Restores a backup and compares its jobs with their later state. Returns how many there are, and how many had ended.
 fn assert_whole(world: &World, backup: &Taken) -> (usize, usize) {
     let Taken {
         name,
@@ -260,7 +259,7 @@ fn assert_whole(world: &World, backup: &Taken) -> (usize, usize) {
         over += usize::from(succeeded);
         assert!(succeeded || !ended.contains(*job), "{name}: {record}");
         if !succeeded {
-            // It waits, or ran and was ended by the restore: what there is of it is a beginning of what it became.
+            // The job waits, or the restore has ended it. Its files are a beginning of the later ones.
             for file in ["job.json", "log.jsonl"] {
                 let (was, is) = (was.remove(&job.join(file)), is.remove(&job.join(file)));
                 let (was, is) = (was.unwrap_or_default(), is.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What people get wrong, and what they are told: message, hint, exit code, and nothing half done.
+//! Mistakes of users: each gets a message, a hint and an exit code, and nothing is left half done.
 
 use std::process::Output;
 
@@ -147,7 +147,7 @@ fn plain_http_leaves_this_machine_only_when_that_is_said() {
         !world.path("other").exists(),
         "a refused daemon makes no state"
     );
-    // Here nobody has the address, so that it gets as far as to try.
+    // Nobody listens on this address, so the daemon gets as far as to try it.
     let run = [
         "run",
         "--state-dir",

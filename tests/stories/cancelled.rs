@@ -1,4 +1,4 @@
-//! A cancelled job gives its slot back, whatever it printed and whether or not it listens to SIGTERM.
+//! A cancelled job frees its slot, whatever it printed and even if it ignores SIGTERM.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -47,7 +47,7 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
     for job in &cancelled {
         world.everscan(&["job", "cancel", "-j", job]);
     }
-    // Each ends only beside the other: both slots are free.
+    // Each job ends only while the other one runs: so both slots are free.
     let next = [("a", "b"), ("b", "a")].map(|(mine, other)| {
         let (mine, other) = (format!("mine={mine}"), format!("other={other}"));
         world.dispatch("yes", "meets", &[&mine, &other])
@@ -64,11 +64,11 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
             log.lines()
                 .any(|line| line.contains(job) && line.contains(words))
         };
-        // The whole log, or the runner says what is missing.
+        // The whole log, or a line of the runner about the missing part.
         let is_told = if last.contains("the end of this log is cut") {
             logged("cut the end of a log")
         } else {
-            last.contains("the job was cancelled") || logged("gave up the end of a log")
+            last.contains("the job was cancelled") || logged("the end of a log is lost")
         };
         assert!(is_told, "{last}\n{log}");
     }

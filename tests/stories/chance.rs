@@ -1,5 +1,5 @@
-//! Random choices of the stories that try their luck. The seed is printed with every result, and `EVERSCAN_SEED` makes
-//! the same choices again; what the processes do meanwhile is theirs.
+//! Random choices for stories. Every result has the seed, and `EVERSCAN_SEED` repeats the choices. The timing of the
+//! processes is not repeated.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
@@ -12,7 +12,7 @@ impl Chance {
         Self(seed)
     }
 
-    /// A seed that nobody chose, unless somebody did.
+    /// A random seed, unless `EVERSCAN_SEED` gives one.
     pub(crate) fn seed() -> u64 {
         let chosen = std::env::var("EVERSCAN_SEED").ok();
         chosen.map_or_else(

@@ -7,7 +7,7 @@ use crate::support::{World, eventually, lines};
 
 const YEAR: i64 = 400 * 86_400;
 
-/// A schedule of every minute, a job that runs through it all, and one that leaves something for an hour.
+/// A schedule for every minute, a job that runs the whole time, and a job with an artifact that expires after an hour.
 fn workflow(begun: &Path, gate: &Path) -> String {
     let (begun, gate) = (begun.display(), gate.display());
     format!(
@@ -60,7 +60,7 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_and_ends_and_deletes_nothing() {
     };
     works(&world);
 
-    // Whatever is committed makes the daemon look at its schedules at once.
+    // Any commit makes the daemon check its schedules at once.
     let ticks = || world.jobs_of("loop", "tick").len();
     let before = ticks();
     set(YEAR);

@@ -1,4 +1,4 @@
-//! Logs and artifacts of jobs that succeeded, as the daemon hands them out.
+//! Compares logs and artifacts of successful jobs, as the daemon serves them.
 
 use client::Client;
 use wire::Job;
@@ -6,7 +6,7 @@ use wire::Job;
 use crate::load::expected_log;
 use crate::promises::Finding;
 
-/// Compares the log and the artifacts of a job with what its steps have made. What the daemon refuses is a finding.
+/// Compares the log and the artifacts of a job with the output of its steps. An error of the daemon is a finding.
 pub(crate) async fn compare(client: &Client, job: &Job) -> Result<Vec<Finding>, client::Error> {
     let mut findings = Vec::new();
     compare_log(client, job, &mut findings).await?;

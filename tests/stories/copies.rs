@@ -1,4 +1,4 @@
-//! Backups of a state folder that somebody makes while others work.
+//! Makes backups of a state folder under load.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::promises::{Finding, Promises};
 use crate::support::{World, eventually};
 use crate::tree::{self, Past};
 
-/// Between two backups.
+/// The pause between two backups.
 const BACKUP_PAUSE: Duration = Duration::from_millis(200);
 
-/// The program that copies, and its folders.
+/// Makes backups, and has their folders.
 #[derive(Clone)]
 pub(crate) struct Copier {
     program: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Copier {
     copies: PathBuf,
 }
 
-/// What whoever copies was told.
+/// The results of the backups.
 #[derive(Default)]
 pub(crate) struct Copies {
     /// Backups that were begun.
@@ -53,7 +53,7 @@ impl Copier {
         }
     }
 
-    /// What the program prints, if it says that it did it. Dropped before, it is killed.
+    /// Runs the program. Returns its output if it succeeds. Dropping the future kills it.
     async fn run(&self, arguments: &[&str]) -> Option<String> {
         let mut command = Command::new(&self.program);
         command
@@ -90,8 +90,7 @@ pub(crate) async fn back_up(copier: &Copier, promises: &Mutex<Promises>) {
 }
 
 impl Copies {
-    /// Restores the last backup, if one was made, and compares it with the jobs it must have, as far as they are still
-    /// there.
+    /// Restores the last backup, if there is one, and compares it with the jobs that it must have and that still exist.
     pub(crate) fn compare(&mut self, world: &World, past: &Past) -> Vec<Finding> {
         let made = self.made.take();
         let findings = made.map_or_else(Vec::new, |made| {
@@ -100,7 +99,7 @@ impl Copies {
         });
         for name in tree::names(&world.path("copies")) {
             let copy = world.path("copies").join(name);
-            // A program that was cut off may write for another moment.
+            // A program that was killed may write for another moment.
             eventually("the end of a copy", || {
                 std::fs::remove_dir_all(&copy).is_ok() || !copy.exists()
             });
@@ -137,7 +136,7 @@ impl Backup {
         findings
     }
 
-    /// Checks it as it lies, or where it was restored.
+    /// Checks a backup, or the state restored from it.
     fn check(&self, world: &World, root: &Path) -> Vec<Finding> {
         let checked = tree::check(world, root);
         let mut findings = checked.findings;

@@ -1,4 +1,4 @@
-//! The daemon is killed where it hurts, and nothing is lost or done twice.
+//! Kills the daemon at critical moments. Nothing is lost or done twice.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use wire::{JobAssigned, Message, Poll, RegisterRunner};
 
 use crate::support::{World, eventually, lines};
 
-/// Appends its job id to a file before anything else, so that a second execution would show.
+/// Each job first appends its id to a file, so that a second execution would show.
 fn workflow(ran: &Path, gate: &Path) -> String {
     format!(
         r#"
@@ -32,7 +32,7 @@ scans:
     )
 }
 
-/// Made when the last step has come to its end.
+/// A file that the last step makes at its end.
 fn passed(gate: &Path) -> PathBuf {
     gate.with_extension("passed")
 }
@@ -64,7 +64,7 @@ fn killed_while_a_job_runs_the_job_ends_once_with_all_its_lines() {
 
     world.kill_daemon();
     std::fs::write(&gate, "").unwrap();
-    // The steps go on without the daemon; only then may the daemon come back.
+    // The steps continue without the daemon. The daemon comes back only after that.
     eventually("the end of the steps", || passed(&gate).exists());
     world.start_daemon();
 
@@ -99,7 +99,7 @@ fn somebody_who_follows_a_job_outlives_a_restart_of_the_daemon() {
         .unwrap();
     eventually("a part of the log", || lines(&followed).len() >= 500);
     world.stop_daemon();
-    // Longer than an ordinary call is repeated.
+    // Longer than the client repeats an ordinary request.
     std::thread::sleep(std::time::Duration::from_secs(3));
     world.start_daemon();
     std::fs::write(&gate, "").unwrap();
@@ -112,7 +112,7 @@ fn somebody_who_follows_a_job_outlives_a_restart_of_the_daemon() {
     );
 }
 
-/// A runner made by hand, which takes an offer and does nothing about it.
+/// A fake runner that gets an offer and does not claim it.
 async fn offer(world: &World, registration: &str) -> JobAssigned {
     let client = Client::new(world.url(), None).unwrap();
     let register = RegisterRunner {
@@ -157,7 +157,7 @@ fn killed_between_offer_and_claim_the_job_is_offered_again_and_runs_once() {
 
     world.kill_daemon();
     world.start_daemon();
-    // An offer is gone with the daemon that made it, so that nobody can claim by it what is offered to another.
+    // An offer ends with its daemon: nobody can use it to claim a job that was offered to another runner.
     let late = runtime.block_on(async {
         let client = Client::new(world.url(), Some(Secret::new(offer.token))).unwrap();
         client.resolve(offer.id).await

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use crate::support::{World, eventually, processes_of, signal};
 
-/// A demonstration that somebody watches until it has said what is waited for.
+/// Starts a demonstration and waits until it prints `words`.
 fn watched_until(world: &World, words: &str) -> (Child, PathBuf) {
     let temporary = world.path("tmp");
     std::fs::create_dir(&temporary).unwrap();

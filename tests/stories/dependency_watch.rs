@@ -1,4 +1,4 @@
-//! The example `dependency-watch` on a real lock file: each success starts what stands on it, and nothing else does.
+//! The example `dependency-watch` on a real lock file: each success starts the scans that depend on it, and no others.
 
 use crate::schedules;
 use crate::support::World;
@@ -49,7 +49,7 @@ fn a_changed_lock_file_goes_round_the_loop_and_an_unchanged_one_does_not() {
     );
     assert!(packages.contains("\nserde\t1.0.229\n"), "{packages}");
 
-    // The first list is compared with nothing.
+    // There is no earlier list to compare with the first.
     let changes = world.followed_by(NAME, "changes");
     let first = text(&world, &changes, "changes", "changes.tsv");
     assert_eq!(first.lines().count(), packages.lines().count());

@@ -1,4 +1,4 @@
-//! The disk of the state folder is full: nothing new begins, nothing is lost, and room heals it.
+//! The disk of the state folder is full: nothing new starts, nothing is lost, and free space is enough to recover.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use crate::machine::{Memory, skip};
 use crate::support::{World, eventually, lines};
 
-/// What the daemon says of itself, with the head of the answer.
+/// The daemon's answer to `/healthz`, with its head.
 pub(crate) fn health(world: &World) -> String {
     let address = world.url().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -66,7 +66,7 @@ fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
         "{refused}"
     );
 
-    // What ran goes on and ends: the journal has room for its end, and the end of its log rides along.
+    // A running job continues and ends: the journal has room for its end and the end of its log.
     std::fs::write(&gate, "").unwrap();
     let shown = world.finished(&job);
     assert_eq!(

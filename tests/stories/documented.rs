@@ -1,4 +1,4 @@
-//! What the pages show is run: their commands as they stand, the guide's workflow files through the checker.
+//! Runs what the pages show: their commands as they are, and their workflow files through `everscan validate`.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,10 +11,10 @@ const README: &str = include_str!("../../README.md");
 
 const OPERATING: &str = include_str!("../../docs/operating.md");
 
-/// Where the page's daemon listens; here the world's port stands in for it, so that tests can run beside each other.
+/// The address of the page's daemon. The test replaces it by the world's, so that tests can run in parallel.
 const ADDRESS: &str = "127.0.0.1:7411";
 
-/// A page starts some dozen programs, one after the other; one that hangs fails instead of blocking.
+/// A page starts dozens of programs, one after the other. If one hangs, the test fails after this time.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
@@ -47,7 +47,7 @@ fn the_programs_one_by_one_work_as_they_stand() {
     assert_eq!(zip.by_index(0).unwrap().name().unwrap(), "greeting.txt");
 }
 
-/// Runs the commands of a page in an empty folder of a world, and answers what they said.
+/// Runs the commands of a page in an empty folder of a world, and returns their output.
 fn run(world: &World, page: &str) -> String {
     let commands = blocks(page, "sh")
         .into_iter()
@@ -55,14 +55,14 @@ fn run(world: &World, page: &str) -> String {
         .expect("the page has a block that is run");
     let empty = world.path("empty");
     std::fs::create_dir(&empty).unwrap();
-    // What a failing command leaves behind in the background must not be waited for.
+    // After a failure, background jobs are killed and not waited for.
     let script = format!("trap 'kill $(jobs -p) 2> ended || true' EXIT\n{commands}");
     let patience = PATIENCE.as_secs().to_string();
     let output = world
         .command("timeout")
         .args([&patience, "bash", "-euo", "pipefail", "-c", &script])
         .current_dir(&empty)
-        // The page must not lean on what this world sets for its own git commands.
+        // The page must not depend on what this world sets for its own Git commands.
         .env_remove("GIT_AUTHOR_NAME")
         .env_remove("GIT_AUTHOR_EMAIL")
         .env_remove("GIT_COMMITTER_NAME")
@@ -119,7 +119,7 @@ fn workflow_files_in_the_guide_are_what_they_say() {
             std::fs::write(&file, &block).unwrap();
             let file = file.display().to_string();
             let mut arguments = vec!["--output", "json", "validate", &file];
-            // What is shown as good has no warnings either.
+            // Valid examples have no warnings either.
             arguments.extend((!first.starts_with("# invalid")).then_some("--strict"));
             let output = world.output("everscan", &arguments);
             let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -146,7 +146,7 @@ fn every_test_that_shows_conformance_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = std::fs::read_to_string(root.join("docs/conformance.md")).unwrap();
     let mut named = 0;
-    // What stands between backquotes is every second piece.
+    // Every second piece is between backquotes.
     for (file, test) in page
         .split('`')
         .skip(1)

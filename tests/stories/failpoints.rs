@@ -1,5 +1,5 @@
-//! The real daemon is ended, as by `kill -9`, at every failpoint there is: during its first life on an empty folder, and
-//! in the middle of its work. Each time the next one must start, and everything that was acknowledged must be true.
+//! Kills the real daemon, as by `kill -9`, at every failpoint: during its first start on an empty folder, and while it
+//! works. Each time the next daemon must start and have everything that was acknowledged.
 //!
 //!     EVERSCAN_FAILPOINT_TIMES=20 cargo test -p daemon --test stories failpoints
 //!
@@ -17,18 +17,17 @@ use crate::promises::Finding;
 use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
 
-/// Worlds at once: a daemon that is started again mostly waits for the disk.
+/// Worlds at once: a starting daemon mostly waits for the disk.
 const WORLDS: usize = 4;
 
-/// Passes among which chance chooses.
+/// One of the first passes of a point is chosen at random.
 const PASSES: u64 = 3;
 
-/// Numbers that are set before a daemon is asked to stop, if it does not come to its point before: they fill more than
-/// the first segment of its journal.
+/// How many numbers are set before a daemon that has not reached its point is stopped: enough to fill more than the
+/// first segment of its journal.
 const NUMBERS: u64 = 90;
 
-/// Jobs that come and succeed before a daemon is asked to stop that nobody disturbs: they pass the points of logs and
-/// artifacts.
+/// How many jobs succeed before an undisturbed daemon is stopped: they pass the points of logs and artifacts.
 const JOBS: usize = 3;
 
 #[test]
@@ -65,12 +64,12 @@ fn ended_at_each_of_them_it_has_lost_nothing() {
     assert!(failures.is_empty(), "of {ends} ends, seed {seed}");
 }
 
-/// Ends a daemon at its first pass of the point on an empty folder, and at its `nth` pass during work.
+/// Kills a daemon at its first pass of the point on an empty folder, and at its `nth` pass under load.
 fn end_at(point: &str, nth: u64) -> Vec<Finding> {
     let mut world = Site::prepare();
     arm(&mut world, point, 1);
     let mut died = live(&mut world, |world| {
-        // The daemon may end under any of these.
+        // The daemon may end during any of these.
         let dispatch = ["scan", "dispatch", "count", "count", "--input", "tag=young"];
         world.output("everscan", &["source", "sync", "main", "--wait"]);
         if world.is_daemon_alive() {
@@ -144,7 +143,8 @@ fn arm(world: &mut World, point: &str, nth: u64) {
     world.daemon_variables = vec![("EVERSCAND_FAILPOINT".to_owned(), armed)];
 }
 
-/// Starts a daemon, lets it work and asks it to stop. Whether it came to its point, which is the only other end.
+/// Starts a daemon, lets it work and stops it. Returns whether it was killed at its point; it may not end in any other
+/// way.
 fn live(world: &mut World, work: impl FnOnce(&mut World)) -> bool {
     world.spawn_daemon();
     if world.await_daemon() {

@@ -1,6 +1,5 @@
-//! What is done beside a daemon that works, or before one does, is ended at every failpoint on its way: a backup, a
-//! restore, the first opening of what was restored, and what is done about damage. Then it is done once more, and nothing
-//! may be in its way.
+//! Kills other operations at every failpoint: a backup, a restore, the first start after a restore, and the handling of
+//! damage. Then each is done again and must succeed.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -14,10 +13,10 @@ use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
 use crate::tree;
 
-/// How a backup ends while another one is made.
+/// The exit code of a backup while another one is running.
 const IN_USE: i32 = 10;
 
-/// Who comes to a point.
+/// The operation that reaches a point.
 enum Deed {
     BackUp,
     Restore,
@@ -134,7 +133,7 @@ impl Aside {
                     command
                 };
                 assert_killed(point, armed(accept(), point));
-                // What refers to a lost change may be left.
+                // References to a lost change may be left.
                 let code = accept().output().unwrap().status.code();
                 assert!(matches!(code, Some(0 | 1)), "{point}: {code:?}");
                 open_and_close(world, &state);
@@ -159,7 +158,7 @@ impl Aside {
         }
     }
 
-    /// The backup, restored to a folder of that name.
+    /// Restores the backup to a folder with this name.
     fn restored(&self, name: &str) -> PathBuf {
         let state = self.site.world.path(name);
         let restored = restore(&self.site.world, &self.backup, &state).output();
@@ -190,7 +189,7 @@ impl Aside {
     }
 }
 
-/// Runs a program once nobody else makes a backup.
+/// Runs a program once no other backup is running.
 fn when_free(mut command: Command) -> Output {
     loop {
         let output = command.output().unwrap();
@@ -223,7 +222,7 @@ fn repair(world: &World, state: &Path) -> Command {
     command
 }
 
-/// A daemon of that state, which follows no source.
+/// A daemon with this state and without sources.
 fn serve(world: &World, state: &Path) -> Command {
     let mut command = world.command("everscand");
     command.args(["run", "--listen", "127.0.0.1:0", "--state-dir"]);
@@ -236,7 +235,7 @@ fn open_and_close(world: &World, state: &Path) {
     assert!(status.success(), "{status}");
 }
 
-/// Opens a state and ends the daemon by that signal.
+/// Starts a daemon with this state and ends it with this signal.
 fn open_and(world: &World, state: &Path, end: &str) -> ExitStatus {
     let mut command = serve(world, state);
     let daemon = command.stdout(Stdio::piped()).stderr(Stdio::null());

@@ -1,4 +1,4 @@
-//! A state folder is checked after the worst, damaged by hand, repaired, used again, and put back as it was.
+//! Checks a state folder after a kill, damages it by hand, repairs it, uses it again, and undoes the repair.
 
 use std::path::PathBuf;
 use std::process::Output;

@@ -1,4 +1,4 @@
-//! Push, revision, dispatch, success, artifact: the path every user takes first.
+//! Push, revision, dispatch, success, artifact: the first steps of every user.
 
 use crate::support::World;
 

@@ -1,12 +1,13 @@
-//! The real daemon meets an error of the disk at every system call it makes: the first of a kind, the second, and so on
-//! until a life is over before the error is due. It may stop, with the exit code for that, or go on; it may not panic,
-//! and what it has acknowledged must be true when it starts again.
+//! The real daemon gets a disk error from each of its system calls: the first of a kind, the second, and so on until a
+//! run ends before the error. The daemon may stop, with the right exit code, or continue. It may not panic, and after
+//! the next start everything that it acknowledged must be there.
 //!
 //!     EVERSCAN_IO_ERRORS=all cargo test -p daemon --test stories io_errors
 //!
-//! is the long form, and `EVERSCAN_IO_ERRORS=rename` that of one kind; without it chance takes a few of each. `strace` puts the errors in. It counts the calls of each
-//! thread by itself, so that one life may meet several errors, and lives that meet them from their start on never come
-//! to those of their later threads: others meet them once they serve.
+//! tests every call, and `EVERSCAN_IO_ERRORS=rename` every call of one kind; otherwise a few calls of each kind are
+//! chosen at random. `strace` injects the errors. It counts the calls of each thread separately, so a run may get
+//! several errors. Runs with errors from the start never reach the calls of later threads, so other runs get their
+//! errors once they serve.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -19,10 +20,10 @@ use crate::promises::Finding;
 use crate::site::Site;
 use crate::support::{eventually, signal};
 
-/// Calls after which nobody knows what the disk holds. One that fails ends the daemon.
+/// Calls whose failure leaves the content of the disk unknown. A failure ends the daemon.
 const SYNCS: &[&str] = &["fdatasync", "fsync", "syncfs"];
 
-/// System calls, as `strace` names them, and the errors they meet. Files of the store are written by `pwrite64` alone.
+/// System calls, by their names in `strace`, and their errors. The store writes files only with `pwrite64`.
 const FAULTS: &[(&str, &[&str])] = &[
     ("pwrite64", &["EIO", "ENOSPC"]),
     ("fallocate", &["EIO", "ENOSPC"]),
@@ -36,23 +37,23 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("pread64", &["EIO"]),
 ];
 
-/// Calls among which chance chooses two, besides the first: one that most lives have, and one further on.
+/// Besides the first call, two are chosen at random: one that most runs have, and a later one.
 const EARLY: u64 = 4;
 const LATE: u64 = 40;
 
-/// More calls of a kind than a thread makes in such a life.
+/// More calls of a kind than a thread makes in a run.
 const CALLS: u64 = 2_000;
 
-/// Kinds of faults that are tried at once.
+/// Kinds of faults that are tested in parallel.
 const WORLDS: usize = 4;
 
-/// How long a daemon may take for its work before it is asked to stop: a full disk makes it pause.
+/// How long a daemon may work before it is stopped: a full disk makes it pause.
 const WORK: Duration = Duration::from_secs(10);
 
-/// How often a daemon that works looks for its end.
+/// How often to check whether the daemon has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// From when on a life meets errors.
+/// When the errors begin.
 #[derive(Clone, Copy, Debug)]
 enum Since {
     Start,
@@ -67,8 +68,7 @@ struct Fault {
     since: Since,
 }
 
-/// The exit codes that `docs/operating.md` has for a daemon that starts and meets a disk with errors, where its
-/// configuration is as well.
+/// The exit codes in `docs/operating.md` for a daemon whose disk, which also has its configuration, has errors.
 const EXIT_CODES: &[i32] = &[0, 1, 2, 12, 14, 15];
 
 #[test]
@@ -115,7 +115,8 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
     assert!(findings.is_empty(), "seed {seed}: {findings:?}");
 }
 
-/// Lets one daemon after the other of one world meet the error at the given calls, as long as there are so many.
+/// Runs one daemon after the other in one world, each with the error at one of the given calls, as long as there are
+/// that many calls.
 fn meet(fault: Fault, calls: Vec<u64>) -> Vec<Finding> {
     let Fault { call, error, since } = fault;
     let mut world = Site::prepare();
@@ -142,7 +143,8 @@ fn meet(fault: Fault, calls: Vec<u64>) -> Vec<Finding> {
     findings
 }
 
-/// One life whose `nth` calls fail, after one that left something to redo. Whether one did, and what was found.
+/// One run whose `nth` calls fail, after a run that left something to redo. Returns whether a call failed, and the
+/// findings.
 fn live(site: &mut Site, fault: Fault, nth: u64) -> (bool, Vec<Finding>) {
     site.world.kill_daemon();
     let trace = site.world.path("trace");
@@ -150,7 +152,7 @@ fn live(site: &mut Site, fault: Fault, nth: u64) -> (bool, Vec<Finding>) {
     let strace = strace(&trace, fault, nth);
     let mut tracer = None;
     if let Since::Start = fault.since {
-        // The tracer is no parent of the daemon, so that its signals and its end are its own.
+        // The tracer is not the daemon's parent, so that signals and exit status are the daemon's own.
         site.world.daemon_through = [&strace[..], &["-D".to_owned()]].concat();
     }
     site.world.spawn_daemon();
@@ -186,16 +188,16 @@ fn live(site: &mut Site, fault: Fault, nth: u64) -> (bool, Vec<Finding>) {
     (met, findings)
 }
 
-/// Whether a daemon that said this may end like this.
+/// Whether a daemon with this output may end with this status.
 fn is_expected(fault: Fault, met: bool, status: ExitStatus, said: &str) -> bool {
-    // What loads a program before its first line has a code of its own.
+    // The loader, which runs before the program, has its own exit code.
     let is_unloaded = said.contains("error while loading shared libraries");
     let is_documented = status.code().is_some_and(|code| EXIT_CODES.contains(&code));
     let goes_on = status.success() && met && SYNCS.contains(&fault.call);
     (is_documented || is_unloaded) && !goes_on && !said.contains("panicked at")
 }
 
-/// The words that let calls fail.
+/// The arguments of `strace` that make calls fail.
 fn strace(trace: &Path, fault: Fault, nth: u64) -> Vec<String> {
     let Fault { call, error, .. } = fault;
     let mut words = ["strace", "-f", "-qq", "-o"].map(str::to_owned).to_vec();
@@ -206,7 +208,7 @@ fn strace(trace: &Path, fault: Fault, nth: u64) -> Vec<String> {
     words
 }
 
-/// An error is why this machine cannot trace what it starts, or what runs already.
+/// An error says why this machine cannot trace programs.
 fn try_tracing() -> Result<(), String> {
     run(Command::new("strace").args(["-f", "-o", "/dev/null", "true"]))?;
     // It waits for its input, which it is not given.
@@ -242,7 +244,7 @@ fn is_traced(pid: u32) -> bool {
     })
 }
 
-/// Lets calls of a daemon fail that serves, all of its threads.
+/// Makes calls fail in all threads of a serving daemon.
 fn attach(site: &mut Site, strace: &[String]) -> Child {
     let pid = site.world.daemon_pid();
     let mut command = site.world.command(&strace[0]);

@@ -1,4 +1,4 @@
-//! Clients that keep a daemon busy, and write down what it has told them.
+//! Clients that keep a daemon busy and record its answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,36 +16,36 @@ use crate::promises::Promises;
 use crate::removals;
 use crate::support::World;
 
-/// Jobs that a client has under way at once.
+/// Jobs of one client at once.
 const AT_ONCE: usize = 3;
 
-/// Jobs that may wait or run before clients dispatch no more: what is dispatched in a life should also end in one.
+/// With this many unfinished jobs clients dispatch no more: jobs should end before the next kill.
 const WAITING: usize = 24;
 
-/// Lines that a job of each scan logs: as much as its last commit carries, and so much that it has to be synced before.
+/// Log lines of a job of each scan: as many as its last commit has, and so many that they are synced before.
 const COUNT_LINES: usize = 40;
 const FOLLOW_LINES: usize = 600;
 
-/// Finished jobs that a workflow keeps: so few that some go in every life.
+/// Finished jobs that a workflow keeps: so few that some are removed between any two kills.
 pub(crate) const KEPT: usize = 24;
 
-/// Characters of an input that is large. A record holds 64 KiB of inputs, so these become an object of their own.
+/// Characters of a large input. A record has at most 64 KiB of inputs, so these become a separate object.
 const LARGE_INPUT: usize = 65_535;
 
-/// Longest value that is set: a few seconds of them fill segments of the journal.
+/// Longest value that is set: in a few seconds such values fill segments of the journal.
 const VALUE_BYTES: usize = 48 * 1024;
 
-/// Jobs of the second one are cancelled. They have a workflow of their own because retention leaves a cancelled job, and
+/// Jobs of the second workflow are cancelled. They have their own workflow because retention keeps a cancelled job, and
 /// all that ended after it, for two minutes.
 pub(crate) const WORKFLOWS: [&str; 2] = ["count", "stop"];
 
 const PROJECT: &str = "main";
 const VAR: &str = "REGISTER";
 
-/// Pause of a client that was refused, or that has seen everything.
+/// Pause of a client that was refused or has nothing to do.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
-/// Clients at work; dropped they are gone, whatever they wait for.
+/// Running clients. Dropping the value stops them.
 pub(crate) struct Load {
     tasks: JoinSet<()>,
 }
@@ -53,11 +53,11 @@ pub(crate) struct Load {
 /// What a client does.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Dispatches some jobs, cancels those that are for that, and waits for their ends.
+    /// Dispatches some jobs, cancels some of them, and waits for their ends.
     Dispatch,
     /// Sets a var to the next number.
     Set,
-    /// Looks at what others do: whatever anybody is told must be true after a power cut as well.
+    /// Reads the jobs of others: every answer must still be true after a power cut.
     Watch,
     /// Deletes a job or an artifact.
     Delete,
@@ -76,7 +76,7 @@ pub(crate) struct Player {
 }
 
 impl Load {
-    /// Clients that go on and on.
+    /// Starts clients that never end.
     pub(crate) fn start(runtime: &Handle, player: &Player) -> Self {
         use Role::{BackUp, Delete, Dispatch, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
@@ -94,7 +94,7 @@ impl Load {
         Self { tasks }
     }
 
-    /// One client of each role, which plays it once.
+    /// Runs one client of each role, once.
     pub(crate) fn once(runtime: &Handle, player: &Player) -> Self {
         use Role::{BackUp, Delete, Dispatch, Prune, Set, Watch};
         let mut tasks = JoinSet::new();
@@ -105,7 +105,7 @@ impl Load {
         Self { tasks }
     }
 
-    /// Whether they have done what they came for.
+    /// Whether all of them have finished.
     pub(crate) fn is_over(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.tasks.is_empty()
@@ -130,7 +130,7 @@ impl Role {
     }
 }
 
-/// What the daemon's configuration says.
+/// The daemon's configuration.
 pub(crate) fn configuration() -> String {
     format!("retention: {{jobs: {KEPT}}}\n")
 }
@@ -167,7 +167,7 @@ scans:
     )
 }
 
-/// What the log of a job holds once it has succeeded.
+/// The log of a successful job.
 pub(crate) fn expected_log(job: &Job) -> Vec<String> {
     let lines = match job.scan.as_str() {
         "count" => COUNT_LINES,
@@ -176,8 +176,8 @@ pub(crate) fn expected_log(job: &Job) -> Vec<String> {
     (1..=lines).map(|n| format!("{} {n}", job.id)).collect()
 }
 
-/// Asks for the job of a tag. The same tag asks for the same job: its first digit says of which workflow, and its last
-/// one whether with large inputs.
+/// Dispatches the job of a tag. The same tag gives the same job: its first digit selects the workflow, its last one
+/// large inputs.
 pub(crate) async fn dispatch_tag(client: &Client, tag: &str) -> Result<Job, client::Error> {
     let workflow = WORKFLOWS[usize::from(is_cancelled(tag))];
     let mut inputs = BTreeMap::from([("tag".to_owned(), json!(tag))]);
@@ -235,7 +235,7 @@ async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
         {
             promises.lock().unwrap().saw(&job);
         }
-        // The daemon holds a question for less time than a job may take on a busy machine.
+        // On a busy machine a job may take longer than the daemon holds a request.
         while let Ok(job) = client.await_job(job).await {
             promises.lock().unwrap().saw(&job);
             if job.state.is_terminal() {

@@ -1,10 +1,10 @@
-//! What some stories need of the machine. Where they cannot have it they say so and are skipped.
+//! What some stories need from the machine. Without it they are skipped with a message.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Set in the process that has the namespaces.
+/// Set in the process that runs in the namespaces.
 const INSIDE: &str = "EVERSCAN_STORY_INSIDE";
 
 /// Runs `story`, which is the test `name`, in mount and process namespaces of its own: whatever ends it, its mounts go
@@ -39,11 +39,11 @@ fn unshare(program: &str) -> Command {
     command
 }
 
-/// A file system in memory, of which nothing else is kept; unmounted when dropped.
+/// A file system in memory; unmounted when dropped.
 pub(crate) struct Memory(PathBuf);
 
 impl Memory {
-    /// Mounts it; an error is why this machine cannot have one.
+    /// Mounts it. An error says why this machine cannot.
     pub(crate) fn mount(at: &Path, options: &str) -> Result<Self, String> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", options, "everscan-story"]);
@@ -58,7 +58,7 @@ impl Drop for Memory {
     }
 }
 
-/// Runs a program that only matters when it fails.
+/// Runs a program and returns an error if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     match command.output() {
@@ -71,12 +71,12 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Says that a story was not told, and why.
+/// Prints that a story was skipped, and why.
 pub(crate) fn skip(name: &str, reason: &str) {
     say(&format!("SKIP {name}: {reason}"));
 }
 
-/// Says something that is seen whether or not the test succeeds; the macros' output is not.
+/// Prints a line that is visible also if the test succeeds, unlike the output of the macros.
 pub(crate) fn say(line: &str) {
     let written = writeln!(std::io::stderr(), "{line}");
     written.unwrap();

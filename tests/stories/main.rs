@@ -1,4 +1,4 @@
-//! Whole stories across real processes: git, daemon, runner, command line. One binary, one file for each story.
+//! Whole stories with real processes: git, daemon, runner, command line. One binary, one file for each story.
 
 #![expect(
     clippy::disallowed_methods,

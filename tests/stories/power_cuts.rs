@@ -1,10 +1,10 @@
-//! The power of the disk is cut again and again, at random moments and under load, on file systems that forget as much
-//! as they may; after each cut the real daemon must start, and everything it has acknowledged must be true.
+//! Cuts the power of the disk again and again, at random moments and under load, on file systems that may lose unsynced
+//! data. After each cut the real daemon must start and have everything that it acknowledged.
 //!
 //!     EVERSCAN_POWER_CUTS=1000 cargo test -p daemon --test stories power_cuts
 //!
-//! is the long form; results are in `docs/track-record.md`. The runner and the clients are on another machine, so to
-//! speak: what they have heard outlives the cut.
+//! is the long form; `docs/track-record.md` has results. Runner and clients are not affected by a cut, as if they were
+//! on another machine.
 
 mod image;
 
@@ -21,10 +21,10 @@ use image::{FileSystem, Image};
 /// Cuts of all file systems together, unless `EVERSCAN_POWER_CUTS` says otherwise.
 const CUTS: u64 = 20;
 
-/// File systems that share them.
+/// Number of file systems that share the cuts.
 const FILE_SYSTEMS: u64 = 4;
 
-/// Cuts among which the runner dies once. Rare, since the daemon must be up for some time before it believes that.
+/// The runner is killed once in this many cuts. Rarely, since the daemon notices only after some time.
 const RUNNER_DIES: u64 = 25;
 
 #[test]
@@ -75,7 +75,7 @@ fn the_log_of_a_cancelled_job() {
         let job = world.dispatch("main", "stubborn", &[]);
         eventually("the step", || world.log(&job).contains("begun"));
         world.everscan(&["job", "cancel", "-j", &job]);
-        // The runner has forgotten the log once it says so.
+        // Once the runner logs this, it has removed the log.
         eventually("the end of the job at its runner", || {
             world.runner_log().contains("job ended")
         });
@@ -95,7 +95,7 @@ fn the_log_of_a_cancelled_job() {
     });
 }
 
-/// Says something when it is stopped.
+/// Prints something when it is stopped.
 const STUBBORN: &str = "\
 scans:
   stubborn:
@@ -107,7 +107,7 @@ scans:
           while :; do sleep 0.1; done
 ";
 
-/// The same daemon without the one sync of each commit must be found out, or nothing that is said here means anything.
+/// A daemon that does not sync its commits must be detected, otherwise this test proves nothing.
 fn notice() {
     let seed = Chance::seed();
     let mut machine = match Machine::start(FileSystem::Ext4, seed) {
@@ -130,7 +130,7 @@ fn notice() {
     panic!("{CUTS} cuts were survived without a synced journal, seed {seed}");
 }
 
-/// A machine whose disk loses its power, and those who talk to it.
+/// A machine whose disk loses power, and its clients.
 struct Machine {
     image: Image,
     _copies: Memory,
@@ -184,7 +184,7 @@ impl Machine {
     fn start(file_system: FileSystem, seed: u64) -> Result<Self, String> {
         let mut world = Site::prepare();
         let image = Image::make(file_system, &world.path("image"), &world.path("state"))?;
-        // A backup waits for everything that its file system has to write, and this one's has nothing else.
+        // A backup waits for all writes of its file system; this one has no others.
         let copies = Memory::mount(&world.path("copies"), "mode=700")?;
         world.start_daemon();
         Ok(Self {
@@ -195,7 +195,7 @@ impl Machine {
         })
     }
 
-    /// One cut under load or while the daemon stops, sometimes more during the starts after it.
+    /// One cut, under load or while the daemon stops; sometimes more cuts during the next starts.
     fn cut_and_compare(&mut self, runner_dies: bool, during_start: &mut u64) -> Vec<Finding> {
         let load = self.site.load();
         self.wait(50..1500);
@@ -208,7 +208,7 @@ impl Machine {
             self.wait(0..100);
         }
         self.image.cut_power();
-        // Whatever is said now is said without a disk.
+        // From here on the daemon runs without a disk.
         self.wait(0..50);
         self.site.world.kill_daemon();
         drop(load);

@@ -1,4 +1,4 @@
-//! What a daemon has told its clients, kept outside of its disk, and whether it is still true.
+//! Records what a daemon has told its clients, outside of its disk, and checks whether it is still true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,18 +16,18 @@ use crate::support::lines;
 
 #[derive(Default)]
 pub(crate) struct Promises {
-    /// The furthest that each job was seen.
+    /// The latest known state of each job.
     jobs: BTreeMap<Uuid, Job>,
-    /// The job that each request was answered with, if it was answered.
+    /// The job of each request that was answered.
     tags: BTreeMap<String, Option<Uuid>>,
     /// Jobs seen since they were last compared.
     fresh: BTreeSet<Uuid>,
-    /// Jobs that are not over, as far as was seen.
+    /// Jobs that were not over when last seen.
     unfinished: BTreeSet<Uuid>,
     register: Register,
     pub(crate) removals: Removals,
     pub(crate) copies: Copies,
-    /// What was told: dispatches, numbers that were set, jobs that went on, and what was deleted.
+    /// The number of promises: dispatches, numbers set, changes of jobs, and deletions.
     pub(crate) acknowledged: u64,
 }
 
@@ -38,14 +38,14 @@ struct Register {
     acknowledged: u64,
 }
 
-/// Something that is not as it was promised.
+/// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// What was acknowledged is not there, or is back where it was.
+    /// Something acknowledged is missing, or back in an earlier state.
     Lost(String),
-    /// A change is there in parts.
+    /// Only a part of a change is there.
     Torn(String),
-    /// What may happen once has happened twice.
+    /// Something has happened twice that may happen only once.
     Twice(String),
     /// A program did not behave.
     Wrong(String),
@@ -86,19 +86,19 @@ impl Promises {
         }
     }
 
-    /// How far each job has been seen.
+    /// The latest known state of each job.
     pub(crate) fn states(&self) -> BTreeMap<Uuid, JobState> {
         let jobs = self.jobs.values();
         let there = jobs.filter(|job| !self.removals.is_gone(job.id));
         there.map(|job| (job.id, job.state)).collect()
     }
 
-    /// Something to delete.
+    /// Chooses something to delete.
     pub(crate) fn choose_deletion(&mut self) -> Option<Deletion> {
         self.removals.choose(self.jobs.values().rev())
     }
 
-    /// A job is gone, and has to stay so.
+    /// A job was removed, and must not come back.
     pub(crate) fn saw_gone(&mut self, job: Uuid) {
         if self.removals.saw_gone(job) {
             self.acknowledged += 1;
@@ -107,7 +107,7 @@ impl Promises {
         }
     }
 
-    /// The artifacts of a job are gone, and have to stay so.
+    /// The artifacts of a job were removed, and must not come back.
     pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) {
         if self.removals.saw_artifacts_gone(job) {
             self.acknowledged += 1;
@@ -133,13 +133,13 @@ impl Promises {
         }
     }
 
-    /// Jobs that everything is known of but their end.
+    /// Jobs that are not over.
     pub(crate) const fn unfinished(&self) -> &BTreeSet<Uuid> {
         &self.unfinished
     }
 
-    /// Compares what was seen since the last time, and what was not over then, with what the daemon says now. Requests
-    /// without an answer are repeated, as their clients would.
+    /// Compares the jobs that were seen since the last comparison, or were not over then, with what the daemon says
+    /// now. Repeats requests that were not answered, as a client would.
     pub(crate) async fn compare(&mut self, client: &Client) -> Result<Vec<Finding>, client::Error> {
         let mut findings = Vec::new();
         let fresh = std::mem::take(&mut self.fresh);
@@ -155,7 +155,7 @@ impl Promises {
         for tag in unanswered {
             match dispatch_tag(client, &tag).await {
                 Ok(job) => self.answered(&tag, &job),
-                // Its job has ended and is gone already.
+                // Its job has ended and was already removed.
                 Err(error) if error.code() == Some(ErrorCode::JobOver) => {
                     self.tags.remove(&tag);
                 }
@@ -176,7 +176,7 @@ impl Promises {
         Ok(findings)
     }
 
-    /// The same for everything that was ever seen, and for what only the whole tells.
+    /// The same for all jobs ever seen, and for the lists as a whole.
     pub(crate) async fn compare_all(
         &mut self,
         client: &Client,
@@ -191,7 +191,7 @@ impl Promises {
         let mut cursor = None;
         loop {
             let page = match client.jobs(&filter, Some(200), cursor.as_deref()).await {
-                // So may a page with a job that goes.
+                // The same holds for a page with a job that is being removed.
                 Err(error) if error.status() == Some(500) => {
                     client.jobs(&filter, Some(200), cursor.as_deref()).await?
                 }
@@ -217,7 +217,7 @@ impl Promises {
             .filter(|(tag, job)| !self.removals.is_gone(*job) && tags.get(tag) != Some(job))
             .collect();
         for (tag, job) in asked {
-            // Retention took it meanwhile, or it should be in the list.
+            // Either retention removed it meanwhile, or it should be in the list.
             if is_missing(client, job).await? {
                 self.saw_gone(job);
             } else {
@@ -235,7 +235,7 @@ impl Promises {
     ) -> Result<(), client::Error> {
         let job = match client.job(id).await {
             Ok(job) => job,
-            // One that goes while it is read may be answered with a failure, once.
+            // A job that is removed while it is read may give an error once.
             Err(error) if error.status().is_some() => {
                 if error.status() == Some(404) || is_missing(client, id).await? {
                     self.saw_gone(id);
@@ -254,7 +254,7 @@ impl Promises {
         if job.state == JobState::Succeeded {
             let mut torn = contents::compare(client, &job).await?;
             if !torn.is_empty() && is_missing(client, id).await? {
-                // Retention took it meanwhile.
+                // Retention removed it meanwhile.
                 self.saw_gone(id);
                 self.fresh.remove(&id);
                 return Ok(());
@@ -275,7 +275,7 @@ impl Promises {
         Ok(())
     }
 
-    /// Compares the file that steps write to with what their jobs became.
+    /// Compares the file to which steps write with the states of their jobs.
     pub(crate) fn compare_executions(&self, ran: &Path) -> Vec<Finding> {
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
         for job in lines(ran) {
@@ -293,7 +293,7 @@ impl Promises {
     }
 }
 
-/// States only get further.
+/// The order of states: a job only moves to a higher rank.
 const fn rank(state: JobState) -> u8 {
     match state {
         JobState::Scheduled => 0,
@@ -312,8 +312,7 @@ async fn is_missing(client: &Client, job: Uuid) -> Result<bool, client::Error> {
     }
 }
 
-/// What is different about a job, beside that artifacts of it are gone. One that is cancelled still takes what its steps
-/// have to say.
+/// The differences of a job, except for removed artifacts. The steps of a cancelled job may still change.
 fn changes(was: &Job, is: &Job) -> Vec<String> {
     let value = |job: &Job| {
         let mut job = job.clone();

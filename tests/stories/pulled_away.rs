@@ -1,5 +1,5 @@
-//! Somebody takes away what the state stands on: a part of the journal of a killed daemon, or the lock, the journal or a
-//! folder of files under one that runs.
+//! Removes parts of the state: a part of the journal of a killed daemon; or the lock, the journal or a folder of files
+//! of a running one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn cut(path: &Path, length: u64) {
     file.set_len(length).unwrap();
 }
 
-/// Jobs that have a record in the files.
+/// The number of jobs with a record in the files.
 fn records(state: &Path) -> usize {
     let found = Command::new("find")
         .arg(state.join("jobs"))
@@ -56,7 +56,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.unwrap().success());
 }
 
-/// Lets a daemon start that refuses, and answers what it says.
+/// Starts a daemon that must refuse, and returns its message.
 fn refused(world: &mut World) -> String {
     let before = lines(&world.path("daemon.log")).len();
     world.spawn_daemon();
@@ -84,7 +84,7 @@ fn a_start_refuses_a_journal_that_is_not_whole_and_no_job_is_out_of_hand() {
     for n in 0..5 {
         world.everscan(&["var", "set", "DEPTH", &n.to_string()]);
     }
-    // The files show what only the journal and the memory of the daemon have in common.
+    // The files do not show changes that are only in the journal and the daemon's memory.
     eventually("the files", || records(&state) == JOBS);
     world.kill_daemon();
     copy(&state, &whole);
@@ -131,7 +131,7 @@ fn a_start_refuses_a_journal_that_is_not_whole_and_no_job_is_out_of_hand() {
     assert_in_hand(&world, &jobs);
 }
 
-/// Changes are refused from now on, and the daemon ends with the exit code for that.
+/// Asserts that the daemon refuses changes, and ends with the right exit code.
 fn assert_stops(world: &mut World, what: &str) -> String {
     let set = world.output("everscan", &["var", "set", "DEPTH", "9"]);
     assert!(!set.status.success(), "{what}: acknowledged");
@@ -212,11 +212,11 @@ fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
 
 #[test]
 fn a_daemon_whose_jobs_are_gone_stops_at_the_next_one() {
-    // The second is written by a thread that knows the folder of the first.
+    // The second job's files are written by a thread that knows the first one's folder.
     let (mut world, jobs) = waiting(2);
     eventually("the files", || records(&world.path("state")) == 2);
     std::fs::remove_dir_all(world.path("state/jobs")).unwrap();
-    // In the journal, which is where the next start finds it.
+    // It is in the journal, where the next start finds it.
     let next = world.dispatch("hello", "greet", &[]);
     eventually("the refusal", || {
         let set = world.output("everscan", &["var", "set", "DEPTH", "9"]);

@@ -1,4 +1,4 @@
-//! The example `recon`: two finders feed one list, and only hosts that were not there before are probed.
+//! The example `recon`: two finders feed one list, and only new hosts are probed.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::support::World;
 const WORKFLOW: &str = include_str!("../../examples/recon/workflows/recon.yaml");
 const NAME: &str = "recon";
 
-/// A world whose runner has the example's tools on its PATH, and the folder they lie in.
+/// A world whose runner has the example's tools on its PATH, and the folder of the tools.
 fn world() -> World {
     let mut world = World::new();
     world.init_repository();
@@ -46,7 +46,7 @@ fn only_hosts_that_were_not_there_before_are_probed() {
     assert_eq!(found(&world, "new_hosts", "new"), of_certificates);
     assert!(found(&world, "probe", "answers").contains("shop.example.org\t200\t"));
 
-    // The other finder adds what it alone knows, and repeats one name.
+    // The other finder adds its own names and repeats one.
     world.succeed(NAME, "dictionary", &[]);
     assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
     assert_eq!(
@@ -58,7 +58,7 @@ fn only_hosts_that_were_not_there_before_are_probed() {
         "mail.example.org\t200\tWelcome to mail.example.org\nvpn.example.org\t401\tSign in\n"
     );
 
-    // Nothing new: merged again, and no further.
+    // Nothing new: the lists are merged again, and nothing follows.
     world.succeed(NAME, "dictionary", &[]);
     assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
     let counts = ["merge", "new_hosts", "probe"].map(|scan| world.jobs_of(NAME, scan).len());

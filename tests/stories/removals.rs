@@ -1,4 +1,5 @@
-//! Jobs and artifacts that go: clients that make them go, what they were told, and which of those that are gone may be.
+//! Removals of jobs and artifacts: clients that request them, the answers, and a check that only allowed jobs were
+//! removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,35 +14,35 @@ use crate::load::{KEPT, PAUSE, WORKFLOWS};
 use crate::promises::{Finding, Promises};
 use crate::tree::Past;
 
-/// Finished jobs that pruning leaves of a workflow. It comes rarely, so that retention has something to do.
+/// Finished jobs that pruning keeps in a workflow. It runs rarely, so that retention has something to do.
 const PRUNED_TO: u64 = 12;
 const PRUNE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Jobs that stay of a workflow whatever is to go: the newest two successes of its two scans.
+/// Jobs of a workflow that always stay: the newest two successes of its two scans.
 const PROTECTED: usize = 4;
 
-/// Jobs of which one is deleted, and one loses its artifact.
+/// Of this many jobs one is deleted, and one loses its artifact.
 const DELETED: u128 = 8;
 
-/// Newest jobs among which one to delete is looked for.
+/// The newest jobs from which one to delete is chosen.
 const NEWEST: usize = 50;
 
-/// What was asked to go, and what is gone.
+/// Requested and observed removals.
 #[derive(Default)]
 pub(crate) struct Removals {
-    /// Jobs that somebody asked to delete.
+    /// Jobs whose deletion was requested.
     asked: BTreeSet<Uuid>,
-    /// Jobs that are gone: a client was told.
+    /// Jobs that are known to be removed.
     gone: BTreeSet<Uuid>,
-    /// Jobs whose artifacts somebody asked to delete, and whether that was acknowledged.
+    /// Jobs whose artifacts were requested to be deleted, and whether that was acknowledged.
     artifacts: BTreeMap<Uuid, bool>,
-    /// Jobs that were found to be gone and have not been judged yet.
+    /// Jobs that were found missing and are not checked yet.
     missing: BTreeSet<Uuid>,
-    /// Jobs that nobody asked to delete and that are gone.
+    /// Jobs that are missing without a request.
     retained: BTreeSet<Uuid>,
 }
 
-/// How many there were, to be told.
+/// The numbers for the report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Removed {
     deleted: usize,
@@ -70,7 +71,7 @@ pub(crate) enum Deletion {
 }
 
 impl Removals {
-    /// Something of the given jobs that nobody has asked to delete yet. From now on somebody has.
+    /// Chooses something of the given jobs that was not requested yet, and marks it as requested.
     pub(crate) fn choose<'a>(
         &mut self,
         newest_first: impl Iterator<Item = &'a Job>,
@@ -94,7 +95,7 @@ impl Removals {
         None
     }
 
-    /// A job is gone, as somebody was told. Whether that is news.
+    /// Records that a job is gone. Returns whether that was new.
     pub(crate) fn saw_gone(&mut self, job: Uuid) -> bool {
         if !self.asked.contains(&job) {
             self.missing.insert(job);
@@ -106,12 +107,12 @@ impl Removals {
         self.gone.contains(&job)
     }
 
-    /// The artifacts of a job are gone, as somebody was told. Whether that is news.
+    /// Records that the artifacts of a job are gone. Returns whether that was new.
     pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) -> bool {
         self.artifacts.insert(job, true) != Some(true)
     }
 
-    /// What is wrong about the artifacts of a job that are there or gone.
+    /// What is wrong with the artifacts of a job, present or removed.
     pub(crate) fn compare_artifacts(&mut self, job: &Job) -> Option<Finding> {
         let is_removed = job.artifacts.iter().any(|found| found.removed.is_some());
         let asked = self.artifacts.get(&job.id).copied();
@@ -129,8 +130,8 @@ impl Removals {
         }
     }
 
-    /// Whether the jobs that are gone, and that nobody asked to delete, are such as retention may take: it leaves what
-    /// is not over, the newest successes, and so many jobs beside those.
+    /// Checks that retention was allowed to remove the jobs that are gone without a request. It must keep unfinished
+    /// jobs, the newest successes, and the configured number of others.
     pub(crate) fn judge(&mut self, past: &Past) -> Vec<Finding> {
         let mut findings = Vec::new();
         for job in std::mem::take(&mut self.missing) {
@@ -171,7 +172,7 @@ pub(crate) async fn delete(client: &Client, promises: &Mutex<Promises>) {
     match chosen {
         Some(Deletion::Job(job)) => {
             let answer = client.delete_job(job).await;
-            // Retention may have been quicker, and a repetition finds what the first attempt has done.
+            // Retention may have been faster, and a repeated request finds the result of the first.
             let is_gone = answer.err().is_none_or(|it| it.status() == Some(404));
             is_gone.then(|| promises.lock().unwrap().saw_gone(job));
         }
@@ -192,6 +193,6 @@ pub(crate) async fn prune(client: &Client) {
         jobs: Some(PRUNED_TO),
         ..PruneRequest::default()
     };
-    // What is gone afterwards is looked at later, and what the answer says is not needed for that.
+    // The removed jobs are found later; the answer is not needed.
     drop(client.prune(WORKFLOWS[0], &request).await);
 }

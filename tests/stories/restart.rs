@@ -24,7 +24,7 @@ fn world_with_a_running_job() -> (World, String) {
 }
 
 fn is_alive(pid: &str) -> bool {
-    // A zombie has ended and only waits for its parent.
+    // A zombie has ended.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 

@@ -1,4 +1,4 @@
-//! A daemon goes on with what a backup brought back, and a backup that was interrupted is none.
+//! A daemon continues with a restored backup. An interrupted backup is not usable.
 
 use std::fs::File;
 use std::path::Path;
@@ -81,7 +81,7 @@ fn a_daemon_goes_on_with_a_restored_state() {
     let gone = world.output("everscan", &["job", "show", "-j", &lost]);
     assert!(!gone.status.success());
 
-    // The runner of before is not known any more and says what to do.
+    // The daemon no longer knows the old runner, which says what to do.
     let old = world.output("everscan-runner", &["run", "--name", "story"]);
     assert_eq!(old.status.code(), Some(1));
     let said = String::from_utf8(old.stderr).unwrap();
@@ -102,7 +102,7 @@ fn a_backup_that_is_interrupted_leaves_no_hold_and_nothing_that_is_taken_for_who
     let mut world = World::with_workflow("hello.yaml", hello);
     world.succeed("hello", "greet", &["name=Ada"]);
     let (state, half) = (text(&world.path("state")), text(&world.path("half")));
-    // It takes long to copy, and no room.
+    // A sparse file: it takes long to copy, but no space.
     let large = world.path("state/large");
     File::create(&large).unwrap().set_len(1 << 40).unwrap();
     let mut backup = world
@@ -128,7 +128,7 @@ fn a_backup_that_is_interrupted_leaves_no_hold_and_nothing_that_is_taken_for_who
     );
     assert!(!world.path("from half").exists());
 
-    // The daemon has gone on, and the next backup is whole.
+    // The daemon still runs, and the next backup is complete.
     std::fs::remove_file(&large).unwrap();
     world.succeed("hello", "greet", &["name=Grace"]);
     let whole = text(&world.path("whole"));

@@ -1,6 +1,6 @@
-//! The examples' workflows as stories need them.
+//! The examples' workflows for stories.
 
-/// The workflow without its schedules, which would start jobs of their own in a story that is told at that time.
+/// The workflow without its schedules, which could start jobs during a story.
 pub(crate) fn without(workflow: &str) -> String {
     let is_schedule = |line: &&str| line.trim_start().starts_with("cron:");
     let lines = workflow.split_inclusive('\n');

@@ -1,4 +1,4 @@
-//! A second process with the registration of a runner that works.
+//! A second process with the registration of a running runner.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{World, eventually, lines};
 
-/// A runner that was started by hand; it ends with the test.
+/// A runner process that ends with the test.
 struct Copy(Child);
 
 impl Copy {
@@ -81,7 +81,7 @@ fn it_is_told_so_and_takes_no_job_away_until_the_first_one_leaves() {
     let shown = world.finished(&job);
     assert_eq!(shown["state"], "succeeded", "{shown}\n{}", told());
 
-    // The first one leaves, and the second one works in its place.
+    // The first process ends, and the second one takes its place.
     world.stop_runner();
     let job = world.dispatch("wait", "wait", &[]);
     assert_eq!(world.finished(&job)["state"], "succeeded");

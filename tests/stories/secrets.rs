@@ -1,4 +1,5 @@
-//! A var and a secret: set, used, masked, kept over a restart, told when they are gone or cannot be opened.
+//! A var and a secret: set, used, masked, and kept over a restart. Missing ones, and secrets that cannot be opened, are
+//! reported.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ fn with_input(world: &World, arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that refuses before it reads closes the pipe.
+    // A command that refuses its arguments closes the pipe before it reads.
     drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
     child.wait_with_output().unwrap()
 }
@@ -93,7 +94,7 @@ fn a_secret_reaches_its_step_and_stays_out_of_every_file() {
     );
     assert_eq!(world.log(&job), "https://localhost ***\n***\nsplit: ***\n");
     assert_eq!(std::fs::read_to_string(&out).unwrap(), SECRET);
-    // It cleans up after the job, and would meanwhile.
+    // The runner cleans up after the job, which would change the files meanwhile.
     world.stop_runner();
     let none = Vec::<PathBuf>::new();
     assert_eq!(holding(&world.path("state"), SECRET), none);

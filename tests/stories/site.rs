@@ -1,4 +1,5 @@
-//! A daemon with a runner and clients, all of which outlive it: what they were told is what it is measured by.
+//! A daemon with a runner and clients that outlive it. What the daemon told them is compared with its state after a
+//! restart.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,12 +21,12 @@ pub(crate) struct Site {
     pub(crate) promises: Arc<Mutex<Promises>>,
     runtime: Runtime,
     client: Client,
-    /// Texts of the workflow so far.
+    /// The number of versions of the workflow so far.
     revisions: u64,
 }
 
 impl Site {
-    /// A world whose repository is there, and nothing else yet.
+    /// A world with a repository and nothing else.
     pub(crate) fn prepare() -> World {
         let mut world = World::new();
         world.daemon_config = Some(load::configuration());
@@ -37,7 +38,7 @@ impl Site {
         world
     }
 
-    /// The daemon of a prepared world serves.
+    /// Makes a site of a world whose daemon serves.
     pub(crate) fn of(mut world: World) -> Self {
         world.sync();
         world.start_runner(CAPACITY);
@@ -57,18 +58,18 @@ impl Site {
         }
     }
 
-    /// Lets clients work until what is answered is dropped.
+    /// Lets clients work until the returned value is dropped.
     pub(crate) fn load(&self) -> Load {
         self.loader()()
     }
 
-    /// What lets them, later.
+    /// The player for clients that start later.
     pub(crate) fn loader(&self) -> impl Fn() -> Load + use<> {
         let (runtime, player) = (self.runtime.handle().clone(), self.player());
         move || Load::start(&runtime, &player)
     }
 
-    /// Lets clients do each thing once.
+    /// Lets clients do everything once.
     pub(crate) fn load_once(&self) -> Load {
         Load::once(self.runtime.handle(), &self.player())
     }
@@ -88,7 +89,7 @@ impl Site {
         self.world.push(&[("count.yaml", Some(&text))]);
     }
 
-    /// Nothing changes while the runner holds still and clients are gone.
+    /// While the runner is stopped and there are no clients, nothing changes.
     pub(crate) fn hold_runner(&self) {
         self.signal_runner("STOP");
     }
@@ -101,8 +102,8 @@ impl Site {
         signal(self.world.runner.as_ref().unwrap().id(), name);
     }
 
-    /// Checks what the last daemon has left, starts the next one and compares what it says now with what had been said. The
-    /// runner holds still, or is dead.
+    /// Checks the files that the last daemon left, starts the next one and compares its answers with the promises. The
+    /// runner is stopped, or dead.
     pub(crate) fn restart(&mut self) -> Vec<Finding> {
         let mut findings = self.check();
         self.world.spawn_daemon();
@@ -120,7 +121,7 @@ impl Site {
         let (past, looked) = if findings.is_empty() {
             tree::look_beside_daemon(&state)
         } else {
-            // What is broken does not mend by waiting.
+            // Waiting does not repair damage.
             tree::look(&state)
         };
         findings.extend(looked);
@@ -128,12 +129,12 @@ impl Site {
         findings.extend(promises.copies.compare(&self.world, &past));
         drop(promises);
         findings.extend(self.check());
-        // The mirror is a copy of the repository that nobody syncs: it heals.
+        // The mirror is not synced: it is fetched again.
         self.world.sync();
         findings
     }
 
-    /// Lets everything come to its end, and compares all of it.
+    /// Lets all jobs end, and compares everything.
     pub(crate) fn end(&mut self) -> Vec<Finding> {
         let unfinished = self.promises.lock().unwrap().unfinished().clone();
         for job in unfinished {

@@ -1,4 +1,4 @@
-//! `everscand up`: one process that a person starts in a folder, stops, and starts again.
+//! `everscand up`: one process that is started in a folder, stopped, and started again.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -23,7 +23,7 @@ impl Up {
         Self::run(world.command("everscand").arg("up").arg(folder))
     }
 
-    /// The same at the world's address, which is free whenever the next one wants to be there again.
+    /// The same at the world's address, which is reserved for the next one.
     fn start_at_home(world: &World, folder: &Path) -> Self {
         let mut command = world.command("everscand");
         command.args(["up", "--listen", &world.address()]);
@@ -37,7 +37,7 @@ impl Up {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                // Whoever listened has gone.
+                // The listener is gone.
                 drop(sender.send(line));
             }
         });
@@ -62,7 +62,7 @@ impl Up {
         up
     }
 
-    /// Waits for the next line that holds all of `parts`, separated by `…`.
+    /// Waits for the next line that has all of `parts`, separated by `…`.
     fn line(&mut self, parts: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
@@ -96,7 +96,7 @@ impl Up {
         signal(self.child.id(), "INT");
     }
 
-    /// Expects that it ends, as asked.
+    /// Expects that it ends with success.
     fn ended(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}: {:#?}", self.told);

@@ -1,5 +1,5 @@
-//! What expressions read. Plain data: it is frozen into the job's record, sent to the runner and read by the command,
-//! so that an evaluation can be repeated anywhere and give the same answer. Secret values are never serialised.
+//! The values that expressions read, as plain data. They are frozen into the job's record, sent to the runner and read
+//! by `everscan expr eval`, so an evaluation gives the same result everywhere. Secret values are never serialised.
 
 mod given;
 
@@ -19,7 +19,7 @@ const SUCCEEDED: &str = "succeeded";
 /// The values behind an expression's names.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
-    /// The job, where there is one: `id` and `name`. Absent for `on.expr`.
+    /// The job: `id` and `name`. Absent for `on.expr`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobIdentity>,
     /// `project.id`.
@@ -57,17 +57,18 @@ pub struct JobIdentity {
 /// One scan as an expression of a given scan sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanHistory {
-    /// All retained jobs that count: what `size()` says.
+    /// The result of `size()`: all retained jobs that count.
     pub size: u64,
-    /// Newest first and without gaps up to 100, then older successes so that the two newest are always among them.
+    /// The newest 100 jobs, newest first, then older successes so that the two newest successes are always included.
     pub jobs: Vec<JobSummary>,
-    /// What `is_available()` says to the scan that holds the expression.
+    /// The result of `is_available()` for the scan that has the expression.
     pub available: bool,
-    /// Successes ever, whether retained or not.
+    /// The number of successes, retained or not.
     pub successes: u64,
-    /// Artifact name to content digest of up to two newest successes, newest first: what `has_diff()` compares.
+    /// For each of the two newest successes, newest first: artifact name to content digest. `has_diff()` compares
+    /// these.
     pub newest_successes: Vec<BTreeMap<String, String>>,
-    /// The ids of these successes, in the same order, so that an explanation can name what was compared.
+    /// The ids of these successes, in the same order, for explanations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newest_success_ids: Vec<String>,
 }
@@ -79,7 +80,7 @@ pub struct JobSummary {
     pub id: String,
     /// The name of its state.
     pub state: String,
-    /// The name of what made it.
+    /// The name of its trigger.
     pub trigger: String,
     /// The id of its revision.
     pub revision: String,
@@ -106,8 +107,8 @@ pub struct ArtifactSummary {
 }
 
 impl ScanHistory {
-    /// What `has_diff()` says, or `has_diff('name')` for one artifact: the two newest successes differ, or there was
-    /// exactly one. An artifact absent from one of the two differs, absent from both it does not.
+    /// The result of `has_diff()`, or of `has_diff('name')` for one artifact: the two newest successes differ, or there
+    /// is exactly one success. An artifact that only one of the two has differs.
     pub fn has_diff(&self, artifact: Option<&str>) -> bool {
         match (self.successes, self.newest_successes.as_slice()) {
             (1, _) => true,
@@ -119,7 +120,7 @@ impl ScanHistory {
         }
     }
 
-    /// The part that an expression of this reach can read.
+    /// The part that an expression with this reach can read.
     fn narrowed(&self, reach: Option<&Reach>) -> Self {
         let jobs = match reach {
             None => &[],
@@ -136,7 +137,7 @@ impl ScanHistory {
         }
     }
 
-    /// The ids of the newest successes. A context that a person wrote may leave it to its jobs to tell them.
+    /// The ids of the newest successes. If a context written by a person has none, they are taken from its jobs.
     fn success_ids(&self) -> Vec<String> {
         if !self.newest_success_ids.is_empty() {
             return self.newest_success_ids.clone();
@@ -148,7 +149,7 @@ impl ScanHistory {
 }
 
 impl Context {
-    /// The part that expressions with these references can read; what is frozen need not hold more.
+    /// The part that expressions with these references can read. Only this part is frozen.
     pub fn narrowed(&self, references: &References) -> Self {
         fn named<T: Clone>(
             all: &BTreeMap<String, T>,

@@ -1,5 +1,5 @@
-//! Five-field cron schedules: minute, hour, day of month, month, day of week. A [`Cron`] that exists has a next time;
-//! what it does not know is the clock and what happens at a slot.
+//! Five-field cron schedules: minute, hour, day of month, month, day of week. Every [`Cron`] has a next time. It does
+//! not know the clock, nor what happens at a slot.
 
 mod describe;
 mod field;
@@ -28,7 +28,7 @@ pub struct Cron {
     restricts_days: bool,
     /// `day of week` is not exactly `*`.
     restricts_weekdays: bool,
-    /// Minute or hour contains `*` or `/`: such an entry follows elapsed time, the others the wall clock.
+    /// Minute or hour has a `*` or `/`. Such a schedule follows elapsed time; others follow the wall clock.
     is_periodic: bool,
 }
 
@@ -41,7 +41,7 @@ enum DayRule {
     Either(Bits, Bits),
 }
 
-/// Why a text is no schedule, and which part of it.
+/// Why a text is not a schedule, and which part of it is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{problem}")]
 pub struct CronError {
@@ -69,17 +69,17 @@ pub enum CronProblem {
         /// The modifier.
         modifier: String,
     },
-    /// Something else than digits, `*`, `,`, `-` and `/`.
-    #[error("`{text}` is no {field}: only digits, `*`, `,`, `-` and `/` are allowed")]
+    /// A character other than digits, `*`, `,`, `-` and `/`.
+    #[error("`{text}` is not a valid {field}: only digits, `*`, `,`, `-` and `/` are allowed")]
     Malformed {
         /// The field.
         field: &'static str,
         /// The text.
         text: String,
     },
-    /// Digits and signs in an order that means nothing.
+    /// Digits and signs in a wrong order.
     #[error(
-        "`{text}` is no {field}: write `*`, `5`, `1-5`, or one of them with a step as in `*/2`"
+        "`{text}` is not a valid {field}: write `*`, `5`, `1-5`, or one of them with a step as in `*/2`"
     )]
     Misplaced {
         /// The field.
@@ -87,13 +87,13 @@ pub enum CronProblem {
         /// The text.
         text: String,
     },
-    /// A comma with nothing before or behind it.
+    /// A comma without a number before or after it.
     #[error("the list of the {field} has an empty entry")]
     EmptyEntry {
         /// The field.
         field: &'static str,
     },
-    /// A number outside the field.
+    /// A number outside the field's bounds.
     #[error("{field} {number} is outside {min}-{max}")]
     OutOfRange {
         /// The field.
@@ -115,7 +115,7 @@ pub enum CronProblem {
         /// Its end.
         last: u8,
     },
-    /// A step of nothing, or beyond the field.
+    /// A step of 0, or larger than the field.
     #[error("step {step} of the {field} is outside 1-{max}")]
     Step {
         /// The field.
@@ -126,12 +126,12 @@ pub enum CronProblem {
         max: u8,
     },
     /// No such date exists.
-    #[error("the schedule never fires: no month of it has such a day")]
+    #[error("the schedule never fires: none of its months has such a day")]
     NeverFires,
 }
 
 impl CronProblem {
-    /// What to write instead, where that can be said.
+    /// What to write instead, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Modifier { modifier } => {
@@ -172,7 +172,7 @@ impl Cron {
     /// Reads a schedule.
     ///
     /// # Errors
-    /// Every problem of the text, with the part it is in.
+    /// Every problem of the text, with its place.
     pub fn parse(source: &str) -> Result<Self, Vec<CronError>> {
         let words = words(source);
         let whole = || 0..source.len();
@@ -226,14 +226,14 @@ impl Cron {
         }
     }
 
-    /// Whether it is due at the same times as the other, however both are written.
+    /// Whether both are due at the same times.
     pub(crate) fn means_the_same(&self, other: &Self) -> bool {
         let times = |cron: &Self| (cron.minutes, cron.hours, cron.months, cron.is_periodic);
         times(self) == times(other) && self.day_rule() == other.day_rule()
     }
 
-    /// Which days of its months match: one field that leaves no day out decides alone when either is enough, and says
-    /// nothing when the other decides.
+    /// Which days of its months match. A field that includes every day makes all days match if one field is enough, and
+    /// has no effect if both must match.
     fn day_rule(&self) -> DayRule {
         let days = self.days != Bits::all(&field::DAY);
         let weekdays = self.weekdays != Bits::all(&field::WEEKDAY);

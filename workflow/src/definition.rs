@@ -1,5 +1,4 @@
-//! The model: what a valid workflow file says. Everything in here has been checked by [`crate::parse`]; nobody checks
-//! again.
+//! The model of a valid workflow file. [`crate::parse`] has checked everything in it, so no caller checks again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -71,26 +70,26 @@ pub struct Scan {
     pub artifacts: Vec<Artifact>,
     /// Environment of every step.
     pub env: Vec<Variable>,
-    /// The workflow's `env`, which this scan's own overrides.
+    /// The workflow's `env`; the scan's own `env` overrides it.
     pub inherited_env: Arc<[Variable]>,
     /// Executed in order; at least one.
     pub steps: Vec<Step>,
     /// A job that runs longer is stopped.
     pub timeout: Option<TimeDelta>,
-    /// The longest log of a job, in bytes; the daemon has a limit as well.
+    /// The longest log of a job, in bytes. The daemon has a limit, too; the lower one counts.
     pub log_limit: Option<u64>,
     /// What follows a failed job.
     pub retry: Option<Retry>,
     /// Labels a runner must have.
     pub runs_on: Vec<String>,
-    /// What happens when a trigger comes while a job of the scan is scheduled or running.
+    /// What happens if a trigger fires while a job of the scan is scheduled or running.
     pub overlap: Overlap,
     /// Variables of the runner's own environment that steps may see.
     pub pass_env: Vec<String>,
 }
 
 impl Scan {
-    /// The scans, variables, secrets and inputs that any of the scan's expressions and templates names.
+    /// All scans, variables, secrets and inputs that the scan's expressions and templates name.
     pub fn references(&self) -> References {
         let mut all = References::default();
         let env = self
@@ -113,12 +112,12 @@ impl Scan {
         all
     }
 
-    /// Changes exactly when the scan means something else: comments, the order of keys and quoting do not count.
+    /// Changes exactly when the meaning of the scan changes. Comments, the order of keys and quoting have no influence.
     pub fn digest(&self) -> ScanDigest {
         digest::of(self)
     }
 
-    /// The inputs of a job that nobody dispatched.
+    /// The inputs of a job that was not dispatched.
     pub fn default_inputs(&self) -> BTreeMap<String, InputValue> {
         self.on
             .dispatch
@@ -127,7 +126,7 @@ impl Scan {
             .unwrap_or_default()
     }
 
-    /// Checks what a dispatcher gave; a scan without `on.dispatch` takes no inputs. See [`Dispatch::accept`].
+    /// Checks the inputs of a dispatch. A scan without `on.dispatch` accepts none. See [`Dispatch::accept`].
     ///
     /// # Errors
     /// Every problem at once.
@@ -142,16 +141,16 @@ impl Scan {
     }
 }
 
-/// What starts a scan; at least one of `cron`, `expr` and `dispatch` is there, and they work independently.
+/// What starts a scan: at least one of `cron`, `expr` and `dispatch`. They work independently.
 #[derive(Debug, Clone)]
 pub struct Triggers {
     /// A schedule.
     pub cron: Option<Cron>,
     /// The zone in which `cron` is read.
     pub timezone: Tz,
-    /// What happens to slots of `cron` that passed while nothing could start.
+    /// What happens to missed slots of `cron`.
     pub catch_up: CatchUp,
-    /// Looked at when another scan succeeds.
+    /// Evaluated when another scan succeeds.
     pub expr: Option<Expression>,
     /// Present when the file makes the scan startable by hand.
     pub dispatch: Option<Dispatch>,
@@ -177,7 +176,7 @@ pub enum CatchUp {
 }
 
 impl CatchUp {
-    /// The word of the file.
+    /// The word in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Latest => "latest",
@@ -187,20 +186,20 @@ impl CatchUp {
     }
 }
 
-/// What happens when a trigger comes too early.
+/// What happens if a trigger fires while a job of the scan is scheduled or running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
-    /// It makes no job.
+    /// No new job.
     #[default]
     Skip,
     /// One job waits.
     Queue,
-    /// The older job is cancelled, unless somebody dispatched it.
+    /// The older job is cancelled, unless it was dispatched.
     Replace,
 }
 
 impl Overlap {
-    /// The word of the file.
+    /// The word in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Skip => "skip",
@@ -215,7 +214,7 @@ impl Overlap {
 pub struct Retry {
     /// Further jobs, 1 to 10.
     pub attempts: u8,
-    /// Wait before the first further job; doubles with each.
+    /// The pause before the first further job. It doubles with each one.
     pub backoff: TimeDelta,
 }
 
@@ -235,9 +234,9 @@ pub struct Step {
     pub run: Template,
     /// The words of the shell's command line, without the script; absent for the default.
     pub shell: Option<Vec<String>>,
-    /// Runs only when true; see [`crate::expression::should_run`] for the whole rule.
+    /// The step runs only if this is true. [`crate::expression::should_run`] has the whole rule.
     pub condition: Option<Expression>,
-    /// Whether the job goes on when the step fails.
+    /// Whether the job continues if the step fails.
     pub allow_failure: bool,
     /// The step is stopped after this long.
     pub timeout: Option<TimeDelta>,
@@ -252,13 +251,13 @@ pub struct Artifact {
     pub paths: Vec<String>,
     /// Stored only when true.
     pub condition: Option<Expression>,
-    /// How long it is kept, when that is bounded.
+    /// How long it is kept, if limited.
     pub expires_in: Option<TimeDelta>,
     /// When to notify.
     pub notify_on: NotifyOn,
 }
 
-/// When an artifact makes a notification.
+/// When an artifact causes a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NotifyOn {
     /// When it differs from the previous success.
@@ -271,7 +270,7 @@ pub enum NotifyOn {
 }
 
 impl NotifyOn {
-    /// The word of the file.
+    /// The word in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Diff => "diff",

@@ -1,5 +1,5 @@
-//! What is wrong with a workflow file, where, and what to do about it. Daemon, API and command show the same records;
-//! their `code` is stable, their text is not.
+//! Problems of a workflow file: what is wrong, where, and what to do. Daemon, API and command show the same records.
+//! Their `code` is stable, their text is not.
 
 mod code;
 mod encoding;
@@ -13,7 +13,7 @@ pub use code::Code;
 pub use encoding::{NotUtf8, utf8};
 pub use render::{is_obeyed, render};
 
-/// The file at the top of a repository that is about the repository, and no workflow.
+/// The file at the top of a repository that configures the repository. It is not a workflow.
 pub const SETTINGS_FILE: &str = "everscan.yaml";
 
 /// One problem of one file. Lines and columns count from 1, columns in characters; the end is exclusive.
@@ -29,19 +29,19 @@ pub struct Diagnostic {
     pub end_line: u32,
     /// Where it ends.
     pub end_column: u32,
-    /// Whether the file can be used all the same.
+    /// Whether the file can still be used.
     pub severity: Severity,
     /// The kind of problem, for programs.
     pub code: Code,
     /// What is wrong, for people.
     pub message: String,
-    /// What to do about it, when there is something to suggest.
+    /// What to do about it, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error about a file as a whole, for those who found the file and not its text.
+    /// An error about a file as a whole, for callers that have no text of it.
     pub fn of_file(file: &str, code: Code, message: String, hint: Option<String>) -> Self {
         Self {
             file: file.to_owned(),
@@ -56,22 +56,22 @@ impl Diagnostic {
         }
     }
 
-    /// Of a file that has more bytes than one may have; nobody reads it further to say how many.
+    /// The error for a file that is too large. The rest of it is not read.
     pub fn too_large(file: &str) -> Self {
         let message = format!("the file has more than {FILE_BYTES} bytes");
         let hint = "put what scripts need into files or blobs, or split the workflow".to_owned();
         Self::of_file(file, Code::FileTooLarge, message, Some(hint))
     }
 
-    /// Of a symbolic link in a folder of workflows: what it leads to may lie outside of the repository, and change
-    /// without a commit.
+    /// The error for a symbolic link in a folder of workflows. Its target may be outside of the repository, and may
+    /// change without a commit.
     pub fn symbolic_link(file: &str) -> Self {
         let message = "the file is a symbolic link, and links are not followed".to_owned();
         let hint = "put the file itself there".to_owned();
         Self::of_file(file, Code::UnreadableFile, message, Some(hint))
     }
 
-    /// Of a file that is no text, for those who have its bytes.
+    /// The error for a file that is not text, from its bytes.
     pub fn not_utf8_text(file: &str, place: NotUtf8) -> Self {
         let hint = "save it as UTF-8".to_owned();
         Self {
@@ -83,35 +83,35 @@ impl Diagnostic {
         }
     }
 
-    /// Of a file whose name is no text; it is not read.
+    /// The error for a file whose name is not text; it is not read.
     pub fn not_utf8_name(file: &str) -> Self {
         let message = "the name of the file is not UTF-8".to_owned();
         let hint = "rename it".to_owned();
         Self::of_file(file, Code::UnreadableFile, message, Some(hint))
     }
 
-    /// Of the file that is about its repository: nothing of it is read yet.
+    /// The warning for the file that configures its repository: it is not read yet.
     pub fn settings_file(file: &str) -> Self {
         let message = format!("`{SETTINGS_FILE}` has no effect yet: nobody reads it");
-        let hint = "remove it until it works; `everscan var set` sets vars".to_owned();
+        let hint = "remove it; it is not read yet; `everscan var set` sets vars".to_owned();
         Self {
             severity: Severity::Warning,
             ..Self::of_file(file, Code::NoEffect, message, Some(hint))
         }
     }
 
-    /// Whether it is about the file as a whole, so that no place in it is worth showing.
+    /// Whether it is about the file as a whole, so that no excerpt is shown.
     fn is_of_file(&self) -> bool {
         (self.line, self.column, self.end_line, self.end_column) == (1, 1, 1, 1)
     }
 }
 
-/// Whether a problem makes the file unusable.
+/// How serious a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// The file is refused.
+    /// The file cannot be used.
     Error,
-    /// The file is used.
+    /// The file can be used.
     Warning,
 }

@@ -1,8 +1,9 @@
-//! What differs in meaning between two workflows, member by member. What has no meaning makes no difference: comments,
-//! the order of keys and scans, quoting, defaults that are written out, and how an expression or schedule is written.
+//! The differences in meaning between two workflows, member by member. These make no difference: comments, the order of
+//! keys and scans, quoting, explicit defaults, and how an expression or schedule is written.
 //!
-//! A scan that appears here has another [digest](crate::Scan::digest). The reverse holds but for the workflow's own `env`,
-//! which is part of each scan and told once, and for expressions and schedules, which the digest takes as they are written.
+//! A scan that appears here has another [digest](crate::Scan::digest). The reverse has two exceptions: a change of the
+//! workflow's own `env` changes the digest of each scan and is reported once; and the digest takes expressions and
+//! schedules as they are written.
 
 mod align;
 mod members;
@@ -23,53 +24,53 @@ use crate::definition::{Scan, Workflow};
 pub struct Difference {
     /// Outside of the scans.
     pub workflow: Vec<Change>,
-    /// The scans that differ: those that are there now in their order, then those that are gone.
+    /// The scans that differ: first the present ones in their order, then the removed ones.
     pub scans: Vec<ScanDifference>,
 }
 
-/// What became of one scan.
+/// The change of one scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScanDifference {
     /// Its name; the new one of a scan that looks renamed.
     pub scan: String,
-    /// What became of it as a whole.
+    /// Whether it was added, removed or changed.
     #[serde(flatten)]
     pub fate: Fate,
-    /// What differs in it; nothing for one that is new or gone.
+    /// The differences in it; none if it was added or removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
 
-/// What became of a scan as a whole.
+/// Whether a scan was added, removed or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
 pub enum Fate {
-    /// It is new.
+    /// It was added.
     Added,
-    /// It is gone.
+    /// It was removed.
     Removed,
-    /// It runs what a scan ran that is gone. For the daemon these are two scans.
+    /// It is the same as a removed scan, except for the name. For the daemon these are two scans.
     Renamed {
-        /// The name of the scan that is gone.
+        /// The name of the removed scan.
         from: String,
     },
-    /// It was there and is there.
+    /// It is in both.
     Changed,
 }
 
-/// One thing that differs.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The part it belongs to.
     #[serde(flatten)]
     pub part: Part,
-    /// The key in the file. Absent when it is the part itself that came, went or has another value.
+    /// The key in the file. Absent if the part itself was added, removed or changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<&'static str>,
     /// What happened to it.
     #[serde(flatten)]
     pub edit: Edit,
-    /// Other scans that still read what is gone.
+    /// Other scans that still read what was removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read_by: Vec<String>,
 }
@@ -97,26 +98,26 @@ pub enum Part {
     },
     /// A step.
     Step {
-        /// Its place, from 1: where it is now, or where it was when it is gone.
+        /// Its number, from 1; of a removed step the old one.
         position: usize,
     },
 }
 
-/// What happened to a member or part. Values are written as in the file; defaults count as written.
+/// The change of a member or part. Values are written as in the file; a default counts as if it were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "edit", rename_all = "snake_case")]
 pub enum Edit {
-    /// It came.
+    /// It was added.
     Added {
         /// Its value.
         to: String,
     },
-    /// It went.
+    /// It was removed.
     Removed {
         /// The value it had.
         from: String,
     },
-    /// It has another value.
+    /// Its value has changed.
     Changed {
         /// The value it had.
         from: String,
@@ -125,11 +126,11 @@ pub enum Edit {
     },
     /// A script has other lines.
     Rewritten {
-        /// How many lines went.
+        /// How many lines were removed.
         removed: usize,
-        /// How many lines came.
+        /// How many lines were added.
         added: usize,
-        /// The lines that went, after `-`, and that came, after `+`.
+        /// The removed lines, after `-`, and the added ones, after `+`.
         lines: Vec<String>,
     },
 }

@@ -1,8 +1,8 @@
-//! The canonical digest of a scan. Fields are fed with their name and length, objects in order of their keys, so that
-//! two texts have the same digest only when they mean the same, however their YAML is written. Expressions and schedules
-//! count as written: digests are kept in the state, and to see that `(ok)` is `ok` is not worth another one for every scan
-//! there is; who writes it otherwise has the scan's scheduled jobs looked at once more. Each part of the model is taken
-//! apart without `..`, so that a member added later has to be thought of here.
+//! The canonical digest of a scan. Fields are hashed with their name and length, objects in the order of their keys. So
+//! two texts have the same digest exactly if they mean the same, however their YAML is written. Expressions and
+//! schedules count as they are written: treating `(ok)` as `ok` would change every digest in the state. If somebody
+//! rewrites an expression, the scan's scheduled jobs are checked once more. Each part of the model is destructured
+//! without `..`, so that a new member does not compile before it is hashed here.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use crate::dispatch::{Dispatch, Input, InputValue};
 use crate::expression::Expression;
 use crate::hex::hex;
 
-/// SHA-256 over what a scan means, in hexadecimal.
+/// SHA-256 over the meaning of a scan, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ScanDigest(String);
@@ -36,7 +36,7 @@ impl fmt::Display for ScanDigest {
     }
 }
 
-/// Defaults are written out, so that stating one changes nothing.
+/// Defaults are hashed as if they were written, so that writing one changes nothing.
 pub(crate) fn of(scan: &Scan) -> ScanDigest {
     let Scan {
         name,
@@ -70,7 +70,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
     feed.texts("runs_on", runs_on);
     feed.text("overlap", overlap.name());
     feed.texts("pass_env", pass_env);
-    // Scans without it keep the digest that they had before there was such a key.
+    // A scan without this key keeps the digest that it had before the key existed.
     if let Some(bytes) = log_limit {
         feed.text("log_limit", &bytes.to_string());
     }
@@ -154,7 +154,7 @@ fn artifact(feed: &mut Feed, artifact: &Artifact) {
     feed.text("notify_on", notify_on.name());
 }
 
-/// Feeds named, self-delimiting fields.
+/// Hashes named, self-delimiting fields.
 struct Feed(Sha256);
 
 impl Feed {

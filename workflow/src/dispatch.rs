@@ -1,4 +1,4 @@
-//! Dispatch inputs: what a scan declares, and whether what a dispatcher gives fits. All problems are told at once.
+//! Dispatch inputs: what a scan declares, and whether given values fit. All problems are reported together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,9 +24,9 @@ pub struct Input {
     pub key: String,
     /// Its type.
     pub kind: InputKind,
-    /// Whether a dispatcher must give a value. The default never satisfies this.
+    /// Whether a dispatch must give a value. The default does not count.
     pub required: bool,
-    /// The value when none is given; of the input's kind.
+    /// The value if none is given; of the input's type.
     pub default: InputValue,
 }
 
@@ -55,7 +55,7 @@ pub enum InputValue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[error("input `{input}`: {problem}")]
 pub struct InputError {
-    /// The input's name, shortened when it is absurdly long.
+    /// The input's name, shortened if it is very long.
     pub input: String,
     /// What is wrong.
     #[source]
@@ -104,7 +104,7 @@ impl fmt::Display for InputKind {
 }
 
 impl InputKind {
-    /// The word of the file.
+    /// The word in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -122,7 +122,7 @@ impl InputKind {
 }
 
 impl Dispatch {
-    /// The values of a job that nobody dispatched.
+    /// The values for a job that was not dispatched.
     pub fn defaults(&self) -> BTreeMap<String, InputValue> {
         self.inputs
             .iter()
@@ -130,11 +130,12 @@ impl Dispatch {
             .collect()
     }
 
-    /// Checks what a dispatcher gave. The result is complete with defaults. `null` counts as not given, an empty string
-    /// as given; a boolean may be given as `"true"` or `"false"`.
+    /// Checks the values of a dispatch. The result includes the defaults. `null` counts as not given, an empty string
+    /// as given. A boolean may be given as `"true"` or `"false"`.
     ///
     /// # Errors
-    /// Every problem, in the order of the declaration, then undeclared inputs by name, as many as can be declared.
+    /// Every problem, in the order of the declaration, then undeclared inputs by name, up to the number that
+    /// can be declared.
     pub fn accept(
         &self,
         given: &BTreeMap<String, Value>,
@@ -158,7 +159,7 @@ impl Dispatch {
         let undeclared = given
             .keys()
             .filter(|key| !declared().any(|known| known == key.as_str()));
-        // A request can name millions, and a suggestion costs something.
+        // A request can have millions of names, and each suggestion takes time.
         for key in undeclared.take(INPUTS) {
             errors.push(InputError {
                 input: key.chars().take(SHOWN_CHARS).collect(),
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_told_at_once() {
+    fn all_problems_are_reported_together() {
         let errors = declared()
             .accept(&given(json!({"depth": 3, "force": "yes", "forse": true})))
             .unwrap_err();

@@ -14,7 +14,7 @@ const UNITS: [(char, i64); 5] = [
     ('s', 1),
 ];
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DurationError {
     /// Not a sequence of numbers with units.
@@ -29,7 +29,7 @@ pub enum DurationError {
         /// The text.
         text: String,
     },
-    /// No time at all.
+    /// Zero.
     #[error("a duration must be longer than nothing")]
     Zero,
     /// Beyond the bound.
@@ -91,7 +91,7 @@ pub fn parse_duration(text: &str) -> Result<TimeDelta, DurationError> {
         .ok_or_else(too_long)
 }
 
-/// Writes a duration the way [`parse_duration`] reads it, in the largest fitting units.
+/// Writes a duration as [`parse_duration`] reads it, in the largest possible units.
 pub fn format_duration(duration: TimeDelta) -> String {
     let mut seconds = duration.num_seconds().max(0);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a text that stands in no file, such as a schedule on a command line.
+//! Problems of a text that is not in a file, such as a schedule on a command line.
 
 use crate::cron::{CronError, CronProblem};
 use crate::diagnostic::{Code, Diagnostic, Severity, render};
@@ -23,7 +23,7 @@ impl CronProblem {
 }
 
 impl CronError {
-    /// The problem as one of an expression or template is told.
+    /// The problem in the form of a fault of an expression.
     pub fn fault(&self) -> Fault {
         Fault {
             range: self.range.clone(),
@@ -34,7 +34,7 @@ impl CronError {
     }
 }
 
-/// Shows `faults` with the places of `text` they are about; `name` is what the text is called.
+/// Shows `faults` with their places in `text`; `name` is the name of the text in messages.
 pub fn excerpts(name: &str, text: &str, faults: &[Fault]) -> String {
     let lines = Lines::of(text);
     let diagnostics: Vec<Diagnostic> = faults

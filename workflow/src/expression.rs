@@ -1,8 +1,8 @@
-//! Expressions: CEL over what a workflow may read, checked when it is loaded and bounded when it is evaluated.
+//! Expressions in CEL. They are checked when they are loaded, and their evaluation is bounded.
 //!
-//! An [`Expression`] that exists is syntactically right, names only what its [`Site`] offers, has a type that fits
-//! there and a static cost below the bound. The CEL library is used inside this module only; a [`Sandbox`] runs it where
-//! its recursion has the stack that it needs.
+//! Every [`Expression`] is syntactically valid, names only what its [`Site`] offers, has the right type for it and a
+//! static cost below the limit. Only this module uses the CEL library. A [`Sandbox`] runs the library on threads with
+//! enough stack for its recursion.
 
 mod analysis;
 mod compile;
@@ -55,7 +55,7 @@ struct Parts {
     source: String,
     program: Program,
     references: References,
-    /// What `matches` asks for by its text; it stays compiled as long as the expression is there.
+    /// The compiled patterns of `matches`. They stay compiled as long as the expression exists.
     _patterns: Vec<Arc<Pattern>>,
     cost: u64,
     is_always: bool,
@@ -63,8 +63,7 @@ struct Parts {
 }
 
 impl Expression {
-    /// Parses and checks an expression on its own, without the workflow around it: names of scans and inputs are taken
-    /// as they are.
+    /// Parses and checks an expression on its own, without its workflow: names of scans and inputs are not checked.
     ///
     /// # Errors
     /// Every problem at once, with its place in `source`.
@@ -83,7 +82,7 @@ impl Expression {
         &self.0.source
     }
 
-    /// Whether it asks the same as the other, however both are written.
+    /// Whether both mean the same, however they are written.
     pub(crate) fn means_the_same(&self, other: &Self) -> bool {
         self == other || same::is_same(self.program().expression(), other.program().expression())
     }
@@ -103,7 +102,7 @@ impl Expression {
         self.0.is_always
     }
 
-    /// Whether an evaluation has room on any thread's stack.
+    /// Whether an evaluation fits into the stack of any thread.
     pub(crate) fn is_shallow(&self) -> bool {
         self.0.is_shallow
     }
@@ -113,8 +112,8 @@ impl Expression {
     }
 }
 
-/// Whether a step runs: its condition counts as `ok && (condition)`, as `ok` when it has none, and a bare `always` runs
-/// regardless of what failed before.
+/// Whether a step runs. Its condition counts as `ok && (condition)`, or as `ok` if it has none. With a bare `always` it
+/// runs whatever has failed before.
 ///
 /// # Errors
 /// The evaluation's error; it fails the step.

@@ -1,4 +1,4 @@
-//! Bytes and digests as files and people see them: lower-case hexadecimal digits.
+//! Bytes and digests as lower-case hexadecimal digits.
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +12,7 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// The bytes of such digits, in either case; none when the text is anything else.
+/// The bytes of hexadecimal digits, in either case; `None` if the text is anything else.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text
         .chars()

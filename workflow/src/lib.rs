@@ -1,7 +1,7 @@
-//! The language: what a workflow file may say, what is wrong with one, and what its expressions mean.
+//! The workflow language: the model of a workflow file, its diagnostics, and its expressions.
 //!
-//! Pure: text and values come in, the model and diagnostics go out. The package knows no file, no clock, no network
-//! and no async runtime; daemon, runner and command use it alike, so that all of them give the same answer.
+//! Pure: it takes text and values and returns the model and diagnostics. It knows no files, no clock, no network and no
+//! async runtime. Daemon, runner and command all use it, so they give the same answers.
 
 mod context;
 pub mod cron;

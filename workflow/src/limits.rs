@@ -8,47 +8,47 @@ pub const FILE_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of YAML: the format needs seven levels, and each costs stack while it is walked.
 pub const YAML_DEPTH: usize = 64;
 
-/// Keys and values of one file: those of a file that is full of the smallest ordinary scans, twenty-two thousand of eleven
-/// each, so that only a file's size bounds their number. Reading it takes a second and 50 MiB without optimisation; a list
-/// of single letters could have twice as many.
+/// Keys and values of one file. A file of the largest size that is full of small scans has as many: 22,000 scans of
+/// eleven each. Reading that takes a second and 50 MiB without optimisation. A list of single letters could have twice
+/// as many.
 pub const YAML_NODES: usize = 250_000;
 
-/// Nodes that aliases may add in one file, so that a few lines cannot expand to gigabytes.
+/// Nodes that aliases may add to one file, so that a few lines cannot expand to gigabytes.
 pub const ALIAS_NODES: usize = 20_000;
 
 /// Bytes of text that aliases may add in one file, for the same reason.
 pub const ALIAS_BYTES: usize = FILE_BYTES;
 
-/// Problems reported of one file; nobody reads more, and a report must stay a small record.
+/// Problems reported for one file. Nobody reads more, and a report must stay a small record.
 pub const DIAGNOSTICS: usize = 200;
 
-/// Characters of a name from the file that a message repeats.
+/// Characters of a name from the file in a message.
 pub const SHOWN_CHARS: usize = 80;
 
-/// Bytes of a line that are looked at for an excerpt: all of one with the longest expression, and a small part of a file
-/// on one line, for each of whose problems they are looked at.
+/// Bytes of a line that are read for an excerpt, once for each problem. Enough for a line with the longest expression;
+/// a small part of a file that is one long line.
 pub const EXCERPT_BYTES: usize = 4_096;
 
-/// Names before and behind an unknown one, in the order of the alphabet, that are compared for a suggestion: all of a
-/// workflow written by hand, and few enough for a file in which each of thousands of names is wrong.
+/// Names before and after an unknown one, in alphabetical order, that are compared for a suggestion. Enough for all
+/// names of a workflow written by hand; few enough for a file with thousands of wrong names.
 pub const SUGGESTED_NAMES: usize = 250;
 
-/// Longest expression: beyond this it is a program that belongs into a step.
+/// Longest expression, in bytes. A longer one is a program and belongs in a step.
 pub const EXPRESSION_BYTES: usize = 1_024;
 
-/// Bytes of all expressions of one file, each counted as often as it is read: two thousand conditions of two hundred bytes.
-/// A megabyte of them takes two seconds without optimisation.
+/// Bytes of all expressions of one file, each counted as often as it is read: 2,000 conditions of 200 bytes. A megabyte
+/// takes two seconds without optimisation.
 pub const FILE_EXPRESSION_BYTES: usize = 400 * 1024;
 
-/// Bytes of scripts that are searched for an artifact's paths: a hundred paths in ten thousand bytes. What is not looked
-/// at is not warned of.
+/// Bytes of scripts that are searched for the paths of artifacts: 100 paths in 10,000 bytes. Scripts beyond that get no
+/// warnings.
 pub const SEARCHED_BYTES: usize = 1024 * 1024;
 
 /// Deepest nesting of an expression's syntax tree: evaluation recurses over it.
 pub const EXPRESSION_DEPTH: usize = 64;
 
-/// Nesting up to which an expression is evaluated where it is asked: in a debug build a level takes about 40 KiB of stack,
-/// and every thread has 2 MiB.
+/// Nesting up to which an expression is evaluated on the caller's thread. In a debug build a level takes about 40 KiB
+/// of stack, and every thread has 2 MiB.
 pub(crate) const SHALLOW_DEPTH: usize = 8;
 
 /// Nodes of an expression's syntax tree, macros expanded.
@@ -60,38 +60,39 @@ pub const COMPREHENSION_DEPTH: usize = 2;
 /// Static cost of one expression or template, in units of about 100 ns: a tenth of a second at worst.
 pub const EXPRESSION_COST: u64 = 1_000_000;
 
-/// Largest value an expression may build, in bytes: the stack and heap of the sandbox are shared by all.
+/// Largest value that an expression may build, in bytes. All expressions share the sandbox's memory.
 pub const VALUE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Longest pattern for `matches`: it is compiled when its file is loaded.
+/// Longest pattern of `matches`, in bytes. It is compiled when its file is loaded.
 pub const PATTERN_BYTES: usize = 256;
 
-/// Estimated size of a compiled pattern, in states: counted repetitions multiply it.
+/// Estimated size of a compiled pattern, in states. Counted repetitions multiply it.
 pub const PATTERN_STATES: u64 = 10_000;
 
-/// Bytes of a compiled pattern, for one that the estimate takes for smaller than it is.
+/// Bytes of a compiled pattern, in case the estimate was too low.
 pub const PATTERN_COMPILED_BYTES: usize = 2 * 1024 * 1024;
 
-/// Expressions of one template: a script with more is generated, not written.
+/// Expressions of one template. A script with more was generated by a program.
 pub const TEMPLATE_EXPRESSIONS: usize = 100;
 
-/// Jobs of one scan that an expression can reach by index or iterate over; `size` counts all.
+/// Jobs of one scan that an expression can reach by index or iteration. `size` counts all.
 pub const HISTORY_JOBS: usize = 100;
 
-/// Older successes that iteration still reaches behind the newest jobs.
+/// Older successes that iteration reaches after the newest jobs.
 pub const HISTORY_SUCCESSES: usize = 2;
 
-/// Stack of a sandbox thread: measured need of the deepest accepted expression is below 1 MiB; it is committed lazily.
+/// Stack of a sandbox thread. The deepest accepted expression needs less than 1 MiB, as measured. The memory is
+/// committed lazily.
 pub const SANDBOX_STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Threads of the process's sandbox: two at least, so that an evaluation does not wait for a file that is parsed, and no
-/// more than a small machine has cores.
+/// Threads of the process's sandbox: at least two, so that an evaluation need not wait for the parsing of a file, and
+/// no more than a small machine has cores.
 pub const SANDBOX_THREADS: std::ops::RangeInclusive<usize> = 2..=4;
 
-/// Steps of one scan: each is a part of its job's record, which one commit must hold.
+/// Steps of one scan. Each is part of the job's record, which must fit into one commit.
 pub const STEPS: usize = 1_000;
 
-/// Artifacts of one scan: each is a part of its job's record and of its scan's head.
+/// Artifacts of one scan. Each is part of the job's record and of the scan's head.
 pub const ARTIFACTS: usize = 100;
 
 /// Inputs of one dispatch (specification, "Limits").
@@ -100,28 +101,28 @@ pub const INPUTS: usize = 20;
 /// Characters of one input value (specification, "Limits").
 pub const INPUT_CHARS: usize = 65_535;
 
-/// Longest name of a variable, secret or input: it is an environment name and a part of paths.
+/// Longest name of a variable, secret or input. It is used in environments and paths.
 pub const VARIABLE_NAME_BYTES: usize = 64;
 
-/// Longest scan name: it is a folder name of the state tree.
+/// Longest scan name. It is the name of a folder in the state.
 pub const SCAN_NAME_BYTES: usize = 200;
 
-/// Longest artifact name: it is a file name of the state tree.
+/// Longest artifact name. It is the name of a file in the state.
 pub const ARTIFACT_NAME_BYTES: usize = 200;
 
 /// Longest life of a job (design section 3): the worker session token ends then.
 pub const JOB_TIMEOUT: TimeDelta = TimeDelta::hours(4);
 
-/// Longest duration a file may state; longer ones are typing errors, and dates must stay in range.
+/// Longest duration in a file. A longer one is a typing error, and dates must stay in range.
 pub const DURATION: TimeDelta = TimeDelta::days(3_660);
 
 /// Further jobs a `retry` may ask for (design section 3).
 pub const RETRY_ATTEMPTS: u8 = 10;
 
-/// First back-off of a `retry` that states none.
+/// First back-off of a `retry` without `backoff`.
 pub const RETRY_BACKOFF: TimeDelta = TimeDelta::seconds(10);
 
-/// Labels of one `runs_on`, and names of one `pass_env`: they are compared and copied at every job.
+/// Labels of one `runs_on`, and names of one `pass_env`. They are compared and copied for every job.
 pub const LABELS: usize = 50;
 
 /// Characters of one label.
@@ -130,11 +131,11 @@ pub const LABEL_CHARS: usize = 100;
 /// Characters of a workflow's `name`; it is shown in tables.
 pub const TITLE_CHARS: usize = 200;
 
-/// Days searched for a cron schedule's next time: 29 February is at most eight years away.
+/// Days that are searched for the next time of a schedule: 29 February is at most eight years away.
 pub const CRON_DAYS: u32 = 9 * 366;
 
-/// Pairs of entries that a comparison of two lists looks at: a few megabytes, and milliseconds.
+/// Pairs of entries in a comparison of two lists: a few megabytes, and milliseconds.
 pub const DIFF_CELLS: usize = 1_000_000;
 
-/// Scans that one scan is compared with to find which it was, when many run the same scripts.
+/// Scans that an added scan is compared with to find a rename, if many have the same scripts.
 pub const RENAME_CANDIDATES: usize = 8;

@@ -1,4 +1,4 @@
-//! The names of the language and their rules. A name that exists has passed its rule; nobody checks again.
+//! The names of the language and their rules. A value of a name type has been checked.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::limits::{ARTIFACT_NAME_BYTES, SCAN_NAME_BYTES, VARIABLE_NAME_BYTES};
 
-/// Words that CEL keeps for itself: a member of such a name cannot be written with a dot.
+/// Reserved words of CEL. A member with such a name cannot be written after a dot.
 pub(crate) const CEL_KEYWORDS: [&str; 21] = [
     "as",
     "break",
@@ -38,27 +38,27 @@ pub(crate) const CEL_KEYWORDS: [&str; 21] = [
 #[serde(try_from = "String", into = "String")]
 pub struct ScanName(String);
 
-/// Why a text is no name.
+/// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// Nothing is no name.
+    /// The name is empty.
     #[error("{what} must not be empty")]
     Empty {
-        /// What was to be named, with its article.
+        /// The kind of name, with its article.
         what: &'static str,
     },
     /// Too long.
     #[error("{what} has at most {limit} characters")]
     TooLong {
-        /// What was to be named, with its article.
+        /// The kind of name, with its article.
         what: &'static str,
         /// The bound.
         limit: usize,
     },
-    /// A character the rule does not allow.
-    #[error("{what} consists of {allowed}, `{character}` is none of them")]
+    /// A character that the rule does not allow.
+    #[error("{what} has only {allowed}; `{character}` is not allowed")]
     Character {
-        /// What was to be named, with its article.
+        /// The kind of name, with its article.
         what: &'static str,
         /// The rule.
         allowed: &'static str,
@@ -68,21 +68,21 @@ pub enum NameError {
     /// A digit at the start.
     #[error("{what} must not start with a digit")]
     LeadingDigit {
-        /// What was to be named, with its article.
+        /// The kind of name, with its article.
         what: &'static str,
     },
     /// A word of the expression language.
     #[error("`{word}` is a word of the expression language and cannot be {what}")]
     Keyword {
-        /// What was to be named, with its article.
+        /// The kind of name, with its article.
         what: &'static str,
         /// The word.
         word: String,
     },
-    /// A name that file systems give a meaning.
+    /// A name with a meaning for file systems.
     #[error("`{word}` cannot be {what}")]
     Reserved {
-        /// What was to be named, with its article.
+        /// The kind of name, with its article.
         what: &'static str,
         /// The name.
         word: String,
@@ -112,7 +112,7 @@ impl ScanName {
         &self.0
     }
 
-    /// Whether expressions can write `scans.NAME`; otherwise `scans["NAME"]` is needed.
+    /// Whether expressions can write `scans.NAME`. Otherwise they need `scans["NAME"]`.
     pub fn is_dotted(&self) -> bool {
         !self.0.starts_with(|c: char| c.is_ascii_digit()) && !is_keyword(&self.0)
     }
@@ -158,8 +158,8 @@ impl From<ScanName> for String {
     }
 }
 
-/// Checks the name of a project variable, secret or dispatch input. `what` is how messages call it, with its article:
-/// `a variable name`.
+/// Checks the name of a project variable, secret or dispatch input. `what` is the kind of name for messages, with its
+/// article: `a variable name`.
 ///
 /// # Errors
 /// Says which rule the text breaks.

@@ -1,13 +1,13 @@
-//! From a file's text to the model. Reads the YAML tree by hand, so that every error of a file is told at once and each
-//! at its place.
+//! Parses a workflow file into the model. It reads the YAML tree by hand, so that it can report all errors of a file
+//! together, each with its place.
 
 mod artifact;
+mod consistency;
 mod declared;
 mod expressions;
 pub(crate) mod keys;
 mod object;
 mod scan;
-mod second_look;
 mod starts;
 mod step;
 #[cfg(test)]
@@ -28,19 +28,19 @@ use crate::position::Span;
 use crate::report::Report;
 use crate::yaml::{self, Content, Entry, Node};
 
+use consistency::InputsRead;
 use object::Object;
-use second_look::InputsRead;
 
 /// A valid file.
 #[derive(Debug, Clone)]
 pub struct Parsed {
-    /// What it says.
+    /// The workflow.
     pub workflow: Workflow,
-    /// What is worth a second look.
+    /// The warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What becomes of free text that is pasted into a script.
+/// How to report free text that is pasted into a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TemplatePolicy {
     /// A warning.
@@ -50,11 +50,10 @@ pub enum TemplatePolicy {
     Deny,
 }
 
-/// Parses one workflow file; `file` is the name that messages show. The whole work runs as one task on the sandbox's
-/// thread.
+/// Parses one workflow file; `file` is its name in messages. All the work is one task on a sandbox thread.
 ///
 /// # Errors
-/// All errors of the file at once, with its warnings, in the order of the file.
+/// All errors and warnings of the file, in the order of the file.
 pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
     if text.len() > FILE_BYTES {
         return Err(vec![Diagnostic::too_large(file)]);
@@ -93,7 +92,7 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
     }
 }
 
-/// Reads the tree. Its functions give what could be read and report what could not.
+/// Reads the tree. Its functions return what they could read, and report the rest.
 struct Reader<'t> {
     report: Report<'t>,
     policy: TemplatePolicy,
@@ -155,13 +154,13 @@ impl Reader<'_> {
                 .error(entry.value.span, Code::Empty, "`scans` is empty")
                 .hint("a workflow has at least one scan");
         }
-        // Shared: a copy for each scan would make the cost of a file grow with the square of its scans.
+        // Shared: with a copy for each scan the cost of a file would grow with the square of its scans.
         let scans = Arc::new(declared::scans(entries));
         let triggers: Vec<_> = entries
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
-        // A scan that was left out, or stands below another key, may be the one that begins.
+        // A scan that could not be read, or is below another key, may be the one that starts first.
         if is_plain && !entry.value.is_partial() {
             self.starts(entries, &triggers);
         }

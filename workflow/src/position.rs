@@ -1,4 +1,4 @@
-//! Byte offsets and the lines and columns people count in.
+//! Byte offsets, and lines and columns.
 
 /// A half-open range of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn of(text: &str) -> Self {
-        // No editor shows the byte order mark, so nobody counts it.
+        // Editors do not show the byte order mark, so it has no column.
         let first = if text.starts_with('\u{feff}') {
             '\u{feff}'.len_utf8()
         } else {

@@ -6,7 +6,7 @@ use crate::limits::DIAGNOSTICS;
 use crate::position::{Lines, Span};
 use crate::yaml::{Node, Places};
 
-/// The problems found so far, and what is needed to say where they are.
+/// The problems found so far, and what is needed to find their lines and columns.
 pub(crate) struct Report<'t> {
     file: &'t str,
     text: &'t str,
@@ -17,11 +17,11 @@ pub(crate) struct Report<'t> {
     left_out: usize,
 }
 
-/// A place among the problems that are shown.
+/// The place of a problem in the report.
 enum Room {
     /// A further one.
     Free,
-    /// That of a warning.
+    /// The place of a warning, which an error may take.
     InsteadOf(usize),
 }
 
@@ -35,7 +35,7 @@ impl Reported<'_> {
         }
     }
 
-    /// A hint that costs something to find; it is not looked for when nobody would see it.
+    /// A hint that takes time to find. It is not computed if it would not be shown.
     pub(crate) fn suggest(self, hint: impl FnOnce() -> Option<String>) {
         if let Some(diagnostic) = self.0 {
             diagnostic.hint = hint();
@@ -74,7 +74,7 @@ impl<'t> Report<'t> {
         self.add(span, Severity::Warning, code, message.into())
     }
 
-    /// A fault of an expression or template whose text stands at `places`.
+    /// A fault of an expression or template whose text is at `places`.
     pub(crate) fn fault(&mut self, places: &Places, fault: Fault) {
         let reported = self.error(places.locate(fault.range), fault.code, fault.message);
         if let Some(hint) = fault.hint {
@@ -82,7 +82,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Where the parts of the text that `node` holds stand in the file.
+    /// The places in the file of the parts of the text of `node`.
     pub(crate) fn places(&self, node: &Node) -> Places {
         Places::of(node, self.text)
     }
@@ -101,13 +101,13 @@ impl<'t> Report<'t> {
         self.errors > 0
     }
 
-    /// How many errors kept a part of the file from being read. What such a part would have said is not known, so a
-    /// warning that something is nowhere waits until nothing is hidden where it could be.
+    /// The number of errors that hide a part of the file. While a part is hidden, nothing can be known to be missing
+    /// from it, so warnings about missing things are not given.
     pub(crate) const fn unread(&self) -> usize {
         self.unread
     }
 
-    /// Notes a part that is not read for a reason that was told before.
+    /// Records a part that is not read for a reason that was already reported.
     pub(crate) const fn leave_unread(&mut self) {
         self.unread += 1;
     }
@@ -140,7 +140,7 @@ impl<'t> Report<'t> {
             return Reported(None);
         };
         let diagnostic = self.diagnostic(span, severity, code, message);
-        // An alias makes the same text be read twice; its problem is one.
+        // With an alias the same text is read twice; its problem is reported once.
         if let Some(at) = self
             .found
             .iter()
@@ -156,7 +156,7 @@ impl<'t> Report<'t> {
         Reported(self.found.last_mut())
     }
 
-    /// Where a further problem goes. Errors keep the file from running, so warnings do not keep them from being seen.
+    /// The place for a further problem. Errors matter more, so an error may take the place of a warning.
     fn room_for(&self, severity: Severity) -> Option<Room> {
         if !self.is_full() {
             return Some(Room::Free);

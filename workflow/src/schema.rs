@@ -1,6 +1,6 @@
-//! The JSON Schema of workflow files, for editors. It says what a schema can say; [`crate::parse`] says the rest. Words and
-//! bounds come from the model, keys are compared with the parser's by a test, and another one reads every file of the
-//! repository with both.
+//! The JSON Schema of workflow files, for editors. It checks what a schema can check; [`crate::parse`] checks the rest.
+//! Words and bounds come from the model. One test compares the keys with those of the parser. Another one reads every
+//! file of the repository with both.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use crate::limits::{
 };
 use crate::names::CEL_KEYWORDS;
 
-/// The name of the schema; where it is served differs from installation to installation.
+/// The name of the schema. The address from which it is served depends on the installation.
 const ID: &str = "urn:everscan:schema:workflow";
 
 /// The schema, in draft 2020-12.
@@ -150,7 +150,7 @@ fn on() -> Value {
         "additionalProperties": false,
         "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["dispatch"] }],
         "dependentRequired": { "timezone": ["cron"], "catch_up": ["cron"] },
-        // Nobody gives a value to a job that starts by itself.
+        // A job that starts by itself gets no values.
         "if": { "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }] },
         "then": { "properties": { "dispatch": { "properties": { "inputs": {
             "additionalProperties": { "properties": { "required": { "const": false } } },
@@ -342,7 +342,7 @@ fn retry() -> Value {
     })
 }
 
-/// One of a few words.
+/// One of several words.
 fn choice<const N: usize>(description: &str, words: [&str; N], default: &str) -> Value {
     json!({ "description": description, "enum": words.as_slice(), "default": default })
 }

@@ -1,11 +1,11 @@
-//! Sizes as people write them: `512MiB`, `10GiB`, or a plain number of bytes.
+//! Sizes in text: `512MiB`, `10GiB`, or a plain number of bytes.
 
 use thiserror::Error;
 
 /// The units, each 1,024 times the one before.
 const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{text}` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB, such as `10GiB`"
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_they_are_meant() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [
             ("0", Some(0)),
             ("1500", Some(1_500)),

@@ -1,5 +1,5 @@
-//! The rules of the specification's tables that are rules of the language, one test each, so that `docs/conformance.md`
-//! can name them. What a message says and where it points is shown by the fixtures.
+//! The specification's rules about the language, one test each, so that `docs/conformance.md` can name them. Fixtures
+//! show the messages and their places.
 
 use crate::{Code, NotifyOn, Severity, TemplatePolicy, Workflow, parse};
 

@@ -1,4 +1,4 @@
-//! "Did you mean": the known name that an unknown one is most likely a misspelling of.
+//! "Did you mean": finds the known name that is most similar to an unknown one.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use crate::limits::{SUGGESTED_NAMES, VARIABLE_NAME_BYTES};
 
-/// The question for the known name that `given` most likely means, if any is close enough to be worth it.
+/// The question "did you mean" with the known name that is most similar to `given`, if one is similar enough.
 pub(crate) fn did_you_mean<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -14,13 +14,13 @@ pub(crate) fn did_you_mean<'a>(
     closest(given, known).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// The known name that `given` most likely means.
+/// The known name that is most similar to `given`.
 pub(crate) fn closest<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     const CLOSE_ENOUGH: f64 = 0.75;
-    // The comparison is quadratic in the length; nobody mistypes a name this long.
+    // The comparison is quadratic in the length.
     if given.len() > VARIABLE_NAME_BYTES {
         return None;
     }
@@ -34,15 +34,14 @@ pub(crate) fn closest<'a>(
         .map(|(_, name)| name)
 }
 
-/// Whether a name can be compared at all: one or two letters are like the start of many longer names and mean none, and
-/// no longer word means a name of one letter.
+/// Whether two names can be compared. A name of one or two letters is similar to too many longer names.
 fn is_comparable(given: &str, known: &str) -> bool {
     const VERY_SHORT: usize = 2;
     let (given, known) = (given.chars().count(), known.chars().count());
     (given > VERY_SHORT || known <= 2 * given) && (known > 1 || given <= VERY_SHORT)
 }
 
-/// The names in order of the alphabet around `given`: among very many, those worth comparing.
+/// The alphabetical neighbours of `given`. Of very many names only these are compared.
 pub(crate) fn neighbours<'a, K: Borrow<str> + Ord, V>(
     given: &str,
     known: &'a BTreeMap<K, V>,

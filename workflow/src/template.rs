@@ -31,11 +31,11 @@ enum Piece {
     Expression(Expression),
 }
 
-/// A template with what is of interest only while its file is loaded.
+/// A template, with what is needed only while its file is loaded.
 pub(crate) struct CompiledTemplate {
     /// The template, or every problem of it.
     pub(crate) checked: Result<Template, Vec<Fault>>,
-    /// Bytes of the expressions whose result can hold free text that a dispatcher chose.
+    /// The bytes of the expressions whose result can have free text of a dispatch.
     pub(crate) tainted: Vec<Range<usize>>,
 }
 
@@ -48,8 +48,7 @@ impl Template {
         })
     }
 
-    /// Parses and checks a template on its own, without the workflow around it: names of scans and inputs are taken as
-    /// they are.
+    /// Parses and checks a template on its own, without its workflow: names of scans and inputs are not checked.
     ///
     /// # Errors
     /// Every problem at once, with its place in `source`.
@@ -68,7 +67,7 @@ impl Template {
         &self.0.source
     }
 
-    /// Whether it yields the same text as the other, however their expressions are written.
+    /// Whether both yield the same text, however their expressions are written.
     pub(crate) fn means_the_same(&self, other: &Self) -> bool {
         let (ones, others) = (&self.0.pieces, &other.0.pieces);
         let is_same = |(one, other): (&Piece, &Piece)| match (one, other) {
@@ -81,7 +80,7 @@ impl Template {
         self == other || ones.len() == others.len() && ones.iter().zip(others).all(is_same)
     }
 
-    /// What stands between its expressions; the same for all that [mean the same](Self::means_the_same).
+    /// The text between its expressions. Templates that [mean the same](Self::means_the_same) have the same.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.as_str()),
@@ -94,7 +93,7 @@ impl Template {
         &self.0.references
     }
 
-    /// The text, when there is no expression in it.
+    /// The text, if it has no expression.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match self.0.pieces.as_slice() {
             [] => Some(""),
@@ -103,7 +102,7 @@ impl Template {
         }
     }
 
-    /// Fills the template, asking `evaluate` for each value.
+    /// Fills the template. Calls `evaluate` for each value.
     pub(crate) fn render_with(
         &self,
         evaluate: impl Fn(&Expression) -> Result<Value, EvaluationError>,
@@ -126,7 +125,7 @@ impl Template {
     }
 }
 
-/// Bytes of the expressions in a template, as far as they are looked at.
+/// Bytes of the expressions in a template, up to the limit of their number.
 pub(crate) fn expression_bytes(source: &str) -> usize {
     let expressions = scan::pieces(source)
         .into_iter()

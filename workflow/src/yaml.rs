@@ -1,5 +1,5 @@
-//! YAML as a tree whose every node knows where it stands. It knows nothing of workflows. Depth, aliases and size are
-//! bounded while the tree is built; duplicate keys are found here, because a tree cannot hold them.
+//! YAML as a tree in which every node knows its place. It knows nothing of workflows. Depth, aliases and size are
+//! limited while the tree is built. Duplicate keys are reported here, because the tree cannot represent them.
 
 mod build;
 mod place;
@@ -21,7 +21,7 @@ pub(crate) struct Node {
     pub(crate) span: Span,
     pub(crate) content: Content,
     weight: Weight,
-    /// A part of it, such as a key's second value, has been reported and left out.
+    /// Whether a part of it was reported and left out, such as a key's second value.
     is_partial: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Content {
     Scalar(Scalar),
     List(Vec<Rc<Node>>),
     Map(Vec<Entry>),
-    /// Something that has been reported already.
+    /// A value that was already reported.
     Invalid,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The key for a message. One as long as the file may be would make a message of that length each time.
+    /// The key for a message, shortened if it is very long.
     pub(crate) fn shown_key(&self) -> &str {
         let end = self.key.char_indices().nth(SHOWN_CHARS);
         self.key
@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// What a node and all below it would cost if an alias repeated it.
+/// The cost of an alias that repeats a node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     nodes: usize,
@@ -68,7 +68,7 @@ impl Weight {
 }
 
 impl Node {
-    /// How messages call what is here.
+    /// The kind of value, for messages.
     pub(crate) fn label(&self) -> &'static str {
         match &self.content {
             Content::Scalar(scalar) => scalar.meaning().label(),
@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// Whether all that the file says here is in the tree, at any depth.
+    /// Whether the tree has everything that the file has here, at any depth.
     pub(crate) fn is_whole(&self) -> bool {
         !self.is_partial
             && match &self.content {
@@ -89,12 +89,12 @@ impl Node {
             }
     }
 
-    /// Whether something of the object or list itself was left out; its parts may be damaged on their own.
+    /// Whether a part of the object or list itself was left out. Its values may also have left out parts.
     pub(crate) const fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Whether it is there without a value.
+    /// Whether the key has no value.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.content, Content::Scalar(scalar) if scalar.meaning() == Meaning::Null)
     }

@@ -203,7 +203,7 @@ fn the_file_about_a_repository_is_no_workflow() {
     let expected = "\
 warning[no-effect]: `everscan.yaml` has no effect yet: nobody reads it
 --> ./everscan.yaml
- = help: remove it until it works; `everscan var set` sets vars
+ = help: remove it; it is not read yet; `everscan var set` sets vars
 ";
     assert_eq!(output.stdout, expected);
     let output = validate(folder.path(), "everscan.yaml");

@@ -1,5 +1,5 @@
-//! Finds what belongs into an artifact: entry names, sorted, each with the file it comes from. Links are followed as
-//! long as they stay inside the job's folder, so that an artifact never holds what is not the job's.
+//! Finds the files of an artifact: sorted entry names, each with its file. Follows links only inside the job's folder, so
+//! that an artifact never has files of others.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -30,7 +30,7 @@ pub(super) enum EntryKind {
     Folder,
 }
 
-/// Entries by name, folders ending with a slash. `folder` is the job's.
+/// Entries by name; the names of folders end with a slash. `folder` is the job's.
 ///
 /// # Errors
 /// [`ArtifactError`] for the first thing that cannot be packed.
@@ -178,7 +178,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Follows links, and refuses what they lead to outside the job's folder.
+    /// Follows links. Refuses those that lead out of the job's folder.
     fn resolve(&self, name: &str, path: &Path) -> Result<(PathBuf, Metadata), ArtifactError> {
         let unreadable = |source| ArtifactError::Read {
             path: path.to_owned(),

@@ -1,5 +1,5 @@
-//! Writes the zip and the content digest in one pass. Equal names, modes and contents give equal bytes: entries are
-//! sorted, times are fixed, nothing of the machine gets in.
+//! Writes the zip and computes the content digest in one pass. Equal names, modes and contents give equal bytes: entries
+//! are sorted, times are fixed, and nothing depends on the machine.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
@@ -14,7 +14,7 @@ use super::ArtifactError;
 use super::collect::{Entry, EntryKind, collect};
 use crate::limits;
 
-/// From this length on an entry's header needs the long form.
+/// From this length on an entry needs the long header.
 const LONG_FORM: u64 = u32::MAX as u64;
 
 /// A zip ready to be uploaded.
@@ -32,10 +32,10 @@ pub(crate) struct Packed {
 
 /// Packs `paths` of the job's folder into `file`, which must be empty.
 ///
-/// Blocks for as long as the disk takes; `stopped` is asked now and then whether to give up.
+/// Blocks while it reads and writes. Calls `stopped` from time to time, and gives up if that is true.
 ///
 /// # Errors
-/// [`ArtifactError`]; what is in the file is worthless then.
+/// [`ArtifactError`]; the content of the file is not usable then.
 pub(crate) fn pack(
     folder: &Path,
     paths: &[String],
@@ -120,7 +120,7 @@ impl Packer {
             if stopped() {
                 return Err(ArtifactError::Stopped);
             }
-            // The digest begins with the length, so a file that still grows cannot be packed.
+            // The length was hashed before the content, so a file that still grows cannot be packed.
             left = left.checked_sub(read as u64).ok_or_else(changed)?;
             let piece = &self.piece[..read];
             self.digest.update(piece);

@@ -163,7 +163,7 @@ fn links_are_followed_inside_and_refused_outside() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_rather_than_waited_for() {
+fn special_files_are_refused_without_being_read() {
     let folder = tree(&[("d/a", "")]);
     let _socket = UnixListener::bind(folder.path().join("d/socket")).unwrap();
     assert!(refusal(folder.path(), "d").contains("neither a file nor a folder"));

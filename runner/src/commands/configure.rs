@@ -1,4 +1,4 @@
-//! `everscan-runner configure`: trades a registration token for a session and stores it.
+//! `everscan-runner configure`: exchanges a registration token for a session and stores it.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
@@ -58,8 +58,7 @@ impl Configure {
             return Err(Failure::ConfiguredAlready { name });
         }
         let workdir = self.workdir.unwrap_or_else(|| folder.join("work"));
-        // Made now, so that what is wrong with them shows before the token is used up; the inner one goes first when
-        // something fails.
+        // Made now, so that an error shows before the token is used up. After a failure the inner folder is removed first.
         let new_folder = make_folder(&folder)?;
         let new_workdir = make_folder(&workdir)?;
         let asked = RegisteredAs {

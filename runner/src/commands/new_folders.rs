@@ -1,11 +1,11 @@
-//! Folders for something that may still fail.
+//! New folders that are removed again if the operation fails.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::workdir::make_private_folder;
 
-/// Folders that were missing and are made; dropped, those that are still empty go again.
+/// Folders that were made. Dropping the value removes those that are still empty.
 #[derive(Debug)]
 pub(super) struct NewFolders {
     /// The deepest first.
@@ -18,7 +18,7 @@ impl NewFolders {
         let missing = path
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        // Stands before the first is made, so that a failure half-way is cleaned up too.
+        // Exists before the first folder is made, so that a failure halfway is cleaned up too.
         let folders = Self {
             made: missing.map(Path::to_owned).collect(),
         };
@@ -26,7 +26,7 @@ impl NewFolders {
         Ok(folders)
     }
 
-    /// What they were made for has come about.
+    /// Keeps the folders: the operation has succeeded.
     pub(super) fn keep(mut self) {
         self.made.clear();
     }
@@ -35,7 +35,7 @@ impl NewFolders {
 impl Drop for NewFolders {
     fn drop(&mut self) {
         for folder in &self.made {
-            // One that somebody has put something into meanwhile stays, with those above it.
+            // A folder with content stays, and so do those above it.
             if std::fs::remove_dir(folder).is_err() {
                 return;
             }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_missing_goes_again() {
+    fn only_folders_that_were_missing_are_removed() {
         let home = TempDir::new().unwrap();
         let there = home.path().join("there");
         std::fs::create_dir(&there).unwrap();

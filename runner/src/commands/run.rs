@@ -28,7 +28,7 @@ impl Run {
             let shutdown = shutdown::on_signals().map_err(Failure::Start)?;
             Ok(serve(setup, shutdown).await?)
         });
-        // A file that is still being packed belongs to a job that nobody waits for any more.
+        // A blocking thread may still pack a file of an abandoned job; do not wait for it.
         runtime.shutdown_background();
         ended
     }

@@ -72,7 +72,7 @@ fn only_named_variables_come_from_the_runner() {
 }
 
 #[test]
-fn what_is_set_later_wins() {
+fn later_layers_win() {
     let mut environment =
         Environment::of_job(&host(&[("PATH", "/bin")]), &assignment(&[]), "http://d");
     environment.set("PATH", "/opt".to_owned());
@@ -82,7 +82,7 @@ fn what_is_set_later_wins() {
 }
 
 #[test]
-fn impossible_entries_are_named() {
+fn impossible_entries_are_errors_that_name_them() {
     let refused = |name: &str, value: String| {
         let mut environment = Environment::of_job(&host(&[]), &assignment(&[]), "http://d");
         environment.set(name, value);

@@ -67,7 +67,7 @@ fn a_job_that_writes_nothing_makes_no_file() {
 }
 
 #[test]
-fn a_cut_spool_goes_on_where_it_was_cut() {
+fn a_cut_spool_continues_where_it_was_cut() {
     for at in 0..100 {
         let (_folder, mut spool) = spool(600);
         for number in 0..100 {
@@ -143,7 +143,7 @@ fn durable_segments_are_forgotten_and_the_rest_can_be_read_again() {
 }
 
 #[test]
-fn what_is_forgotten_as_soon_as_it_is_read_leaves_the_rest_readable() {
+fn records_forgotten_after_their_reading_leave_the_rest_readable() {
     let (_folder, mut spool) = spool(200);
     for number in 0..50 {
         append(&mut spool, &[record(number)]);
@@ -173,7 +173,7 @@ fn numbers_outside_the_spool_are_refused() {
 }
 
 #[test]
-fn a_damaged_record_is_an_error_and_no_panic() {
+fn a_damaged_record_is_an_error() {
     let (_folder, mut spool) = spool(limits::SPOOL_SEGMENT_BYTES);
     append(&mut spool, &records(0..3));
     let segment = &spool.segments[0];

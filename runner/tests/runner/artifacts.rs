@@ -1,4 +1,4 @@
-//! What is uploaded, and what a failure to do so means.
+//! Which artifacts are uploaded, and what a failed upload means for the job.
 
 use std::io::{Cursor, Read as _};
 

@@ -1,4 +1,4 @@
-//! The program itself: registration, exit codes, errors with a next step, signals.
+//! The program `everscan-runner`: registration, exit codes, errors with hints, signals.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -160,7 +160,7 @@ async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
 }
 
 #[tokio::test]
-async fn a_drain_says_what_it_waits_for_and_how_to_force_it() {
+async fn a_drain_logs_what_it_waits_for_and_how_to_force_the_end() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
     let url = ["configure", "--name", "one", "--url", &daemon.url];

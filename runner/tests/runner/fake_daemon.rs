@@ -1,4 +1,4 @@
-//! A daemon on a real loopback socket that keeps what it is told and misbehaves on request.
+//! A fake daemon on a real loopback socket. It records requests, and fails on demand.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -35,19 +35,19 @@ pub(crate) enum Fault {
     LoseLogFrom(usize),
     /// The job is over.
     JobOver,
-    /// The daemon is not there: 503.
+    /// The daemon is unavailable: 503.
     Unavailable,
     /// There are too many requests: 429.
     Busy,
-    /// Another process is the runner.
+    /// Another process is the runner: the request is refused.
     RunnerInUse,
-    /// Something else answers, with an empty list.
+    /// Another server answers, with an empty list.
     Nothing,
-    /// Another process's poll has come in place of this one.
+    /// A poll of another process has replaced this one.
     PollReplaced,
 }
 
-/// What the daemon knows and was told.
+/// What the daemon knows, and what the runner has reported.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) requests: Vec<String>,
@@ -92,7 +92,7 @@ impl FakeDaemon {
                 let (stream, _) = listener.accept().await.unwrap();
                 let daemon = served.clone();
                 let service = service_fn(move |request| daemon.clone().answer(request));
-                // A connection that is cut on purpose ends with an error.
+                // A connection that a test cuts ends with an error.
                 tokio::spawn(
                     hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service),
@@ -121,7 +121,7 @@ impl FakeDaemon {
         });
     }
 
-    /// Offers a job that somebody else will have claimed, or one that was offered before.
+    /// Offers a job that another runner has claimed meanwhile, or one that was offered before.
     pub(crate) fn offer_again(&self, id: Uuid) {
         self.change(|state| state.messages.push_back(assigned(id)));
     }
@@ -130,12 +130,12 @@ impl FakeDaemon {
         self.change(|state| state.cancelled.insert(id));
     }
 
-    /// Makes the next request whose path ends in `route` go wrong.
+    /// Makes the next request fail whose path ends in `route`.
     pub(crate) fn fail_next(&self, route: &'static str, fault: Fault) {
         self.change(|state| state.faults.push((route, fault)));
     }
 
-    /// Answers requests whose path ends in `route` as a daemon that is not there, until it [comes back](Self::come_back).
+    /// Answers requests whose path ends in `route` with 503, until it [comes back](Self::come_back).
     pub(crate) fn go_away(&self, route: &'static str) {
         self.change(|state| state.away = Some(route));
     }
@@ -144,7 +144,7 @@ impl FakeDaemon {
         self.change(|state| state.away = None);
     }
 
-    /// Ends a job and takes nothing about it any more, the end of its log neither.
+    /// Ends a job and accepts no more reports about it, not even the end of its log.
     pub(crate) fn close(&self, id: Uuid) {
         self.change(|state| {
             state.closed.insert(id);
@@ -160,7 +160,7 @@ impl FakeDaemon {
         self.change(|state| state.unknown_runner = true);
     }
 
-    /// Waits until the state has what is looked for.
+    /// Waits until `find` gives something.
     pub(crate) async fn wait_for<T>(
         &self,
         what: &str,

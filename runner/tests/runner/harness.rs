@@ -1,4 +1,4 @@
-//! A runner in this process, a job to give it, and a look at what became of it.
+//! Runs a runner in this process, gives it jobs, and shows the results.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,17 +21,17 @@ use wire::{
 
 use crate::fake_daemon::FakeDaemon;
 
-/// Longer than the busiest machine needs; never waited for when the code works.
+/// Longer than the busiest machine needs. A passing test never waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Spans that tests wait for are short, and those are long that pass only when the runner gives up.
+/// Durations that tests wait for are short. Those that pass only when the runner gives up are long.
 pub(crate) const OPTIONS: Options = Options {
     grace: Duration::from_millis(400),
     ship_after: Duration::from_millis(10),
     silence: Duration::from_secs(100),
     deadline_allowance: Duration::ZERO,
-    last_words: Duration::from_secs(60),
-    last_lines: Duration::from_secs(60),
+    final_report: Duration::from_secs(60),
+    final_log: Duration::from_secs(60),
 };
 
 pub(crate) struct Harness {
@@ -40,7 +40,7 @@ pub(crate) struct Harness {
     configuration: Configuration,
     shutdown: watch::Sender<Urgency>,
     session: JoinHandle<Result<(), SessionError>>,
-    /// A test has one thread, so what is logged on it is the runner's.
+    /// The runner's log. A test has one thread, so everything logged on it is the runner's.
     _logs: DefaultGuard,
 }
 
@@ -80,18 +80,18 @@ impl Harness {
         }
     }
 
-    /// What a second process in the same folder runs with.
+    /// The setup of a second process in the same folder.
     pub(crate) fn setup(&self) -> Setup {
         setup(&self.home, self.configuration.clone(), OPTIONS)
     }
 
-    /// Runs one job and gives its completion.
+    /// Runs one job and returns its completion.
     pub(crate) async fn run(&self, job: &Assignment) -> CompleteJob {
         self.daemon.offer(job.clone());
         self.daemon.completion(job.job_id).await
     }
 
-    /// The lines of a job's log from one stream.
+    /// The lines of one stream of a job's log.
     pub(crate) fn lines(&self, job: &Assignment, stream: Stream) -> Vec<String> {
         let state = self.daemon.state();
         let records = state.logs.get(&job.job_id).into_iter().flatten();
@@ -105,13 +105,13 @@ impl Harness {
         self.lines(job, Stream::Stdout)
     }
 
-    pub(crate) fn hurry(&self, urgency: Urgency) {
+    pub(crate) fn on_urgency(&self, urgency: Urgency) {
         self.shutdown.send_replace(urgency);
     }
 
-    /// Ends the runner as one that waits for nothing, and starts it again.
+    /// Ends the runner without waiting for its jobs, and starts it again.
     pub(crate) async fn restart(&mut self) {
-        self.hurry(Urgency::Abandon);
+        self.on_urgency(Urgency::Abandon);
         let ended = tokio::time::timeout(PATIENCE, &mut self.session);
         ended.await.unwrap().unwrap().unwrap();
         let (shutdown, urgency) = watch::channel(Urgency::None);
@@ -129,7 +129,7 @@ impl Harness {
         std::fs::read_to_string(self.home.path().join("log")).unwrap()
     }
 
-    /// Waits until the runner has logged this.
+    /// Waits until the runner has logged `text`.
     pub(crate) async fn logged(&self, text: &str) {
         let logged = async {
             while !self.log().contains(text) {
@@ -140,7 +140,7 @@ impl Harness {
         assert!(logged.is_ok(), "no {text:?} in {}", self.log());
     }
 
-    /// Waits until the runner holds nothing, when everything of earlier jobs is gone.
+    /// Waits until the runner holds no job. Nothing of earlier jobs is left then.
     pub(crate) async fn idle(&self) {
         self.daemon
             .wait_for("an idle runner", |state| {
@@ -239,7 +239,7 @@ pub(crate) fn artifact(name: &str, paths: &[&str]) -> ScanArtifact {
     }
 }
 
-/// What became of each step.
+/// The status and outcome of each step.
 pub(crate) fn ends(completion: &CompleteJob) -> Vec<(StepStatus, StepOutcome)> {
     let steps = completion.steps.iter();
     steps

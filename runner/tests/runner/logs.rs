@@ -1,4 +1,4 @@
-//! A log arrives whole and in order, whatever happens on the way.
+//! A log arrives complete and in order, whatever happens to the connection.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
@@ -56,7 +56,7 @@ async fn a_damaged_record_fails_the_job_with_a_reason() {
         ..OPTIONS
     };
     let harness = Harness::start_with(options, 1).await;
-    // The log is sent when it is closed, or when there is a batch of it.
+    // The log is sent when it is complete, or when a batch is full.
     let job = job(&[
         "echo one; echo two; until [ -e ../damaged ]; do sleep 0.02; done; seq 1 100000; sleep 60",
     ]);
@@ -129,7 +129,7 @@ async fn a_job_that_is_over_is_stopped_and_not_completed() {
 }
 
 #[tokio::test]
-async fn a_cancelled_job_that_prints_on_frees_its_slot_when_the_daemon_has_closed_it() {
+async fn a_cancelled_job_that_keeps_printing_frees_its_slot_once_the_daemon_has_closed_it() {
     let harness = Harness::start_with(OPTIONS, 1).await;
     let job = job(&["trap '' TERM; yes"]);
     harness.daemon.offer(job.clone());
@@ -139,7 +139,7 @@ async fn a_cancelled_job_that_prints_on_frees_its_slot_when_the_daemon_has_close
     let before = count(&harness.daemon.state(), "PATCH logs");
     harness.idle().await;
     assert!(harness.leftovers().is_empty());
-    // One may have been on its way, and the next says that the job is closed.
+    // One request may have been in flight. The next one gets the answer that the job is closed.
     let after = count(&harness.daemon.state(), "PATCH logs");
     assert!(after <= before + 2, "{after} requests after {before}");
 }
@@ -150,15 +150,15 @@ fn count(state: &State, request: &str) -> usize {
 }
 
 #[tokio::test]
-async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
+async fn the_unsent_log_of_a_cancelled_job_is_cut_with_a_line() {
     let options = Options {
-        last_lines: Duration::ZERO,
-        last_words: PATIENCE,
+        final_log: Duration::ZERO,
+        final_report: PATIENCE,
         ..OPTIONS
     };
     let harness = Harness::start_with(options, 1).await;
     let job = job(&["seq 1 100000; touch printed; sleep 60"]);
-    // The daemon has the first lines when it is time to cut, and the runner does not know it.
+    // When the log is cut the daemon has the first lines, but the runner does not know that.
     harness.daemon.fail_next("logs", Fault::CutAfter);
     harness.daemon.go_away("logs");
     harness.daemon.offer(job.clone());
@@ -176,7 +176,7 @@ async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
     assert_eq!(end.log_records, stdout.len() as u64 + 1);
     let shipped = 1..=stdout.len();
     assert!(stdout == shipped.map(|number| number.to_string()).collect::<Vec<_>>());
-    // What is cut ends with the runner's own line.
+    // A log that was cut ends with the runner's own line.
     let cut = 100_000 - stdout.len() + 1;
     assert_eq!(
         harness.lines(&job, Stream::Runner),
@@ -188,10 +188,10 @@ async fn what_a_cancelled_job_could_not_ship_is_cut_with_a_word() {
 }
 
 #[tokio::test]
-async fn a_cancelled_job_gives_up_a_log_that_nobody_takes() {
+async fn a_cancelled_job_gives_up_a_log_that_the_daemon_does_not_take() {
     let options = Options {
-        last_lines: Duration::ZERO,
-        last_words: Duration::ZERO,
+        final_log: Duration::ZERO,
+        final_report: Duration::ZERO,
         ..OPTIONS
     };
     let harness = Harness::start_with(options, 1).await;
@@ -207,7 +207,7 @@ async fn a_cancelled_job_gives_up_a_log_that_nobody_takes() {
     assert_eq!(end.log_records, 0);
     harness.idle().await;
     let log = harness.log();
-    assert_eq!(log.matches("gave up the end of a log").count(), 1, "{log}");
+    assert_eq!(log.matches("the end of a log is lost").count(), 1, "{log}");
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn a_job_that_may_be_retried_stops_without_contact() {
     let harness = Harness::start_with(options, 1).await;
     let mut job = job(&["sleep 60"]);
     job.retries = true;
-    // The fake daemon holds polls for ever, so that nothing is heard while a step runs silently.
+    // The fake daemon holds polls forever, so the runner hears nothing while a step runs without output.
     let end = harness.run(&job).await;
     assert_eq!(ends(&end), [CANCELLED]);
     assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));

@@ -1,4 +1,4 @@
-//! What happens to the processes of a step: nothing outlives it, and nothing holds it.
+//! The processes of a step: none outlives it, and none delays its end.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,11 @@ use wire::JobFailure;
 
 use crate::harness::{CANCELLED, FAILED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
 
-/// Less than a child sleeps that must not be waited for, and more than a busy machine takes for the rest of its step.
+/// Shorter than the sleep of a child that the step must not wait for; longer than the rest of the step takes on a busy
+/// machine.
 const PROMPT: Duration = Duration::from_secs(50);
 
-/// Whether a process runs. One that only waits to be waited for does not.
+/// Whether a process runs. A zombie does not.
 fn runs(id: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{id}/stat"))
         .is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with('Z'))
@@ -73,8 +74,8 @@ fn id_in(harness: &Harness, file: &str) -> String {
 
 const SAYS_BYE: &str = "trap 'echo bye > ../bye; exit' TERM";
 
-/// A script that starts another in a session of its own, which writes its id into a file beside the job's folder. Nobody reads
-/// what a process prints whose step is over.
+/// A script that starts another one in its own session. That one writes its process id to a file beside the job's folder,
+/// since the output of a process whose step is over is not read.
 fn escape(script: &str, file: &str) -> String {
     let escaped = format!("{script}; echo $$ > ../{file}; while :; do sleep 0.05; done");
     format!(
@@ -84,7 +85,7 @@ fn escape(script: &str, file: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_left_the_group_is_asked_to_end_with_the_job() {
+async fn a_process_that_left_the_group_gets_sigterm_at_the_end_of_the_job() {
     let patient = Options {
         grace: PATIENCE,
         ..OPTIONS
@@ -100,7 +101,7 @@ async fn what_left_the_group_is_asked_to_end_with_the_job() {
 }
 
 #[tokio::test]
-async fn what_left_the_group_and_does_not_listen_is_killed() {
+async fn a_process_that_left_the_group_and_ignores_sigterm_is_killed() {
     let harness = Harness::start().await;
     let ignores = escape("trap '' TERM", "ignores");
     let job = job(&[&ignores, "kill -0 $(cat ../ignores)"]);
@@ -111,7 +112,7 @@ async fn what_left_the_group_and_does_not_listen_is_killed() {
 }
 
 #[tokio::test]
-async fn a_stopped_job_has_one_grace_for_its_groups_and_for_what_left_them() {
+async fn a_stopped_job_has_one_grace_period_for_groups_and_for_processes_that_left_them() {
     let harness = Harness::start().await;
     let listens = escape(SAYS_BYE, "listens");
     let job = job(&[&format!(
@@ -122,12 +123,12 @@ async fn a_stopped_job_has_one_grace_for_its_groups_and_for_what_left_them() {
     harness.daemon.cancel(job.job_id);
     harness.idle().await;
     assert!(!runs(&id_in(&harness, "listens")));
-    // The group took all of the grace.
+    // The group took the whole grace period.
     assert!(!harness.work().join("bye").exists());
 }
 
 #[tokio::test]
-async fn what_outlived_its_runner_ends_with_the_start_of_the_next() {
+async fn a_process_that_outlived_its_runner_ends_when_the_next_runner_starts() {
     let mut harness = Harness::start().await;
     let job = job(&[&format!("{}echo up; sleep 60", escape("true", "left"))]);
     harness.daemon.offer(job.clone());
@@ -165,7 +166,7 @@ async fn a_step_that_takes_too_long_fails() {
 }
 
 #[tokio::test]
-async fn a_job_stops_when_its_time_is_up() {
+async fn a_job_stops_at_its_deadline() {
     let harness = Harness::start().await;
     let mut job = job(&["sleep 60"]);
     job.deadline = Some(Utc::now() + Duration::from_millis(500));
@@ -174,7 +175,7 @@ async fn a_job_stops_when_its_time_is_up() {
     assert_eq!(
         end.failure,
         Some(JobFailure::RunnerStopped(
-            "the scan's time is up".to_owned()
+            "the scan's timeout has passed".to_owned()
         ))
     );
 }

@@ -1,4 +1,4 @@
-//! Secrets reach the steps that name them, and nothing of them leaves the runner.
+//! Secrets reach the steps that name them, and never leave the runner.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn with_secret(scripts: &[&str]) -> Assignment {
     job
 }
 
-/// Everything the daemon was told about a job, as it was said.
+/// Everything that was reported to the daemon about a job, as text.
 fn told(harness: &Harness, job: &Assignment) -> String {
     let state = harness.daemon.state();
     format!(
@@ -70,7 +70,7 @@ async fn the_token_that_steps_get_from_the_runner_is_hidden_like_a_secret() {
 }
 
 #[tokio::test]
-async fn a_line_is_seen_while_the_step_goes_on_unless_it_may_begin_a_secret() {
+async fn a_line_is_visible_while_the_step_runs_unless_it_may_begin_a_secret() {
     let harness = Harness::start().await;
     let job = with_secret(&["echo one; printf 'correct\\ncorr'; sleep 60"]);
     harness.daemon.offer(job.clone());
@@ -133,7 +133,7 @@ async fn errors_hide_secrets_too() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_with_what_to_do() {
+async fn a_missing_value_is_named_with_a_hint() {
     let harness = Harness::start().await;
     let mut job = job(&["echo ${{ vars.URL }}", "echo ${{ secrets.KEY }}"]);
     job.steps[1].condition = Some("always".to_owned());
@@ -161,7 +161,7 @@ async fn what_is_missing_is_named_with_what_to_do() {
             .contains("vars.URL is not set")
     );
 
-    // Said once, and the name of the value with it.
+    // Once, with the name of the secret.
     job.job_id = Uuid::now_v7();
     job.env = vec![("A".to_owned(), "${{ vars.URL }}".to_owned())];
     let end = harness.run(&job).await;

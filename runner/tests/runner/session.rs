@@ -1,4 +1,4 @@
-//! How a runner takes jobs, tells what it holds, and ends.
+//! How a runner takes jobs, reports which jobs it holds, and ends.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::fake_daemon::Fault;
 use crate::harness::{CANCELLED, Harness, OPTIONS, SUCCEEDED, ends, job};
 
 #[tokio::test]
-async fn a_runner_tells_what_it_holds_and_frees_it_at_once() {
+async fn a_runner_reports_the_jobs_it_holds_and_frees_them_at_once() {
     let harness = Harness::start_with(OPTIONS, 2).await;
     let one = job(&["while [ ! -e ../go ]; do sleep 0.02; done"]);
     let two = job(&["echo up; sleep 60"]);
@@ -96,12 +96,12 @@ async fn a_renewed_token_is_stored_and_used() {
 }
 
 #[tokio::test]
-async fn draining_finishes_what_runs_and_takes_nothing_new() {
+async fn draining_finishes_running_jobs_and_takes_no_new_ones() {
     let harness = Harness::start().await;
     let one = job(&["echo up; while [ ! -e ../go ]; do sleep 0.02; done"]);
     harness.daemon.offer(one.clone());
     harness.daemon.line(one.job_id, "up").await;
-    harness.hurry(Urgency::Drain);
+    harness.on_urgency(Urgency::Drain);
     harness
         .daemon
         .wait_for("no capacity", |state| {
@@ -119,13 +119,13 @@ async fn draining_finishes_what_runs_and_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn a_second_signal_cancels_what_runs() {
+async fn a_second_signal_cancels_running_jobs() {
     let harness = Harness::start().await;
     let one = job(&["echo up; sleep 60"]);
     harness.daemon.offer(one.clone());
     harness.daemon.line(one.job_id, "up").await;
-    harness.hurry(Urgency::Drain);
-    harness.hurry(Urgency::Cancel);
+    harness.on_urgency(Urgency::Drain);
+    harness.on_urgency(Urgency::Cancel);
     let end = harness.daemon.completion(one.job_id).await;
     assert_eq!(ends(&end), [CANCELLED]);
     assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));
@@ -136,14 +136,14 @@ async fn a_second_signal_cancels_what_runs() {
 async fn an_idle_runner_leaves_at_once() {
     let harness = Harness::start().await;
     harness.idle().await;
-    harness.hurry(Urgency::Drain);
+    harness.on_urgency(Urgency::Drain);
     let daemon = harness.daemon.clone();
     harness.ended().await.unwrap();
     assert_eq!(daemon.state().goodbyes, 1);
 }
 
 #[tokio::test]
-async fn a_daemon_that_is_away_at_first_is_waited_for() {
+async fn a_runner_waits_for_a_daemon_that_is_away_at_first() {
     let harness = Harness::start().await;
     for route in ["hello", "messages", "messages"] {
         harness.daemon.fail_next(route, Fault::Unavailable);
@@ -169,7 +169,7 @@ async fn a_poll_that_is_not_held_is_repeated_with_a_pause() {
 }
 
 #[tokio::test]
-async fn a_runner_whose_name_another_process_uses_waits_and_goes_on_afterwards() {
+async fn a_runner_waits_while_another_process_uses_its_name() {
     let harness = Harness::start().await;
     for (route, fault) in [
         ("hello", Fault::RunnerInUse),
@@ -180,7 +180,7 @@ async fn a_runner_whose_name_another_process_uses_waits_and_goes_on_afterwards()
     }
     assert_eq!(ends(&harness.run(&job(&["true"])).await), [SUCCEEDED]);
     let state = harness.daemon.state();
-    // It says who it is, always the same.
+    // Its instance name never changes.
     let [hello] = state.hellos.as_slice() else {
         panic!("{:?}", state.hellos);
     };

@@ -1,4 +1,4 @@
-//! What steps see, in which order they run, and what their ends mean.
+//! What steps see, in which order they run, and what the end of a step means for the job.
 
 use wire::{JobFailure, Stream};
 
@@ -113,7 +113,7 @@ async fn an_error_in_an_expression_fails_its_step_with_its_message() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_is_promised_and_later_layers_win() {
+async fn the_environment_has_the_promised_layers() {
     let harness = Harness::start().await;
     let mut job = job(&["env | sort | grep -vE '^(PWD|SHLVL|_|PATH)='"]);
     job.pass_env = vec!["PROXY".to_owned()];
@@ -161,7 +161,7 @@ async fn an_error_in_env_fails_the_job_before_its_first_step() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_fails_its_step_and_says_why() {
+async fn a_script_that_cannot_start_fails_its_step_with_a_reason() {
     let harness = Harness::start().await;
     let mut no_shell = job(&["x"]);
     no_shell.steps[0].shell = Some(vec!["no-such-shell".to_owned(), "-x".to_owned()]);

@@ -1,5 +1,5 @@
-//! A context that a person wrote. The records of jobs and the messages to runners may have keys that are not known yet;
-//! a key that a person has mistyped would be left out without a word, and the answer would be another one.
+//! Reads a context that a person wrote. Records of jobs and messages to runners may have unknown keys. Here an unknown
+//! key is an error: it is probably a typing error, and ignoring it would change the result.
 
 mod shape;
 
@@ -13,8 +13,8 @@ use super::Context;
 use shape::{CONTEXT, Shape};
 
 impl Context {
-    /// Reads a context from JSON, with more care than its form asks for: it has no unknown keys, and none twice. A byte
-    /// order mark before it is nothing, as in workflow files.
+    /// Reads a context from JSON. Unknown keys and repeated keys are errors. A byte order mark at the start is ignored,
+    /// as in workflow files.
     ///
     /// # Errors
     /// What is wrong with the text, with its line and column.
@@ -52,14 +52,14 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A value that is to have a shape. Going over it makes nothing of it.
+/// A value that must have a shape. It is only checked.
 struct Place<'p> {
     path: Path<'p>,
     shape: &'static Shape,
 }
 
 impl Place<'_> {
-    /// The value is right, or something else was `found`.
+    /// Ok, or an error that names what was `found`.
     fn right<E: Error>(&self, is_right: bool, found: &str) -> Result<(), E> {
         if is_right {
             return Ok(());
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for Place<'_> {
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        // The others come as unsigned.
+        // Positive numbers come as unsigned.
         self.right(false, "a number below 0")
     }
 
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// What is said of a whole context in which a part was replaced, without its place, which must be behind the start.
-    fn told(whole: &str, from: &str, to: &str) -> String {
+    /// The error for a whole context in which a part was replaced, without its position.
+    fn error_of(whole: &str, from: &str, to: &str) -> String {
         assert!(whole.contains(from), "{from}");
         let text = whole.replacen(from, to, 1);
         let error = Context::read(&text).unwrap_err().to_string();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_means_nothing_or_comes_twice_is_told_with_its_place() {
+    fn an_unknown_or_repeated_key_is_reported_with_its_place() {
         let whole = serde_json::to_string(&whole()).unwrap();
         for (from, to, expected) in [
             (
@@ -256,12 +256,12 @@ mod tests {
                 "the key `fast` is there twice",
             ),
         ] {
-            assert_eq!(told(&whole, from, to), expected);
+            assert_eq!(error_of(&whole, from, to), expected);
         }
     }
 
     #[test]
-    fn a_value_of_another_type_is_told_with_its_path() {
+    fn a_value_of_another_type_is_reported_with_its_path() {
         let whole = serde_json::to_string(&whole()).unwrap();
         for (from, to, expected) in [
             (
@@ -310,7 +310,7 @@ mod tests {
                 "`job` is an object, found a list",
             ),
         ] {
-            assert_eq!(told(&whole, from, to), expected);
+            assert_eq!(error_of(&whole, from, to), expected);
         }
         for (text, found) in [("[]", "a list"), ("1", "a number"), ("null", "null")] {
             let error = Context::read(text).unwrap_err().to_string();

@@ -26,25 +26,25 @@ const WEEKDAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// Times of day that are still listed one by one.
+/// The most times of day that are listed one by one.
 const LISTED_TIMES: usize = 6;
 
-/// Numbers that are still listed one by one when they could be told as a range.
+/// The most numbers that are listed one by one although they are a range.
 const LISTED_NUMBERS: usize = 2;
 
-/// How the numbers of a field are best told.
+/// The best description for the numbers of a field.
 enum Shape {
     /// All of the field.
     All,
     /// One number.
     One(u32),
-    /// Each from the first to the last.
+    /// A range, from the first to the last.
     Range(u32, u32),
-    /// Each nth through the whole field.
+    /// Every nth of the whole field.
     Each(u32),
-    /// Each nth, from the first to the last.
+    /// Every nth, from the first to the last.
     EachFrom(u32, u32, u32),
-    /// No order in them.
+    /// No pattern.
     List(Vec<u32>),
 }
 
@@ -64,7 +64,7 @@ impl Shape {
         match (step, is_even) {
             (0, _) => Self::One(first),
             (1, true) if (first, last) == (min, max) => Self::All,
-            // Two are no rhythm, unless it goes on over the end.
+            // Two numbers are no pattern, unless it continues across the end of the field.
             (_, true)
                 if numbers.len() <= LISTED_NUMBERS && !(max + 1 - min).is_multiple_of(step) =>
             {
@@ -115,7 +115,7 @@ impl Cron {
             Shape::All => "every minute".to_owned(),
             Shape::One(minute) => format!("at minute {minute}"),
             Shape::Range(first, last) => format!("every minute from {first} to {last}"),
-            // The clock of minutes starts anew each hour.
+            // Minutes start again each hour.
             Shape::Each(step) if 60 % step == 0 => format!("every {step} minutes"),
             Shape::Each(step) => format!("every {} minute", ordinal(*step)),
             Shape::EachFrom(step, first, last) => {
@@ -162,7 +162,7 @@ fn describe_days(days: Bits) -> String {
     }
 }
 
-/// The names of the numbers, of which the first name has the number `min`.
+/// The names of the numbers. The first name is for the number `min`.
 fn named(bits: Bits, min: u32, names: &[&str]) -> String {
     let numbered: Vec<(u32, &str)> = (min..).zip(names.iter().copied()).collect();
     let name = |number: u32| {

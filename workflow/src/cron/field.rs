@@ -30,12 +30,12 @@ impl Bits {
     }
 }
 
-/// What a field may hold.
+/// The bounds of a field.
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) min: u8,
     pub(super) max: u8,
-    /// Where `*` ends: a day of week may be written 7, but `*` does not count Sunday twice.
+    /// The last number of `*`. A day of week may be written as 7, but `*` does not count Sunday twice.
     star_max: u8,
 }
 
@@ -84,7 +84,8 @@ impl Field {
                         .fold(bits, Bits::with);
                 }
                 Err(problem) => {
-                    // An empty entry has no bytes to show: its comma stands for it, which for the last is the one before.
+                    // An empty entry has no bytes to show, so its comma is shown; for the last entry that is the comma
+                    // before it.
                     let range = if part.is_empty() {
                         let comma = start.min(at + text.len().saturating_sub(1));
                         comma..comma + 1
@@ -92,7 +93,7 @@ impl Field {
                         start..start + part.len()
                     };
                     let error = CronError { range, problem };
-                    // The entry before a last comma and the one behind it are both shown at that comma.
+                    // The entries before and after a last comma are both shown at that comma.
                     if errors.last() != Some(&error) {
                         errors.push(error);
                     }
@@ -107,7 +108,7 @@ impl Field {
         }
     }
 
-    /// `*`, `a`, `a-b`, each with `/n`; `a/n` goes from `a` to the field's end.
+    /// `*`, `a` or `a-b`, each optionally with `/n`. `a/n` runs from `a` to the end of the field.
     fn part(&self, part: &str) -> Result<(u8, u8, u8), CronProblem> {
         if part.is_empty() {
             return Err(CronProblem::EmptyEntry { field: self.name });

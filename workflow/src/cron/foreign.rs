@@ -1,5 +1,4 @@
-//! Schedules of other programs: what to write instead of what they know and a [`Cron`](super::Cron) does not, each in the
-//! fields where it can be meant.
+//! Hints for the cron syntax of other programs that [`Cron`](super::Cron) does not have.
 
 use super::field::{self, DAY, MONTH, WEEKDAY};
 
@@ -25,22 +24,23 @@ pub(super) fn hint(field: &str, part: &str) -> Option<&'static str> {
 fn of_days(part: &str) -> Option<&'static str> {
     if is_behind_number(part, 'W') || part.eq_ignore_ascii_case("LW") {
         return Some(
-            "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
+            "there is no way to write the nearest working day; `1-5` as day of week is Monday to Friday",
         );
     }
-    is_from_the_end(part)
-        .then_some("the last day of a month cannot be asked for; the first of the next is `1`")
+    is_from_the_end(part).then_some(
+        "there is no way to write the last day of a month; the first day of the next is `1`",
+    )
 }
 
 fn of_weekdays(part: &str) -> Option<&'static str> {
     if part.contains('#') {
         return Some(
-            "the nth such day of a month cannot be asked for; let a script look at the date",
+            "there is no way to write the nth such day of a month; let a script check the date",
         );
     }
     if is_from_the_end(part) {
         return Some(
-            "the last such day of a month cannot be asked for; let a script look at the date",
+            "there is no way to write the last such day of a month; let a script check the date",
         );
     }
     of_names(part)
@@ -75,16 +75,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_field_has_the_hints_that_can_be_meant_there() {
+    fn each_field_has_the_hints_that_fit_there() {
         for (field, part, hinted) in [
-            (DAY, "L-3", Some("the last day of a month")),
-            (DAY, "l", Some("the last day of a month")),
-            (DAY, "LW", Some("the nearest working day")),
+            (
+                DAY,
+                "L-3",
+                Some("there is no way to write the last day of a month"),
+            ),
+            (
+                DAY,
+                "l",
+                Some("there is no way to write the last day of a month"),
+            ),
+            (
+                DAY,
+                "LW",
+                Some("there is no way to write the nearest working day"),
+            ),
             (DAY, "JAN", None),
             (DAY, "1#2", None),
-            (WEEKDAY, "L", Some("the last such day")),
-            (WEEKDAY, "L-3", Some("the last such day")),
-            (WEEKDAY, "5#2", Some("the nth such day")),
+            (
+                WEEKDAY,
+                "L",
+                Some("there is no way to write the last such day"),
+            ),
+            (
+                WEEKDAY,
+                "L-3",
+                Some("there is no way to write the last such day"),
+            ),
+            (
+                WEEKDAY,
+                "5#2",
+                Some("there is no way to write the nth such day"),
+            ),
             (WEEKDAY, "MON-FRI", Some("write months and days")),
             (MONTH, "jul", Some("write months and days")),
             (MONTH, "L", None),

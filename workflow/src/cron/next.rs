@@ -9,15 +9,15 @@ use chrono_tz::Tz;
 use super::Cron;
 use crate::limits::CRON_DAYS;
 
-/// Longest stretch of wall-clock time any zone has skipped at once: a whole day, when a country crossed the date line.
+/// The longest gap of wall-clock time in any zone: a whole day, when a country crossed the date line.
 const LONGEST_GAP_MINUTES: i64 = 25 * 60;
 
 /// RFC 3339 writes years with four digits.
 const LAST_YEAR: i32 = 9_999;
 
 impl Cron {
-    /// The first time after `after`, exclusive. `None` only after the year 9999 of the zone or of UTC, which is the last
-    /// that a timestamp can be written in.
+    /// The first time after `after`, exclusive. `None` only after the year 9999, in the zone or in UTC: timestamps
+    /// cannot express later times.
     pub fn next_after(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
         let next = if self.is_periodic {
             self.next_elapsed(after, timezone)
@@ -40,7 +40,7 @@ impl Cron {
             .find(|instant| *instant > after)
     }
 
-    /// Walks real minutes and asks what the wall clock shows; stretches without a match are crossed in one leap.
+    /// Walks real minutes and checks what the wall clock shows. Jumps over stretches without a match.
     fn next_elapsed(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
         let end = after.checked_add_signed(TimeDelta::days(i64::from(CRON_DAYS)))?;
         let mut instant = after
@@ -60,7 +60,7 @@ impl Cron {
                 return Some(instant);
             };
             let landing = instant.checked_add_signed(TimeDelta::minutes(leap))?;
-            // A leap across a change of the clocks could miss a match behind it.
+            // A jump across a change of the clocks could miss a match after it.
             let is_uniform = offset(landing, timezone) == offset(instant, timezone);
             instant = if is_uniform {
                 landing
@@ -104,7 +104,7 @@ impl Cron {
     }
 }
 
-/// When the wall clock shows `time` first, or the first instant after the gap that swallows it.
+/// The first instant at which the wall clock shows `time`, or the end of the gap that skips it.
 fn first_instant(time: NaiveDateTime, timezone: Tz) -> Option<DateTime<Utc>> {
     (0..=LONGEST_GAP_MINUTES).find_map(|minutes| {
         let shifted = time.checked_add_signed(TimeDelta::minutes(minutes))?;

@@ -1,5 +1,5 @@
-//! What is a schedule and what is none, and when the ones with a story of their own are due. The modules hold the
-//! second opinions, and the words.
+//! Which texts are schedules, and when special ones are due. The modules compare with other implementations and test
+//! the descriptions.
 
 mod oracle;
 mod peer;
@@ -238,7 +238,7 @@ fn what_is_no_schedule_is_refused() {
 }
 
 #[test]
-fn every_problem_is_told_with_its_place() {
+fn every_problem_is_reported_with_its_place() {
     let errors = Cron::parse("99 3 0,5 MAY *").unwrap_err();
     let told: Vec<_> = errors
         .iter()
@@ -251,7 +251,8 @@ fn every_problem_is_told_with_its_place() {
             (5..6, "day of month 0 is outside 1-31".to_owned()),
             (
                 9..12,
-                "`MAY` is no month: only digits, `*`, `,`, `-` and `/` are allowed".to_owned()
+                "`MAY` is not a valid month: only digits, `*`, `,`, `-` and `/` are allowed"
+                    .to_owned()
             ),
         ]
     );
@@ -277,15 +278,19 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
     for (source, told, hint) in [
         (
             "5/5/5 * * * *",
-            format!("`5/5/5` is no minute: {misplaced}"),
+            format!("`5/5/5` is not a valid minute: {misplaced}"),
             None,
         ),
         (
             "*-5 * * * *",
-            format!("`*-5` is no minute: {misplaced}"),
+            format!("`*-5` is not a valid minute: {misplaced}"),
             None,
         ),
-        ("* 1- * * *", format!("`1-` is no hour: {misplaced}"), None),
+        (
+            "* 1- * * *",
+            format!("`1-` is not a valid hour: {misplaced}"),
+            None,
+        ),
         (
             "1,,2 * * * *",
             "the list of the minute has an empty entry".to_owned(),
@@ -298,34 +303,40 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
         ),
         (
             "0 0 ? * *",
-            format!("`?` is no day of month: {only}"),
+            format!("`?` is not a valid day of month: {only}"),
             Some("write `*`"),
         ),
         (
             "0 0 L * *",
-            format!("`L` is no day of month: {only}"),
-            Some("the last day of a month cannot be asked for; the first of the next is `1`"),
+            format!("`L` is not a valid day of month: {only}"),
+            Some(
+                "there is no way to write the last day of a month; the first day of the next is `1`",
+            ),
         ),
         (
             "0 0 * * 5L",
-            format!("`5L` is no day of week: {only}"),
-            Some("the last such day of a month cannot be asked for; let a script look at the date"),
+            format!("`5L` is not a valid day of week: {only}"),
+            Some(
+                "there is no way to write the last such day of a month; let a script check the date",
+            ),
         ),
         (
             "0 0 15W * *",
-            format!("`15W` is no day of month: {only}"),
+            format!("`15W` is not a valid day of month: {only}"),
             Some(
-                "the nearest working day cannot be asked for; `1-5` as day of week is Monday to Friday",
+                "there is no way to write the nearest working day; `1-5` as day of week is Monday to Friday",
             ),
         ),
         (
             "0 0 * * 1#2",
-            format!("`1#2` is no day of week: {only}"),
-            Some("the nth such day of a month cannot be asked for; let a script look at the date"),
+            format!("`1#2` is not a valid day of week: {only}"),
+            Some(
+                "there is no way to write the nth such day of a month; let a script check the date",
+            ),
         ),
         (
             "0 0 * JUL *",
-            format!("`JUL` is no month: {only}"),
+            format!("`JUL` is not a valid month: {only}"),
             Some("write months and days of the week as numbers; 0 and 7 are Sunday"),
         ),
         (

@@ -27,13 +27,13 @@ macro_rules! codes {
 codes! {
     /// The file is larger than allowed.
     FileTooLarge "file-too-large";
-    /// The file has more values, or more text of expressions, than are read of one.
+    /// The file has more values, or more text of expressions, than allowed.
     FileTooComplex "file-too-complex";
-    /// The file is there and cannot be read as text.
+    /// The file cannot be read as text.
     UnreadableFile "unreadable-file";
-    /// The text is no YAML.
+    /// The text is not YAML.
     Syntax "syntax";
-    /// YAML that this format does not use: several documents, tags, keys that are no text.
+    /// YAML that workflow files do not use: several documents, tags, keys that are not text.
     UnsupportedYaml "unsupported-yaml";
     /// Nested too deeply.
     TooDeep "too-deep";
@@ -41,9 +41,9 @@ codes! {
     AliasBudget "alias-budget";
     /// A key twice in one object.
     DuplicateKey "duplicate-key";
-    /// A key this format does not have.
+    /// A key that workflow files do not have.
     UnknownKey "unknown-key";
-    /// A key that had a meaning once.
+    /// A key that was replaced by another one.
     ReplacedKey "replaced-key";
     /// A key that must be there is not.
     MissingKey "missing-key";
@@ -55,7 +55,7 @@ codes! {
     Empty "empty";
     /// A value outside its bounds or choices.
     InvalidValue "invalid-value";
-    /// What is accepted and does nothing yet.
+    /// A key that is accepted and has no effect yet.
     NoEffect "no-effect";
     /// More entries than allowed.
     TooMany "too-many";
@@ -69,7 +69,7 @@ codes! {
     NoTrigger "no-trigger";
     /// A scan whose expression waits for nothing but the scan itself.
     ReadsOnlyItself "reads-only-itself";
-    /// A scan that waits for scans of which none ever starts by itself.
+    /// A scan that waits for scans that never start by themselves.
     NeverStarts "never-starts";
     /// A required input on a scan that also starts by itself.
     RequiredInput "required-input";
@@ -77,7 +77,7 @@ codes! {
     UnusedInput "unused-input";
     /// A cron schedule that cannot be read.
     InvalidCron "invalid-cron";
-    /// A cron schedule without a time.
+    /// A cron schedule that is never due.
     CronNeverFires "cron-never-fires";
     /// A time zone that does not exist.
     UnknownTimezone "unknown-timezone";
@@ -85,11 +85,11 @@ codes! {
     InvalidDuration "invalid-duration";
     /// A `shell` that cannot be split into words.
     InvalidShell "invalid-shell";
-    /// A path that leaves the job's folder or means nothing in it.
+    /// A path that leaves the job's folder or is not possible in it.
     InvalidPath "invalid-path";
-    /// An artifact that is stored also when the step that makes it was skipped.
+    /// An artifact that is stored even if the step that makes it was skipped.
     ArtifactCondition "artifact-condition";
-    /// An expression that is no CEL.
+    /// An expression that is not valid CEL.
     ExpressionSyntax "expression-syntax";
     /// An expression that is too long, deep or large.
     ExpressionTooLarge "expression-too-large";
@@ -109,17 +109,17 @@ codes! {
     UnknownArtifact "unknown-artifact";
     /// A member that a value does not have.
     UnknownMember "unknown-member";
-    /// A function that does not exist, or not in this form.
+    /// A function that does not exist, or that takes other arguments.
     UnknownFunction "unknown-function";
     /// A name with a `-`, which subtracts.
     HyphenatedName "hyphenated-name";
-    /// A vars, secrets, inputs or scans whose member is not written out.
+    /// A computed member of vars, secrets, inputs or scans.
     DynamicName "dynamic-name";
     /// Operands or results of the wrong type.
     ExpressionType "expression-type";
     /// A condition that can be neither true nor false.
     ConditionNotBoolean "condition-not-boolean";
-    /// A pattern that is no regular expression.
+    /// A pattern that is not a regular expression.
     InvalidPattern "invalid-pattern";
     /// A `${{` without an end.
     UnclosedTemplate "unclosed-template";
@@ -132,11 +132,11 @@ codes! {
 }
 
 impl Code {
-    /// Whether an error of this kind may keep a part of the file from being read: an expression that was not understood,
-    /// a key that was misspelled. What the file declares may be used there.
+    /// Whether an error of this kind may hide a part of the file, such as an expression that cannot be parsed or a
+    /// misspelled key. The hidden part may use what the file declares.
     pub(crate) const fn leaves_unread(self) -> bool {
         match self {
-            // The place was understood, and what it says is refused.
+            // The part was read; only its value is refused.
             Self::InvalidValue
             | Self::NoEffect
             | Self::InvalidName

@@ -1,10 +1,10 @@
-//! The bytes of a file as text, or where they are none.
+//! The bytes of a file as text, or the place where they are not text.
 
 use thiserror::Error;
 
 use crate::position::Lines;
 
-/// The first byte of a file that belongs to no character, by line and column from 1.
+/// The first byte of a file that is part of no character. Line and column count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the file is not UTF-8: the byte at line {line}, column {column} belongs to no character")]
 pub struct NotUtf8 {
@@ -17,7 +17,7 @@ pub struct NotUtf8 {
 /// The text of a file.
 ///
 /// # Errors
-/// Where the first byte stands that belongs to no character.
+/// The place of the first byte that is part of no character.
 pub fn utf8(bytes: &[u8]) -> Result<&str, NotUtf8> {
     std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_text_is_told_with_its_place() {
+    fn a_file_that_is_not_text_is_reported_with_the_place() {
         let found = Diagnostic::not_utf8_text("a.yaml", NotUtf8 { line: 2, column: 3 });
         assert_eq!(found.code, Code::UnreadableFile);
         assert_eq!((found.line, found.column), (2, 3));

@@ -7,8 +7,8 @@ use super::{Diagnostic, Severity};
 use crate::limits::EXCERPT_BYTES;
 use crate::position::{Lines, Span, floor_char_boundary};
 
-/// Shows `diagnostics` with excerpts of `text`, the file they were made from. A problem that spans several lines is
-/// shown by its first.
+/// Shows `diagnostics` with excerpts of `text`, the file that they are about. Of a problem that spans several lines the
+/// first line is shown.
 pub fn render(diagnostics: &[Diagnostic], text: &str, colour: bool) -> String {
     let lines = Lines::of(text);
     let renderer = if colour {
@@ -36,7 +36,7 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
         Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint.as_str()))]),
         None => renderer.render(&[group]),
     };
-    // The renderer makes contents harmless, and not names.
+    // The renderer escapes contents, but not names.
     let file = diagnostic.file.replace(is_obeyed, "\u{fffd}");
     if diagnostic.is_of_file() {
         return hinted(title.element(Origin::path(file.as_str())));
@@ -53,14 +53,14 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
     if shown == line {
         return hinted(title.element(snippet.path(file.as_str())));
     }
-    // The renderer would count the columns of the part.
+    // The renderer would count the columns of the excerpt.
     let column = usize::try_from(diagnostic.column).unwrap_or(usize::MAX);
     let origin = Origin::path(file.as_str()).line(number).char_column(column);
     without_bare_marks(&hinted(title.element(origin).element(snippet)))
 }
 
-/// Whether a terminal would obey a character instead of showing it: control characters, and those that turn the
-/// direction of a text.
+/// Whether a terminal would interpret a character instead of showing it: control characters, and those that change the
+/// direction of text.
 pub fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -69,15 +69,15 @@ pub fn is_obeyed(character: char) -> bool {
         )
 }
 
-/// Leaves out the line by which the renderer says that a part of another file follows, and then names none: it takes an
-/// excerpt whose place is given beside it for one.
+/// Removes the renderer's line that announces an excerpt of another file. The renderer writes it because our excerpts
+/// have their position beside them.
 fn without_bare_marks(rendered: &str) -> String {
     let is_bare = |line: &str| plain(line).trim() == ":::";
     let kept: Vec<&str> = rendered.lines().filter(|line| !is_bare(line)).collect();
     kept.join("\n")
 }
 
-/// A line without the sequences that colour it.
+/// A line without colour sequences.
 fn plain(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let first = parts.next().unwrap_or("");
@@ -85,8 +85,8 @@ fn plain(line: &str) -> String {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// The part of a line around `start` that is worth showing: all of it, unless it is longer than any terminal. The
-/// renderer looks at every character it is given, for each of the line's problems.
+/// The part of a line around `start` to show: all of it, unless the line is very long. The renderer processes every
+/// character for each problem of the line.
 fn excerpt(text: &str, line: Span, start: usize) -> Span {
     if line.end.saturating_sub(line.start) <= EXCERPT_BYTES {
         return line;

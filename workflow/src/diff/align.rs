@@ -1,18 +1,18 @@
-//! Which entries of two lists belong together, in order: a longest common subsequence.
+//! Finds which entries of two lists belong together, in order: a longest common subsequence.
 
 use std::ops::Range;
 
 use crate::limits::DIFF_CELLS;
 
-/// A stretch of entries that has no counterpart in the other list, with what stands there instead.
+/// A range of entries without a counterpart in the other list, with the entries at the same place there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) before: Range<usize>,
     pub(super) after: Range<usize>,
 }
 
-/// The gaps between the entries that both lists have, in order. Lists that are too long to compare well are one gap,
-/// but for what they begin and end with.
+/// The gaps between the entries that both lists have, in order. Lists that are too long for this are one gap between
+/// their common start and end.
 pub(super) fn gaps<T: PartialEq>(before: &[T], after: &[T]) -> Vec<Gap> {
     let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
     let shorter = before.len().min(after.len());
@@ -75,7 +75,7 @@ fn walk<T: PartialEq>(before: &[T], after: &[T]) -> Vec<Gap> {
     gaps
 }
 
-/// For each pair of places how many entries the rests of the lists have in common, row by row.
+/// For each pair of places, row by row: how many entries the rests of the lists have in common.
 fn common<T: PartialEq>(before: &[T], after: &[T]) -> Vec<u32> {
     let width = after.len() + 1;
     let mut lengths = vec![0_u32; (before.len() + 1) * width];

@@ -1,5 +1,5 @@
-//! The members of each part of the model, compared one by one. Each part is taken apart without `..`, so that a member
-//! added later has to be thought of here.
+//! Compares the members of each part of the model one by one. Each part is destructured without `..`, so that a new
+//! member does not compile before it is compared here.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         on,
         artifacts,
         env,
-        // The workflow's, and told there.
+        // It belongs to the workflow, and is reported there.
         inherited_env: _,
         steps,
         timeout,
@@ -138,7 +138,7 @@ fn all_artifacts(before: &[Artifact], after: &Scan, around: &Workflow) -> Vec<Ch
         }
         found.extend(changes.found);
     }
-    // They are uploaded in their order.
+    // The order matters: artifacts are uploaded in it.
     let order = |some: &[Artifact], other: &[Artifact]| -> Vec<String> {
         let names = some.iter().map(|artifact| &artifact.name);
         names
@@ -170,7 +170,7 @@ impl Changes {
         }
     }
 
-    /// Compares the part's own value, or whether it is there.
+    /// Compares the part's own value, or whether the part exists.
     pub(super) fn whole(&mut self, before: Option<String>, after: Option<String>) {
         self.add(None, before, after);
     }
@@ -185,7 +185,7 @@ impl Changes {
         self.add(Some(member), before, after);
     }
 
-    /// Compares what can be written in several ways.
+    /// Compares values that can be written in several ways.
     pub(super) fn meaning<T: Written>(
         &mut self,
         member: Option<&'static str>,
@@ -292,7 +292,7 @@ fn attempts(retry: Retry) -> String {
     )
 }
 
-/// A list without entries is none.
+/// An empty list is the same as none.
 fn list(entries: &[String]) -> Option<String> {
     (!entries.is_empty()).then(|| entries.join(", "))
 }

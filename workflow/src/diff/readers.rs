@@ -1,5 +1,5 @@
-//! Who still reads an artifact that is no longer declared. The check of a file refuses what names it in `has_diff`; here
-//! are the ways that a check cannot follow: members of a job, and scripts that download it.
+//! Finds the scans that still read an artifact that is no longer declared. The check of a file finds its name in
+//! `has_diff`; here are the uses that a check cannot see: members of a job, and scripts that download it.
 
 use crate::definition::{Scan, Workflow};
 use crate::expression::{Expression, References};

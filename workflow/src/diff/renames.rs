@@ -1,7 +1,7 @@
-//! Scans that look renamed: one is gone, one is new, and they are the same apart from their names. One member of the scan
-//! itself may differ, such as its schedule or its timeout; its inputs, `env`, steps and artifacts may not. A scan that
-//! differs in more is another one, even when it runs the same scripts; so is one whose steps, `env` or artifacts name the
-//! scan itself, since they then name another one.
+//! Finds scans that look renamed: one was removed, one was added, and they are the same apart from their names. One
+//! member of the scan itself may differ, such as its schedule or its timeout; its inputs, `env`, steps and artifacts
+//! may not. A scan that differs in more is another one, even if it runs the same scripts. So is a scan whose steps,
+//! `env` or artifacts name the scan itself, because after a rename they name another scan.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Change, Part, members};
 use crate::definition::{Scan, Workflow};
 use crate::limits::RENAME_CANDIDATES;
 
-/// For new scans the scan that is gone and that they look like.
+/// For each added scan the removed one that it looks like.
 pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'w str, &'w Scan> {
     let mut gone = Gone::default();
     let is_gone = |scan: &&Scan| after.scan(scan.name.as_str()).is_none();
@@ -19,7 +19,7 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
     let is_new = |scan: &&Scan| before.scan(scan.name.as_str()).is_none();
     let mut new: Vec<&Scan> = after.scans().filter(is_new).collect();
     let mut found = BTreeMap::new();
-    // Those without another change come first: else one that only looks like a scan could take it from the one that is it.
+    // Scans without another change come first: otherwise a similar scan could take the place of the identical one.
     for is_alike in [<[Change]>::is_empty, is_one_member] {
         new.retain(|scan| {
             let is_former = |former: &Scan| is_alike(&members::scan(former, scan, after));
@@ -35,10 +35,10 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
     found
 }
 
-/// The scans that are gone, by what all that look alike have in common.
+/// The removed scans, by what similar scans have in common.
 type Gone<'w> = BTreeMap<Vec<&'w str>, Vec<&'w Scan>>;
 
-/// Takes the first of those like the scan that it is said to be.
+/// Takes the first similar scan for which `is_former` holds.
 fn take<'w>(
     gone: &mut Gone<'w>,
     scan: &'w Scan,
@@ -56,7 +56,7 @@ fn is_one_member(changes: &[Change]) -> bool {
     matches!(changes, [one] if one.part == Part::Itself)
 }
 
-/// What the scripts are apart from their expressions, which can be written in several ways.
+/// The scripts without their expressions, which can be written in several ways.
 fn texts(scan: &Scan) -> Vec<&str> {
     scan.steps
         .iter()

@@ -1,5 +1,5 @@
-//! Steps have no names: those with the same script belong together, and what stands between such pairs is compared in
-//! order.
+//! Compares steps. They have no names: steps with the same script belong together, and the steps between such pairs are
+//! compared in order.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ fn scripts(steps: &[Step]) -> Vec<Script<'_>> {
     steps.iter().map(|step| Script(&step.run)).collect()
 }
 
-/// Compares a stretch of steps one by one; those left over came or went.
+/// Compares a range of steps one by one; the remaining ones were added or removed.
 fn pairs(before: (&[Step], Range<usize>), after: (&[Step], Range<usize>), found: &mut Vec<Change>) {
     let mut former = stretch(before);
     let mut current = stretch(after);
@@ -47,7 +47,7 @@ fn pairs(before: (&[Step], Range<usize>), after: (&[Step], Range<usize>), found:
     }
 }
 
-/// The steps of a stretch with their places.
+/// The steps of a range with their places.
 fn stretch((steps, range): (&[Step], Range<usize>)) -> impl Iterator<Item = (usize, &Step)> {
     steps.iter().enumerate().take(range.end).skip(range.start)
 }

@@ -29,7 +29,7 @@ fn a_workflow_does_not_differ_from_itself() {
 }
 
 #[test]
-fn a_gone_artifact_is_told_with_who_reads_it() {
+fn a_removed_artifact_is_reported_with_its_readers() {
     let reader = "
   report:
     on: {expr: scans.probe.is_available()}
@@ -242,7 +242,7 @@ fn a_scan_that_names_itself_is_another_one_under_another_name() {
 }
 
 #[test]
-fn what_belongs_to_the_workflow_is_told_once() {
+fn a_change_of_the_workflow_is_reported_once() {
     check(
         "name: A\nenv: {X: '1', Y: '2'}\nscans: {a: {on: {dispatch: {}}, steps: [{run: a}]}, b: {on: {dispatch: {}}, steps: [{run: b}]}}",
         "description: B\nenv: {X: '${{ vars.X }}', Z: '3'}\nscans: {b: {on: {dispatch: {}}, steps: [{run: b}]}, a: {on: {dispatch: {}}, steps: [{run: a}]}}",

@@ -1,10 +1,10 @@
-//! What can be written in several ways that mean the same.
+//! Values that can be written in several ways with the same meaning.
 
 use crate::cron::Cron;
 use crate::expression::Expression;
 use crate::template::Template;
 
-/// A value that is told as it is written and compared by what it means.
+/// A value that is shown as written and compared by meaning.
 pub(super) trait Written {
     fn source(&self) -> &str;
     fn means_the_same(&self, other: &Self) -> bool;
@@ -26,7 +26,7 @@ macro_rules! written {
 
 written!(Cron, Expression, Template);
 
-/// A script, equal to all that mean the same.
+/// A script; equal to all scripts with the same meaning.
 pub(super) struct Script<'s>(pub(super) &'s Template);
 
 impl PartialEq for Script<'_> {

@@ -158,7 +158,7 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         (&keys::STEP, at(build, "/steps/0/timeout"), json!("6m")),
         (&keys::RETRY, at(build, "/retry/attempts"), json!(3)),
         (&keys::RETRY, at(build, "/retry/backoff"), json!("20s")),
-        // What no key of these objects says.
+        // Changes that are not about a key of these objects.
         (&[], "/env", json!({ "LEVEL": "low" })),
         (&[], "/artifacts of build turned around", json!("turn")),
     ]
@@ -218,7 +218,7 @@ fn every_change_of_meaning_changes_the_digest() {
     assert!(seen.insert(digests(&of_tree(&renamed))), "the name");
 }
 
-/// It is kept in the state: another digest of the same scan would make every scan look changed after an upgrade.
+/// Digests are in the state: if they changed, every scan would look changed after an upgrade.
 #[test]
 fn the_digest_of_a_scan_stays_what_it_was() {
     let digest = of_tree(&whole()).scan("build").unwrap().digest();
@@ -246,7 +246,7 @@ fn every_key_of_the_language_has_a_change_in_these_tests() {
             .collect();
         assert_eq!(tried, known.iter().copied().collect());
     }
-    // `$schema` means nothing, `name` and `description` belong to no scan, and the others are above.
+    // `$schema` has no meaning, `name` and `description` belong to no scan, and the others are above.
     assert_eq!(
         keys::WORKFLOW,
         ["$schema", "name", "description", "env", "scans"]

@@ -1,13 +1,13 @@
-//! The static check: one walk over the syntax tree that finds the type, the taint, the cost and the names of an
-//! expression. The tree's size is bounded before; the walk recurses.
+//! The static check: one recursive walk over the syntax tree. It finds the type, the taint, the cost and the names of
+//! an expression. The size of the tree was limited before.
 
 mod brackets;
 mod call;
 mod history;
 pub(super) mod hyphen;
-mod meant;
 mod operator;
 mod place;
+mod suggest;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
 use crate::names::check_variable_name;
 use crate::suggestion::{did_you_mean, neighbours};
 
-/// What the check finds.
+/// The result of the check.
 pub(super) struct Findings {
     pub(super) references: References,
     pub(super) patterns: Vec<Arc<Pattern>>,
@@ -74,7 +74,7 @@ struct Analysis<'a> {
     positions: &'a SourceInfo,
     site: Site,
     names: &'a Names,
-    /// Variables of the macros around, innermost last.
+    /// Variables of the surrounding macros, innermost last.
     scope: Vec<(String, Shape)>,
     comprehensions: usize,
     references: References,
@@ -84,14 +84,14 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// A node where a value is needed: `vars` alone is none.
+    /// A node that must be a value; `vars` alone is not.
     fn value(&mut self, node: &IdedExpr) -> Shape {
         let shape = self.infer(node);
         if shape.kind.is_namespace() {
             self.fault(
                 self.range(node),
                 Code::DynamicName,
-                format!("{} is no value", shape.kind),
+                format!("{} is not a value", shape.kind),
                 Some("name a member of it".to_owned()),
             );
             return Shape::of(Kind::Any);
@@ -133,7 +133,8 @@ impl Analysis<'_> {
                 Shape::of(Kind::Any)
             }
         };
-        // A name copies nothing; what built the value is told instead. What a mistake stands in has no known size.
+        // A name copies nothing: the part that built the value is reported instead. The size of a part with an error is
+        // unknown.
         if shape.bytes > VALUE_BYTES && !matches!(node.expr, Expr::Ident(_)) {
             if self.faults.len() > faults_before {
                 return Shape { bytes: 0, ..shape };
@@ -185,7 +186,7 @@ impl Analysis<'_> {
                 self.fault(self.range(node), code, message, hint.map(str::to_owned));
             }
             None => {
-                let hint = self.meant_by_name(name).or_else(|| self.known_names());
+                let hint = self.suggested_name(name).or_else(|| self.known_names());
                 self.fault(
                     self.range(node),
                     Code::UnknownName,
@@ -224,7 +225,7 @@ impl Analysis<'_> {
             Kind::Inputs => return self.input(name, range),
             Kind::Scans => return self.scan(name, range),
             Kind::History(_) => {
-                let hint = self.meant_of_history(name);
+                let hint = self.suggested_for_scan(name);
                 let message = format!("a scan is a list of jobs and has no `{name}`");
                 self.fault(range, Code::UnknownMember, message, hint);
                 return Shape::of(Kind::Any);
@@ -234,7 +235,7 @@ impl Analysis<'_> {
         match operand.kind.member(name) {
             Ok(Some(kind)) => return operand.part(kind),
             Ok(None) => {
-                let hint = self.meant_member(&operand.kind, name);
+                let hint = self.suggested_member(&operand.kind, name);
                 self.fault(
                     range,
                     Code::UnknownMember,
@@ -254,7 +255,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Any)
     }
 
-    /// A variable or secret of a name that none can have is never there.
+    /// No variable or secret can have this name.
     fn variable_name(&mut self, what: &'static str, name: &str, range: Range<usize>) {
         if let Err(error) = check_variable_name(what, name) {
             self.fault(range, Code::InvalidName, error.to_string(), None);
@@ -304,7 +305,7 @@ impl Analysis<'_> {
         Shape::of(Kind::History(Some(name.to_owned())))
     }
 
-    /// Macros over lists. The accumulator grows by the same amount at each element, which is true of all macros.
+    /// Macros over lists. In all macros the accumulator grows by the same amount for each element.
     fn comprehension(&mut self, node: &IdedExpr, comprehension: &ComprehensionExpr) -> Shape {
         let list = self.value(&comprehension.iter_range);
         let element = list.kind.element().unwrap_or_else(|| {
@@ -417,7 +418,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What was probably meant, unless nobody will see it.
+    /// A suggestion, unless it would not be shown.
     fn did_you_mean<'n>(
         &self,
         given: &str,

@@ -1,4 +1,4 @@
-//! From text to a checked expression. Runs on a sandbox thread.
+//! Compiles text into a checked expression. Runs on a sandbox thread.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,14 +25,14 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// A checked expression with what is of interest only while its file is loaded.
+/// A checked expression, with what is needed only while its file is loaded.
 pub(crate) struct Compiled {
     pub(crate) expression: Expression,
-    /// Whether free text that a dispatcher chose can be in its result.
+    /// Whether its result can have free text of a dispatch.
     pub(crate) is_tainted: bool,
 }
 
-/// Compiles and checks `source`. Everything that is wrong is told, as far as it can be known.
+/// Compiles and checks `source`. Reports all faults that can be found.
 pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compiled, Vec<Fault>> {
     if source.trim().is_empty() {
         return Err(vec![Fault::new(
@@ -100,7 +100,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     })
 }
 
-/// Bounds the tree before anything recurses over it, and answers how deep it is.
+/// Checks the size of the tree before anything recurses over it. Returns its depth.
 fn check_size(source: &str, root: &IdedExpr) -> Result<usize, Vec<Fault>> {
     let mut pending = vec![(root, 1)];
     let (mut nodes, mut deepest) = (0, 0);

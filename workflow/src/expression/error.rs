@@ -1,4 +1,4 @@
-//! What can be wrong with an expression: faults found when it is loaded, errors of its evaluation.
+//! Errors of expressions: faults that are found when it is loaded, and errors of its evaluation.
 
 use std::fmt;
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl Fault {
         self
     }
 
-    /// The fault as seen from a text in which the source starts at byte `at`.
+    /// The fault in a text in which the source starts at byte `at`.
     pub(crate) fn shifted(mut self, at: usize) -> Self {
         self.range = self.range.start + at..self.range.end + at;
         self
@@ -61,7 +61,7 @@ impl ExpressionError {
         )])
     }
 
-    /// All that is wrong, in the order of the source.
+    /// All faults, in the order of the source.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -79,7 +79,7 @@ impl fmt::Display for ExpressionError {
     }
 }
 
-/// The threads that run CEL failed. This says nothing about the expression.
+/// The threads that run CEL have failed. The expression may be right.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
     /// No thread could be started.
@@ -88,7 +88,7 @@ pub enum EngineError {
         /// The system's answer.
         reason: String,
     },
-    /// The library broke while working on the expression.
+    /// The library panicked.
     #[error("the expression engine failed on this text")]
     Broken,
 }
@@ -101,17 +101,17 @@ pub enum EvaluationError {
     Failed {
         /// The source.
         expression: String,
-        /// What went wrong. It names types and names, not values of secrets.
+        /// What is wrong. It has types and names, but no values of secrets.
         message: String,
     },
-    /// A name that the values do not have.
+    /// A name without a value.
     #[error("expression `{expression}`: there is no `{name}`{}", question(meant.as_deref()))]
     Missing {
         /// The source.
         expression: String,
-        /// The name, with what it was looked for in.
+        /// The name, with the object in which it is missing.
         name: String,
-        /// The name that was probably meant.
+        /// The most similar known name.
         meant: Option<String>,
     },
     /// A condition that is neither true nor false.
@@ -122,7 +122,7 @@ pub enum EvaluationError {
         /// What it yields.
         found: &'static str,
     },
-    /// A template whose expression yields what has no text.
+    /// A template whose expression has a result that is not text.
     #[error("expression `{expression}` yields {found}, which cannot be inserted into a text")]
     NotText {
         /// The source.

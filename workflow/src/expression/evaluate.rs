@@ -1,4 +1,4 @@
-//! Evaluation. A sandbox runs it; the static check has bounded its cost.
+//! Evaluates expressions. A sandbox runs it; the static check has limited its cost.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(super) fn truth(
     }
 }
 
-/// The library's errors in words, without the values that the operands had: one of them may be a secret.
+/// The library's errors as text, without the values of the operands, since one of them may be a secret.
 fn describe(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchOverload(overload) => {

@@ -1,5 +1,5 @@
-//! Why a condition is what it is: `&&`, `||`, `!` and `?:` are walked here, with the same rules as the library's, and
-//! everything else is given to it whole.
+//! Explains why a condition is true or false. It walks `&&`, `||`, `!` and `?:` itself, with the library's rules. The
+//! library evaluates everything else as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +12,22 @@ use super::{Expression, Value, evaluate};
 /// A condition, or a part of one, with its value and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// The operator for a combination; the source, as far as it is known, for a leaf.
+    /// The operator of a combination; for a leaf its source, as far as known.
     pub text: String,
     /// What it yields.
     pub result: Result<Value, EvaluationError>,
-    /// The scans that a leaf has asked, with the ids of the jobs whose record decided. None for `size()`, which counts.
+    /// The scans that a leaf has read, with the ids of the jobs that it read. No ids for `size()`, which only counts.
     pub jobs: BTreeMap<String, BTreeSet<String>>,
     /// The parts of a combination, in order.
     pub parts: Vec<Operand>,
 }
 
-/// One of those that a combination combines.
+/// One part of a combination.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     /// It was evaluated.
     Evaluated(Explanation),
-    /// It was not, since the others had decided: its source.
+    /// It was not evaluated, since other parts had decided. Its source.
     LeftOut(String),
 }
 
@@ -38,7 +38,7 @@ pub(super) fn explain(expression: &Expression, variables: &Variables) -> Explana
 
 fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Explanation {
     let walk = |node: &IdedExpr| walk(expression, node, variables);
-    // Its reads are those of the parts, which have been noted there.
+    // The parts have recorded their own reads.
     let whole = || {
         let result = evaluate::node(expression, node, variables);
         drop(variables.take_reads());
@@ -123,7 +123,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
     }
 }
 
-/// The source from the first to the last token of the node that the library remembers the place of.
+/// The source from the first to the last token of the node whose place the library knows.
 fn source_of(expression: &Expression, node: &IdedExpr) -> String {
     let range = super::analysis::covered(
         expression.source(),

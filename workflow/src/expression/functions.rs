@@ -1,5 +1,5 @@
-//! The functions expressions may call, with the types they take and give. What is not in this table is refused when the
-//! file is loaded, also where the library would know it.
+//! The functions that expressions may call, with their parameter and result types. Other functions are refused when the
+//! file is loaded, even if the library has them.
 
 use std::collections::BTreeSet;
 
@@ -124,7 +124,7 @@ const SIGNATURES: &[Signature] = &[
     method("getMilliseconds", &[Type::Duration], Type::Int),
 ];
 
-/// Macros: calls that the parser expands, and that reach the check as calls only when written wrongly.
+/// Macros: the parser expands their calls. Only wrong calls reach the check.
 const MACROS: [&str; 7] = [
     "has",
     "all",
@@ -135,17 +135,17 @@ const MACROS: [&str; 7] = [
     "map",
 ];
 
-/// What a call is.
+/// The result of looking up a call.
 pub(super) enum Lookup {
-    /// A call that gives this.
+    /// A valid call with this result.
     Known(Kind),
-    /// The function exists and takes other values.
+    /// The function exists and takes values of other types.
     WrongArguments,
-    /// The function exists and takes another number of values, which this tells.
+    /// The function exists and takes another number of values. The number, in words.
     WrongCount(String),
-    /// A macro called in a way it does not have.
+    /// A macro that was called in a wrong form.
     MalformedMacro,
-    /// The name exists as the other of function and method.
+    /// The name is a method and was called as a function, or the reverse.
     WrongForm,
     /// There is no such function.
     Unknown,
@@ -187,12 +187,12 @@ pub(super) fn lookup(name: &str, is_method: bool, arguments: &[&Kind]) -> Lookup
     }
 }
 
-/// A number of values in words. A receiver is none of them.
+/// A number of values in words, without the receiver.
 const fn values(count: usize) -> &'static str {
     match count {
         0 => "no value",
         1 => "one value",
-        // No function of the table takes more.
+        // No function in the table takes more.
         _ => "two values",
     }
 }

@@ -1,5 +1,5 @@
-//! Scans, their jobs and their artifacts as values of CEL. Members are made when they are read, so that an expression
-//! costs what it touches.
+//! Scans, their jobs and their artifacts as values of CEL. Members are created when they are read, so that an
+//! expression pays only for what it reads.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +32,7 @@ pub(super) struct History(Arc<Parts>);
 #[derive(Debug)]
 struct Parts {
     name: String,
-    /// Without its jobs, which are below.
+    /// The scan without its jobs, which are separate.
     summary: ScanHistory,
     jobs: Vec<Job>,
     recorder: Recorder,
@@ -72,7 +72,7 @@ impl History {
         &self.0.name
     }
 
-    /// Notes that the newest successes decided.
+    /// Records that the newest successes were compared.
     fn note_successes(&self, count: usize) {
         for job in self.0.summary.newest_success_ids.iter().take(count) {
             self.0.recorder.job(self.name(), job);
@@ -104,7 +104,7 @@ impl Job {
     }
 }
 
-/// Declares what histories can do.
+/// Declares the functions of histories.
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let history = || HISTORY_TYPE.to_owned();
     env.add_member_overload(
@@ -266,7 +266,7 @@ impl Sizer for History {
 }
 
 impl Indexer for History {
-    /// Positions count all retained jobs, of which only the newest can be read.
+    /// Positions count all retained jobs; only the newest can be read.
     fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
     where
         Self: 'v,

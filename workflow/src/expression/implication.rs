@@ -1,5 +1,5 @@
-//! Whether one condition holds wherever another does, as far as `&&`, `||` and equal parts tell. A `no` means only that
-//! their forms do not show it.
+//! Decides whether one condition implies another, by `&&`, `||` and equal parts. `false` means only that their forms do
+//! not show it.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
@@ -7,14 +7,14 @@ use super::Expression;
 use super::same::{is_same, parts};
 
 impl Expression {
-    /// Whether this certainly holds where `other` does and no step has failed the job; no condition holds always.
+    /// Whether this certainly holds if `other` holds and no step has failed the job. A missing condition always holds.
     pub(crate) fn follows_from(&self, other: Option<&Self>) -> bool {
         let facts = other.map_or_else(Vec::new, |other| facts_of(other.program().expression()));
         follows(self.program().expression(), &facts)
     }
 }
 
-/// What holds where a condition does.
+/// The parts that hold if a condition holds.
 fn facts_of(node: &IdedExpr) -> Vec<&IdedExpr> {
     let mut facts = vec![node];
     if operator(node) == Some(operators::LOGICAL_AND) {
@@ -27,7 +27,7 @@ fn follows(node: &IdedExpr, facts: &[&IdedExpr]) -> bool {
     if is_given(&node.expr) || facts.iter().any(|fact| is_same(fact, node)) {
         return true;
     }
-    // A chain is gone through as one, so that its own chains are not compared with each other.
+    // A chain is flattened first, so that its inner chains are not compared with each other.
     let mut operands = parts(node).into_iter();
     match operator(node) {
         Some(operators::LOGICAL_AND) => operands.all(|operand| follows(operand, facts)),

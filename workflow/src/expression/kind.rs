@@ -1,13 +1,13 @@
-//! The types the static check knows, and the estimates of size that go with a value.
+//! The types of the static check, and estimates of the size of values.
 
 use std::fmt;
 
 use crate::limits::{HISTORY_JOBS, HISTORY_SUCCESSES, INPUT_CHARS};
 
-/// What kind of value an expression yields.
+/// The kind of an expression's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Known only when evaluated.
+    /// Known only at the evaluation.
     Any,
     /// The element of an empty list.
     Nothing,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Map(Box<Kind>),
     /// `project`, `workflow`, `revision`.
     Identity,
-    /// The history of one scan, with its name where it is written out.
+    /// The history of one scan, with its name if that is a literal.
     History(Option<String>),
     /// A job of a history.
     Job,
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// What a value is of which it is one or the other.
+    /// The kind of a value that has one of two kinds.
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
@@ -91,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// What iteration over it yields; `None` when it cannot be iterated over.
+    /// The kind of its elements; `None` if it has none.
     pub(super) fn element(&self) -> Option<Self> {
         match self {
             Self::Any | Self::Nothing => Some(Self::Any),
@@ -102,7 +102,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a member; `None` when it has none of that name, `Err` when it has no members at all.
+    /// The kind of a member; `None` if there is no such member, `Err` if the kind has no members at all.
     pub(super) fn member(&self, name: &str) -> Result<Option<Self>, ()> {
         Ok(match (self, name) {
             (Self::Any | Self::Nothing, _) => Some(Self::Any),
@@ -158,7 +158,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     pub(super) kind: Kind,
-    /// Whether free text that a dispatcher chose can be in it.
+    /// Whether it can have free text of a dispatch.
     pub(super) is_tainted: bool,
     /// Upper bound of its elements, where it can be iterated over.
     pub(super) length: u64,
@@ -241,7 +241,7 @@ impl Shape {
     }
 }
 
-/// Numbers, booleans and times cannot smuggle a command into a script.
+/// Numbers, booleans and times cannot bring a command into a script.
 const fn can_carry_text(kind: &Kind) -> bool {
     !matches!(
         kind,

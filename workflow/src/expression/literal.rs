@@ -1,17 +1,17 @@
-//! What is wrong with a string that the CEL parser does not take.
+//! Finds what is wrong with a string that the CEL parser refuses.
 
 use std::ops::Range;
 
-/// What to write instead of an escape that there is none of.
+/// What to write instead of an unknown escape.
 pub(super) const ESCAPES: &str =
     r#"known are `\n`, `\r`, `\t`, `\"`, `\'`, `\\`, `\xFF`, `\uFFFF` and `\177`"#;
 
-/// What keeps a text that starts with a quote from being a string.
+/// Why a text that starts with a quote is not a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// Its end is missing in its line.
+    /// The closing quote is missing in the line.
     Open,
-    /// These bytes of it are an escape that means nothing.
+    /// These bytes are an unknown escape.
     Escape(Range<usize>),
 }
 
@@ -38,7 +38,7 @@ pub(super) fn flaw(text: &str) -> Option<Flaw> {
     }
 }
 
-/// The bytes of the escape behind a `\`; `None` when it means nothing.
+/// The bytes of the escape after a `\`; `None` if it is unknown.
 fn escaped(behind: &str) -> Option<usize> {
     let hexadecimal = |digits: usize| {
         let digits = behind.get(1..=digits)?;

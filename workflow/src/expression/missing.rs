@@ -1,5 +1,5 @@
-//! Names that an evaluation did not find, and which of the names that are there were probably meant. An evaluation is
-//! given only the values that its expression names, so the others are looked at when it has failed.
+//! Suggestions for names that an evaluation did not find. An evaluation gets only the values that its expression names,
+//! so the other names are compared after it has failed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use crate::suggestion::{closest, neighbours};
 /// The member of a job that holds artifacts by their names.
 const ARTIFACTS: &str = "artifacts";
 
-/// The name as a message shows it: a map does not know what it is, so its missing key has lost where it was looked for.
-/// It was an artifact when nothing else in the expression can have looked for it.
+/// The name for a message. A map does not know its own name, so the error has the missing key only. It was an artifact
+/// if nothing else in the expression can have asked for it.
 pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
     let mut maps = Vec::new();
     let mut pending = vec![root];
@@ -39,7 +39,7 @@ pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
     }
 }
 
-/// Where a node looks for what must be there, and for which key unless that is computed.
+/// The object in which a node needs a member, and the key unless it is computed.
 fn lookup(node: &Expr) -> Option<(&IdedExpr, Option<Cow<'_, str>>)> {
     match node {
         // `has` only asks.
@@ -63,13 +63,13 @@ fn lookup(node: &Expr) -> Option<(&IdedExpr, Option<Cow<'_, str>>)> {
     }
 }
 
-/// Whether `name` is the key, alone or as a table of the context tells it: `vars.KEY`.
+/// Whether `name` is the key, alone or with its table: `vars.KEY`.
 fn is_or_ends_with(name: &str, key: &str) -> bool {
     name.strip_suffix(key)
         .is_some_and(|table| table.is_empty() || table.ends_with('.'))
 }
 
-/// Adds to an error what was probably meant. Secrets are left alone: who may not list them learns no name from a log.
+/// Adds a suggestion to an error. Not for secrets: a reader of the log may not be allowed to list them.
 pub(super) fn suggested(
     mut error: EvaluationError,
     context: &Context,

@@ -1,5 +1,5 @@
-//! Patterns of `matches`. They are written out, so that their size is known when the file is loaded: an estimate refuses
-//! the large ones unseen, and what remains is compiled once and kept for as long as an expression has it.
+//! Patterns of `matches`. They are literals, so their size is known when the file is loaded. An estimate refuses large
+//! ones before they are compiled. The others are compiled once and kept as long as an expression uses them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,8 +14,8 @@ use crate::limits::{PATTERN_BYTES, PATTERN_COMPILED_BYTES, PATTERN_STATES};
 /// States assumed of a class such as `\w` or `\pL`, which covers much of Unicode.
 const CLASS_STATES: u64 = 100;
 
-/// Every pattern of a living expression, by its text. A function of the library's sees texts only, so the compiled
-/// pattern has to be found by its own.
+/// Every pattern of an existing expression, by its text. The library passes only texts to a function, so a compiled
+/// pattern is found by its text.
 static PATTERNS: LazyLock<Mutex<HashMap<String, Weak<Pattern>>>> = LazyLock::new(Mutex::default);
 
 /// A compiled pattern. Expressions with the same pattern share it.
@@ -25,8 +25,8 @@ pub(super) struct Pattern {
     regex: Regex,
 }
 
-/// States the pattern compiles to at most, or `None` when it is too long or too large. Every counted repetition is
-/// taken to multiply the whole pattern: too much for repetitions side by side, right for nested ones.
+/// An upper bound for the states of the compiled pattern; `None` if it is too long or too large. Every counted
+/// repetition multiplies the whole pattern: right for nested repetitions, too much for others.
 pub(super) fn states(pattern: &str) -> Option<u64> {
     if pattern.len() > PATTERN_BYTES {
         return None;
@@ -45,7 +45,7 @@ pub(super) fn states(pattern: &str) -> Option<u64> {
     (states <= PATTERN_STATES).then_some(states)
 }
 
-/// The compiled pattern of a text; `None` when it is no regular expression.
+/// The compiled pattern of a text; `None` if it is not a regular expression.
 pub(super) fn compile(text: &str) -> Option<Arc<Pattern>> {
     let mut patterns = patterns();
     if let Some(known) = patterns.get(text).and_then(Weak::upgrade) {
@@ -100,7 +100,7 @@ fn patterns() -> MutexGuard<'static, HashMap<String, Weak<Pattern>>> {
 impl Drop for Pattern {
     fn drop(&mut self) {
         let mut patterns = patterns();
-        // Somebody may have compiled it again since its last user went.
+        // It may have been compiled again since its last user was dropped.
         if patterns
             .get(&self.text)
             .is_some_and(|known| known.strong_count() == 0)

@@ -1,7 +1,7 @@
-//! Where a string of CEL ends.
+//! Finds the end of a CEL string.
 
-/// The place behind the string whose quote is at `quote`, in an expression that begins at `from` or before; `None` when
-/// nothing ends it. Triple quotes end with triple quotes.
+/// The place after the string whose quote is at `quote`, in an expression that begins at `from` or before. `None` if
+/// the string has no end. Triple quotes end with triple quotes.
 pub(crate) fn string_end(bytes: &[u8], from: usize, quote: usize) -> Option<usize> {
     let is_raw = is_raw(bytes, from, quote);
     let mark = *bytes.get(quote)?;
@@ -22,7 +22,7 @@ pub(crate) fn string_end(bytes: &[u8], from: usize, quote: usize) -> Option<usiz
     }
 }
 
-/// Whether the string whose quote is at `quote` has a prefix with `r`, so that backslashes mean themselves.
+/// Whether the string whose quote is at `quote` is a raw string (prefix `r`), without escapes.
 fn is_raw(bytes: &[u8], from: usize, quote: usize) -> bool {
     let before = bytes.get(from..quote).unwrap_or_default();
     let prefix = before

@@ -1,14 +1,14 @@
-//! How far into the history of scans an expression can reach, told by its form alone. `is_available`, `has_diff` and
-//! `size` read no job, `scans.X[3]` reads the four newest; everything else may read all that can be read.
+//! Finds how far into the history of scans an expression can read, from its form. `is_available`, `has_diff` and `size`
+//! read no job; `scans.X[3]` reads the four newest; everything else may read all.
 
 use cel_interpreter::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::references::{Reach, References};
 
-/// Methods that read what is known of a scan without its jobs.
+/// Methods that read a scan's summary and no jobs.
 const SUMMARIES: [&str; 3] = ["has_diff", "is_available", "size"];
 
-/// Notes the reach of a whole expression. The tree's size is bounded before; the walk recurses.
+/// Records the reach of a whole expression. Recursive; the size of the tree was limited before.
 pub(super) fn note(node: &IdedExpr, references: &mut References) {
     if let Some(scan) = scan_of(node) {
         return references.reach(scan, Reach::All);

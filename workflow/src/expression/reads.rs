@@ -1,22 +1,22 @@
-//! Which jobs an evaluation reads, for those who want to know why a value is what it is.
+//! Records which jobs an evaluation reads, for explanations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The jobs that an evaluation has read, by scan; a scan of which only the summary was asked is there without any.
+/// The jobs that an evaluation has read, by scan. If only a scan's summary was read, the scan is listed without jobs.
 pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
 
-/// Notes what is read, when somebody wants to know.
+/// Records what is read, if recording is on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recorder(Option<Arc<Mutex<Reads>>>);
 
 impl Recorder {
-    /// One that notes.
+    /// A recorder that is on.
     pub(super) fn on() -> Self {
         Self(Some(Arc::default()))
     }
 
-    /// What was read since the last call.
+    /// The reads since the last call.
     pub(super) fn take(&self) -> Reads {
         let lock = |reads: &Arc<Mutex<Reads>>| {
             std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner))
@@ -24,12 +24,12 @@ impl Recorder {
         self.0.as_ref().map(lock).unwrap_or_default()
     }
 
-    /// Notes that a scan is asked.
+    /// Records that a scan is read.
     pub(super) fn scan(&self, scan: &str) {
         self.note(scan, None);
     }
 
-    /// Notes that a job of a scan is read.
+    /// Records that a job of a scan is read.
     pub(super) fn job(&self, scan: &str, job: &str) {
         self.note(scan, Some(job));
     }

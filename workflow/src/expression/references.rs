@@ -1,11 +1,11 @@
-//! What an expression names: the edges of the graph of scans, and what has to be at hand when it is evaluated.
+//! The names in an expression: they are the edges of the graph of scans, and the values that an evaluation needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many jobs of a scan's history have to be at hand.
+/// How many jobs of a scan's history an evaluation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// So many newest ones.
+    /// This many of the newest jobs.
     Newest(usize),
     /// All that expressions can read.
     All,
@@ -16,9 +16,9 @@ pub enum Reach {
 pub struct References {
     /// Scans named as `scans.X` or `scans["X"]`.
     pub scans: BTreeSet<String>,
-    /// Scans whose jobs it reads, and how far into their history.
+    /// Scans whose jobs it reads, with the number of jobs.
     pub jobs: BTreeMap<String, Reach>,
-    /// Whether it indexes `scans` by a computed name, and so may read any of them.
+    /// Whether it indexes `scans` by a computed name, and so may read any scan.
     pub any_scan: bool,
     /// Variables.
     pub vars: BTreeSet<String>,
@@ -44,7 +44,7 @@ impl References {
         self.any_input |= other.any_input;
     }
 
-    /// Notes that jobs of `scan` are read.
+    /// Records that jobs of `scan` are read.
     pub(super) fn reach(&mut self, scan: &str, reach: Reach) {
         let known = self.jobs.entry(scan.to_owned()).or_insert(reach);
         *known = reach.max(*known);
@@ -55,8 +55,8 @@ impl References {
         self.any_scan || self.jobs.contains_key(scan)
     }
 
-    /// Whether a success of `scan` is a reason to look at an `on.expr` with these references again: it names the scan,
-    /// names none at all, or computes the name. Whose own success it is, is for the caller to know.
+    /// Whether a success of `scan` is a reason to evaluate an `on.expr` with these references: it names the scan, names
+    /// no scan at all, or computes the name. The caller excludes the scan's own success.
     pub fn woken_by(&self, scan: &str) -> bool {
         self.any_scan || self.scans.is_empty() || self.scans.contains(scan)
     }

@@ -1,5 +1,5 @@
-//! Whether two expressions ask the same, however they are written: spaces, comments, quotes and parentheses that change
-//! nothing are not in the tree.
+//! Decides whether two expressions mean the same. Spaces, comments, quotes and needless parentheses are not in the
+//! tree.
 
 use cel_interpreter::common::ast::{
     EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
@@ -7,7 +7,7 @@ use cel_interpreter::common::ast::{
 
 use super::compile::children;
 
-/// Compares two trees, but for the numbers of their nodes.
+/// Compares two trees without the ids of their nodes.
 pub(super) fn is_same(one: &IdedExpr, other: &IdedExpr) -> bool {
     let mut pending = vec![(one, other)];
     while let Some((one, other)) = pending.pop() {
@@ -53,7 +53,7 @@ fn chain(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Compares what two nodes are themselves.
+/// Compares two nodes without their parts.
 fn is_same_node(one: &Expr, other: &Expr) -> bool {
     match (one, other) {
         (Expr::Unspecified, Expr::Unspecified) => true,
@@ -94,7 +94,7 @@ fn is_same_node(one: &Expr, other: &Expr) -> bool {
     }
 }
 
-/// What entries are beside their parts: the name of a field, and whether it may be absent.
+/// Entries without their parts: the name of a field, and whether it may be absent.
 fn keys(entries: &[IdedEntryExpr]) -> Vec<(Option<&str>, bool)> {
     entries
         .iter()

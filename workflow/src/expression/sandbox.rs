@@ -1,7 +1,7 @@
-//! Where CEL runs, so that nothing it does ends the process. Its parser and its evaluator recurse deeper than an ordinary
-//! thread's stack, so they run on threads with large ones, which are committed as they are used: an idle sandbox is
-//! small. Only an expression that is known to be shallow is evaluated where it is asked, since the way to another thread
-//! and back takes several times as long as it does (docs/decisions/0020-where-expressions-run.md).
+//! Runs CEL so that it can never end the process. The library's parser and evaluator may recurse deeper than the stack
+//! of an ordinary thread, so they run on threads with large stacks. Stack memory is committed only when used, so an
+//! idle sandbox is small. A shallow expression is evaluated on the caller's thread, because switching threads takes
+//! several times as long (docs/decisions/0020-where-expressions-run.md).
 
 use std::fmt;
 use std::io;
@@ -21,8 +21,8 @@ use crate::template::Template;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// Runs expressions. Calls wait for their answer, which the static check bounds to about a tenth of a second per
-/// expression.
+/// Runs expressions. Calls block until the result is there. The static check limits that to about a tenth of a second
+/// for each expression.
 pub struct Sandbox {
     /// Absent only while the sandbox is dropped.
     tasks: Option<Sender<Task>>,
@@ -30,10 +30,10 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts so many threads, at least one.
+    /// Starts `threads` threads, at least one.
     ///
     /// # Errors
-    /// The system's, when it gives no thread.
+    /// An I/O error if no thread can be started.
     pub fn new(threads: usize) -> io::Result<Self> {
         let (tasks, queue) = channel::<Task>();
         let queue = Arc::new(Mutex::new(queue));
@@ -52,11 +52,11 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// The process's one sandbox, started at its first use. Parsing runs on it too, and has threads to spare for
-    /// evaluations that come while a long file is read.
+    /// The process's one sandbox, started at its first use. Files are parsed on it, too; it has enough threads to
+    /// evaluate while a long file is parsed.
     ///
     /// # Errors
-    /// When no thread can be started; a later call tries again.
+    /// If no thread can be started; a later call tries again.
     pub fn shared() -> Result<&'static Self, EngineError> {
         static SHARED: OnceLock<Sandbox> = OnceLock::new();
         if let Some(sandbox) = SHARED.get() {
@@ -73,7 +73,7 @@ impl Sandbox {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// The expression failed on these values, or the engine did.
+    /// If the expression fails on these values, or the engine fails.
     pub fn evaluate(
         &self,
         expression: &Expression,
@@ -85,7 +85,7 @@ impl Sandbox {
     /// Evaluates a condition.
     ///
     /// # Errors
-    /// As [`Sandbox::evaluate`], and when the result is neither true nor false.
+    /// As [`Sandbox::evaluate`], and if the result is neither true nor false.
     pub fn holds(
         &self,
         expression: &Expression,
@@ -94,10 +94,10 @@ impl Sandbox {
         self.with(expression, context, evaluate::truth)
     }
 
-    /// Evaluates a condition and tells which parts of it decided.
+    /// Evaluates a condition and explains which parts of it decided.
     ///
     /// # Errors
-    /// When the engine failed; an error of the expression is part of the explanation.
+    /// If the engine fails; an error of the expression is part of the explanation.
     pub fn explain(
         &self,
         expression: &Expression,
@@ -113,10 +113,10 @@ impl Sandbox {
         Ok(explanation)
     }
 
-    /// Fills a template. Substitution is single-pass: what is inserted is not looked at again.
+    /// Fills a template. Substitution is single-pass: inserted text is not expanded again.
     ///
     /// # Errors
-    /// The first expression that fails or yields what has no text.
+    /// The first expression that fails or whose result has no text.
     pub fn render(
         &self,
         template: &Template,
@@ -149,7 +149,7 @@ impl Sandbox {
             .map_err(|error| missing::suggested(error, context, expression.references()))
     }
 
-    /// Runs an evaluation here or on a thread, by how deep it goes.
+    /// Runs an evaluation on this thread or on a sandbox thread, depending on its depth.
     fn run_at<T: Send + 'static>(
         &self,
         is_shallow: bool,
@@ -161,14 +161,14 @@ impl Sandbox {
         self.run(task)
     }
 
-    /// Runs a task on a thread and waits for its answer. A task must not call this: it would wait for itself.
+    /// Runs a task on a sandbox thread and waits for its result. A task must not call this: it would wait for itself.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, EngineError> {
         let (answer, answered) = channel();
         let task: Task = Box::new(move || {
-            // Nobody waiting any more is no concern of the thread.
+            // It does not matter if the caller is gone.
             let _unread = answer.send(task());
         });
         let tasks = self.tasks.as_ref().ok_or(EngineError::Broken)?;
@@ -184,7 +184,7 @@ fn engine_error(expression: &str, source: EngineError) -> EvaluationError {
     }
 }
 
-/// Takes tasks until the sandbox is dropped. A task that panics drops its answer's sender, which its caller sees.
+/// Runs tasks until the sandbox is dropped. A task that panics drops its sender, which its caller notices.
 fn work(queue: &Mutex<Receiver<Task>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -199,7 +199,7 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         drop(self.tasks.take());
         for thread in self.threads.drain(..) {
-            // The threads catch what their tasks throw, so there is nothing to learn from the result.
+            // The threads catch panics of their tasks, so the result has no information.
             let _ended = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Where an expression stands, and what it may name there.
+//! The place of an expression in a workflow, and the names it may use there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,22 +20,22 @@ pub enum Site {
     Script,
     /// `${{ … }}` in a value of `env`.
     Environment,
-    /// Asked by a person, in no workflow.
+    /// Given by a person, outside of any workflow.
     Question,
 }
 
-/// What becomes of an expression's result.
+/// How an expression's result is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// It must be true or false.
     Decision,
     /// It is inserted into a text.
     Insertion,
-    /// It is shown, whatever it is.
+    /// It is shown.
     Answer,
 }
 
-/// Every name, with what it stands for and whether `on.expr` sees it.
+/// Every name, with its kind and whether `on.expr` may use it.
 const ROOTS: [(&str, Kind, bool); 11] = [
     ("id", Kind::Text, false),
     ("name", Kind::Text, false),
@@ -51,7 +51,7 @@ const ROOTS: [(&str, Kind, bool); 11] = [
 ];
 
 impl Site {
-    /// How messages call it.
+    /// Its name in messages.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Trigger => "`on.expr`",
@@ -72,7 +72,7 @@ impl Site {
         }
     }
 
-    /// A name that exists and that this place does not offer: what is wrong with it, and what to do instead.
+    /// For a name that exists but not at this place: what is wrong, and what to do instead.
     pub(super) const fn unavailable(self, kind: &Kind) -> (Code, Option<&'static str>) {
         match kind {
             Kind::Secrets => (
@@ -81,7 +81,9 @@ impl Site {
             ),
             Kind::Inputs => (
                 Code::UnavailableName,
-                Some("a job that an expression starts has the defaults; ask in the `if` of a step"),
+                Some(
+                    "a job that an expression starts has the defaults; check the input in the `if` of a step",
+                ),
             ),
             _ => (
                 Code::UnavailableName,
@@ -98,7 +100,7 @@ impl Site {
             .map(|(name, _, _)| *name)
     }
 
-    /// What `name` stands for here; `Err` with what it stands for when it exists elsewhere only.
+    /// The kind of `name` here; `Err` with its kind if it exists only at other places.
     pub(super) fn root(self, name: &str) -> Option<Result<Kind, Kind>> {
         let (_, kind, in_trigger) = ROOTS.iter().find(|(root, _, _)| *root == name)?;
         Some(if self.offers(*in_trigger) {
@@ -120,13 +122,13 @@ impl Site {
     }
 }
 
-/// What the workflow around an expression declares. An absent set is unknown, and nothing is checked against it.
+/// The names that an expression's workflow declares. An absent set is unknown, and nothing is checked against it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// Scans, with the names of their artifacts.
     pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
-    /// Inputs; the kind of one that is declared wrongly is unknown.
+    /// Inputs; the kind is absent if the declaration has an error.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
-    /// Whether nobody will see what was probably meant by an unknown name.
+    /// Whether suggestions for unknown names would not be shown.
     pub(crate) is_terse: bool,
 }

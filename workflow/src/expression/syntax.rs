@@ -1,5 +1,5 @@
-//! What the CEL parser's errors mean to a person. The library lists every token it would have liked; people need the
-//! place and what is wrong there.
+//! Turns the CEL parser's errors into messages for people. The library lists every token that it expected; people need
+//! the place and what is wrong there.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use super::site::Names;
 use crate::diagnostic::Code;
 use crate::limits::EXPRESSION_DEPTH;
 
-/// What to write where other languages have a word for it.
+/// What to write instead of a word of another language.
 pub(super) const NEGATION: &str = "write `!`, as in `!ok`";
 
-/// The one fault to tell: what follows the first error is mostly its echo.
+/// The one fault to report: errors after the first are mostly consequences of it.
 pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault {
     let errors = &errors.errors;
     let is_too_deep = |error: &ParseError| error.msg.contains("Recursion limit");
@@ -23,7 +23,7 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
         let message = format!("the expression is nested more than {EXPRESSION_DEPTH} deep");
         return Fault::new(0..source.len(), Code::ExpressionTooLarge, message);
     }
-    // What has an incomplete part is told at its own start; the cause of it has the better place.
+    // An expression with an incomplete part is reported at its start; the incomplete part has the better place.
     let is_echo = |error: &&ParseError| error.msg.starts_with("Incomplete ");
     let first = errors
         .iter()
@@ -53,7 +53,7 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
     badly_written(source, &at, &error.msg).unwrap_or_else(|| misplaced(source, at, &error.msg))
 }
 
-/// A name that cannot stand behind a dot as it is.
+/// A name that cannot follow a dot.
 fn misnamed(source: &str, at: &Range<usize>, names: &Names) -> Option<Fault> {
     // A number may start with a dot.
     let is_dot = source.get(at.clone()) == Some(".");
@@ -71,7 +71,7 @@ fn misnamed(source: &str, at: &Range<usize>, names: &Names) -> Option<Fault> {
     })
 }
 
-/// A string or number that is recognised as one and is none.
+/// A string or number that is not valid.
 fn badly_written(source: &str, at: &Range<usize>, message: &str) -> Option<Fault> {
     let syntax = |range, message: &str| Fault::new(range, Code::ExpressionSyntax, message);
     let behind = source.get(at.start..)?;
@@ -123,7 +123,7 @@ fn badly_written(source: &str, at: &Range<usize>, message: &str) -> Option<Fault
 /// A token that the parser did not expect.
 fn misplaced(source: &str, at: Range<usize>, message: &str) -> Fault {
     let token = source.get(at.clone()).unwrap_or_default();
-    // What it expected instead is no concern of the message.
+    // The message does not need what it expected instead.
     let found = message.split(" expecting ").next().unwrap_or_default();
     if token.is_empty() || found.contains("<EOF>") {
         return Fault::new(at, Code::ExpressionSyntax, "the expression ends too early");
@@ -149,7 +149,7 @@ fn misplaced(source: &str, at: Range<usize>, message: &str) -> Fault {
     }
 }
 
-/// The bytes of a `not` that is the last word of a text, which the parser takes for a name.
+/// The bytes of a `not` that is the last word of a text. The parser takes it for a name.
 fn negation(before: &str) -> Option<Range<usize>> {
     let before = before.trim_end();
     let rest = before

@@ -168,7 +168,7 @@ fn scans_are_lists_of_jobs_with_answers() {
 }
 
 #[test]
-fn the_bounds_of_a_history_are_told_in_words() {
+fn the_bounds_of_a_history_are_reported_in_words() {
     let with = |size: u64| {
         let mut context = context();
         let hosts = context.scans.get_mut("hosts").unwrap();
@@ -289,7 +289,7 @@ fn a_condition_that_is_neither_true_nor_false_is_an_error() {
     );
 }
 
-/// These are evaluated on their callers' threads, which have twice as much at least.
+/// These are evaluated on the callers' threads, which have at least twice as much stack.
 #[test]
 fn the_deepest_shallow_expressions_need_little_stack() {
     let sources = [

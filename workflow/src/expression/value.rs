@@ -29,9 +29,9 @@ pub enum Value {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// A moment.
+    /// A time.
     Timestamp(DateTime<Utc>),
-    /// A stretch of time.
+    /// A duration.
     Duration(TimeDelta),
     /// Values in order. A scan is the list of its jobs.
     List(Vec<Value>),
@@ -40,7 +40,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// How messages call it.
+    /// Its type in messages.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -70,7 +70,7 @@ impl Value {
         })
     }
 
-    /// Whether JSON can hold it: it has no number for infinity, and none for the result of `0.0 / 0.0`.
+    /// Whether JSON can represent it: JSON has no infinity and no NaN.
     pub fn fits_json(&self) -> bool {
         match self {
             Self::Double(value) => value.is_finite(),
@@ -87,8 +87,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON, for people and programs that look at it; a number that [has no place there](Self::fits_json)
-    /// becomes null.
+    /// The value as JSON, for people and programs. A number that [JSON cannot represent](Self::fits_json) becomes null.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Null => serde_json::Value::Null,
@@ -106,7 +105,7 @@ impl Value {
         }
     }
 
-    /// Takes a value out of CEL; `Err` names a type that has no counterpart.
+    /// Converts a CEL value; `Err` names a type without a counterpart.
     pub(super) fn from_cel(value: &dyn Val) -> Result<Self, String> {
         if let Some(value) = value.downcast_ref::<CelBool>() {
             return Ok(Self::Bool(*value.inner()));

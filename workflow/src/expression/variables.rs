@@ -17,7 +17,7 @@ use crate::dispatch::InputValue;
 
 static TABLE_TYPE: Type = Type::new_unspecified_type("table");
 
-/// What the names of an expression stand for.
+/// The values of an expression's names.
 pub(super) struct Variables {
     id: Option<CelString<'static>>,
     name: Option<CelString<'static>>,
@@ -39,12 +39,12 @@ impl Variables {
         Self::with(context, Recorder::default())
     }
 
-    /// The same, with a note of every job that is read.
+    /// The same, with a record of every job that is read.
     pub(super) fn recorded(context: Context) -> Self {
         Self::with(context, Recorder::on())
     }
 
-    /// The jobs that were read since the last call.
+    /// The jobs read since the last call.
     pub(super) fn take_reads(&self) -> Reads {
         self.recorder.take()
     }
@@ -113,7 +113,7 @@ impl VariableResolver for Variables {
     }
 }
 
-/// Values in order of name, which know what they are called when one is missing.
+/// Values in order of name. The table knows its own name for messages about a missing value.
 #[derive(Debug, Clone)]
 struct Table {
     label: &'static str,

@@ -19,7 +19,7 @@ const NOTIFY_ON: [(&str, NotifyOn); 3] = [
 ];
 
 impl Reader<'_> {
-    /// The artifacts of a scan. `steps` are what makes them, when all of those could be read.
+    /// The artifacts of a scan. `steps` make them; absent if some step could not be read.
     pub(super) fn artifacts(
         &mut self,
         entry: &Entry,
@@ -104,7 +104,7 @@ impl Reader<'_> {
                 let message = "`notify_on` has no effect yet: nobody is notified";
                 self.report
                     .warning(entry.key_span, Code::NoEffect, message)
-                    .hint("remove it until it works");
+                    .hint("remove it; it is not implemented yet");
             }
         }
         Some(notify_on)
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is wrong with a path. Patterns are not supported: `*` would be a file of that name, which nobody means.
+/// What is wrong with a path. Patterns are not supported: `*` would be a file of that name.
 fn path_problem(path: &str) -> Option<(&'static str, &'static str)> {
     if path.is_empty() || path.contains(char::is_control) {
         return Some((

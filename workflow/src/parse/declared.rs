@@ -1,5 +1,5 @@
-//! What a file declares by name, for the expressions in it. Read before anything is checked, so that something declared
-//! with a mistake is not reported as missing as well.
+//! The names that a file declares, for its expressions. Read before anything is checked, so that a name whose
+//! declaration has an error is not also reported as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(super) fn scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The inputs of a scan; `None` where a mistake hides what they would be.
+/// The inputs of a scan; `None` if an error hides them.
 pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     let on = member(scan, "on")?;
     let Some(dispatch) = member(on, "dispatch") else {
@@ -42,7 +42,7 @@ pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     let Content::Map(entries) = &inputs.content else {
         return None;
     };
-    // Which of two values would count is not known.
+    // It is not known which of two values would count.
     let is_certain = [on, dispatch, inputs].iter().all(|node| !node.is_partial());
     let kind = |entry: &Entry| is_certain.then(|| kind(&entry.value)).flatten();
     let inputs = entries
@@ -90,7 +90,7 @@ fn kind(input: &Node) -> Option<InputKind> {
     }
 }
 
-/// The value of a key, where the node is an object that has it.
+/// The value of a key, if the node is an object with this key.
 pub(super) fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     member_entry(node, key).map(|entry| entry.value.as_ref())
 }

@@ -1,4 +1,5 @@
-//! Readers of expressions and templates. All of a file together are bounded: each costs far more than its text.
+//! Reads expressions and templates. Their total size in a file is limited, because compiling takes far longer than
+//! reading.
 
 use super::{Reader, TemplatePolicy};
 use crate::diagnostic::Code;
@@ -21,7 +22,7 @@ impl Reader<'_> {
             self.wrong_type(entry, what, "an expression");
             return None;
         }
-        // `if: true` is a legal condition and no text; a number is none, for a reason of its own.
+        // `if: true` is a valid condition although it is not text. A number is not, and has its own message.
         let literal = match &entry.value.content {
             Content::Scalar(scalar) => match scalar.meaning() {
                 Meaning::Bool(_) => Some(scalar.text.to_lowercase()),
@@ -64,7 +65,7 @@ impl Reader<'_> {
             return None;
         }
         let compiled = compile_template(text, site, names);
-        // Where a mistake hides what the inputs are, none is known to be free text.
+        // If an error hides the inputs, none is known to be free text.
         if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
             let places = self.report.places(node);
             compiled
@@ -84,7 +85,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes so many bytes from what the file may have of expressions. The first that are too many are told.
+    /// Counts the bytes against the file's limit for expressions. Only the first excess is reported.
     fn affords(&mut self, span: Span, bytes: usize) -> bool {
         let before = self.expression_bytes;
         self.expression_bytes = before.saturating_add(bytes);
@@ -113,7 +114,7 @@ impl Reader<'_> {
 
     fn tainted(&mut self, span: Span) {
         let message =
-            "a free text that a dispatcher chooses becomes part of the script and can run anything";
+            "this pastes free text of a dispatch into the script, where it can run any command";
         let reported = match self.policy {
             TemplatePolicy::Warn => self.report.warning(span, Code::TaintedScript, message),
             TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),

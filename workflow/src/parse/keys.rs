@@ -1,4 +1,4 @@
-//! The keys of each object of a workflow file: what the reader takes and what the schema offers.
+//! The keys of each object of a workflow file, for the parser and the schema.
 
 pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
 pub(crate) const SCAN: [&str; 10] = [

@@ -8,14 +8,14 @@ use crate::yaml::{Content, Entry, Node};
 
 /// An object.
 pub(super) struct Object<'n> {
-    /// How messages call it.
+    /// Its name in messages.
     what: &'n str,
     span: Span,
     entries: &'n [Entry],
 }
 
 impl<'n> Object<'n> {
-    /// The node as an object; reports when it is none, and shows then what `form` it has.
+    /// The node as an object. If it is not one, reports an error that shows the expected `form`.
     pub(super) fn of(
         node: &'n Node,
         what: &'n str,
@@ -39,7 +39,7 @@ impl<'n> Object<'n> {
         }
     }
 
-    /// Reports keys that have no meaning here.
+    /// Reports unknown keys.
     pub(super) fn check_keys(&self, known: &[&str], report: &mut Report<'_>) {
         for entry in self
             .entries
@@ -66,7 +66,7 @@ impl<'n> Object<'n> {
         self.entries
     }
 
-    /// Its first key, where messages about the whole point to.
+    /// Its first key: the place for messages about the whole object.
     pub(super) fn head(&self) -> Span {
         self.entries
             .first()

@@ -21,7 +21,7 @@ const OVERLAPS: [(&str, Overlap); 3] = [
 ];
 
 impl Reader<'_> {
-    /// `triggers` were read before, because they declare names that other parts use.
+    /// `triggers` was read before, because it declares names that other parts use.
     pub(super) fn scan(
         &mut self,
         entry: &Entry,
@@ -157,7 +157,7 @@ impl Reader<'_> {
         let message = "`retry` has no effect yet: a failed job is not repeated";
         self.report
             .warning(entry.key_span, Code::NoEffect, message)
-            .hint("remove it until it works");
+            .hint("remove it; it is not implemented yet");
         Some(Retry { attempts, backoff })
     }
 }

@@ -1,5 +1,5 @@
-//! Which scans ever start by themselves. An expression is looked at when another scan that it names succeeds, so the
-//! expressions of a file are a graph, and what no schedule and no dispatch leads into never moves.
+//! Finds scans that never start by themselves. An expression is evaluated when a scan that it names succeeds. So the
+//! expressions of a file form a graph, and a part of it that no schedule and no dispatch reaches never starts.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use crate::diagnostic::Code;
 use crate::position::Span;
 use crate::yaml::Entry;
 
-/// Names shown of what a scan waits for; more would hide the message.
+/// The most names shown of scans that a scan waits for.
 const SHOWN: usize = 5;
 
 /// How a scan starts.
 enum Start {
-    /// By a schedule, by a dispatch that the file offers, or by what could not be read.
+    /// By a schedule, by a declared dispatch, or by something that could not be read.
     Itself,
     /// After a success of one of these.
     After(Vec<usize>),
-    /// After a success of any other.
+    /// After a success of any other scan.
     AfterAny,
 }
 
 impl Reader<'_> {
-    /// Reports expressions that nothing ever looks at.
+    /// Reports expressions that are never evaluated.
     pub(super) fn starts(&mut self, scans: &[Entry], triggers: &[ReadTriggers]) {
         let places: HashMap<&str, usize> = scans
             .iter()
@@ -63,7 +63,7 @@ impl Reader<'_> {
             .collect();
         if !references.any_scan && named.as_slice() == [at] {
             let message = format!(
-                "scan `{}` waits for nothing but itself, and a scan never wakes itself",
+                "scan `{}` waits only for itself, and a scan never starts itself",
                 scan.shown_key()
             );
             let hint = if starts_otherwise {
@@ -110,14 +110,14 @@ impl Reader<'_> {
             .hint("give `cron` or `dispatch: {}` to the scan that begins");
     }
 
-    /// Where the expression of a scan stands.
+    /// The place of a scan's expression.
     fn expr_span(&self, scan: &Entry) -> Span {
         let expr = member(&scan.value, "on").and_then(|on| member(on, "expr"));
         expr.map_or(scan.key_span, |node| self.report.places(node).whole())
     }
 }
 
-/// Whether each scan starts at some time without a person's help, transitively.
+/// For each scan: whether it can start without a person, directly or through other scans.
 fn started(starts: &[Start]) -> Vec<bool> {
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
     let mut of_any = Vec::new();

@@ -80,7 +80,7 @@ impl Reader<'_> {
             }
             Ok(words) => {
                 if text.contains("${{") {
-                    let message = "`shell` is no template: `${{` in it is passed on as it stands";
+                    let message = "`shell` is not a template: `${{` in it is passed on unchanged";
                     self.report
                         .warning(entry.value.span, Code::NoEffect, message)
                         .hint("write the command line as it is; values belong in `env` and `run`");

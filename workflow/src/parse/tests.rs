@@ -56,7 +56,7 @@ fn many_scans_are_no_problem() {
     assert!(parsed.workflow.scan("s8000").is_none());
 }
 
-/// Two thousand scans with 200 KiB of conditions are well within what a file may have.
+/// Two thousand scans with 200 KiB of conditions are well below the limits.
 #[test]
 fn the_expressions_of_a_file_are_bounded_together() {
     let conditions = |count: usize| -> String {
@@ -73,7 +73,7 @@ fn the_expressions_of_a_file_are_bounded_together() {
     let most = FILE_EXPRESSION_BYTES / 200;
     assert_eq!(codes(&conditions(most)), []);
     assert_eq!(codes(&conditions(most + 5)), [Code::FileTooComplex]);
-    // A script is none, however long; the expressions in it are.
+    // A script does not count, however long; the expressions in it do.
     let script = MINIMAL.replace("echo", &"x".repeat(2 * FILE_EXPRESSION_BYTES));
     assert_eq!(codes(&script), []);
     let inserted = "${{ vars.A }}".repeat(60);
@@ -211,7 +211,7 @@ fn no_damaged_file_panics() {
     }
 }
 
-/// A job's record holds all of its steps and artifacts and must fit one commit.
+/// A job's record has all of its steps and artifacts and must fit into one commit.
 #[test]
 fn steps_and_artifacts_of_a_scan_are_bounded() {
     let scan = |steps: usize, artifacts: usize| {

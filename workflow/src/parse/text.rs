@@ -1,5 +1,5 @@
-//! Readers of single values: texts, booleans, choices, durations, lists. Each reports what does not fit and then gives
-//! nothing.
+//! Reads single values: texts, booleans, choices, durations, lists. If a value does not fit, the function reports it
+//! and returns `None`.
 
 use chrono::TimeDelta;
 
@@ -14,7 +14,7 @@ use crate::suggestion::did_you_mean;
 use crate::yaml::{Content, Entry, Meaning, Node};
 
 impl Reader<'_> {
-    /// A value of the wrong type, with the hint that helps most.
+    /// Reports a value of the wrong type, with the best hint.
     pub(super) fn wrong_type(&mut self, entry: &Entry, what: &str, wanted: &str) {
         let node = &entry.value;
         match &node.content {
@@ -69,7 +69,7 @@ impl Reader<'_> {
             return Some(value);
         }
         let meant = match &entry.value.content {
-            Content::Scalar(scalar) => meant_boolean(&scalar.text),
+            Content::Scalar(scalar) => intended_boolean(&scalar.text),
             Content::List(_) | Content::Map(_) | Content::Invalid => None,
         };
         match meant {
@@ -80,7 +80,7 @@ impl Reader<'_> {
                 self.report
                     .error(node.span, Code::WrongType, message)
                     .hint(format!(
-                        "write `{meant}` without quotes; YAML 1.2 takes nothing else for it"
+                        "write `{meant}` without quotes; YAML 1.2 accepts only that"
                     ));
             }
         }
@@ -110,7 +110,7 @@ impl Reader<'_> {
         number
     }
 
-    /// One of a few words.
+    /// One of several words.
     pub(super) fn choice<T: Copy>(
         &mut self,
         entry: &Entry,
@@ -132,7 +132,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A size in bytes, which is more than nothing.
+    /// A size in bytes, more than zero.
     pub(super) fn size(&mut self, entry: &Entry, what: &str) -> Option<u64> {
         let node = &entry.value;
         let text = match &node.content {
@@ -257,8 +257,8 @@ impl Reader<'_> {
     }
 }
 
-/// The boolean that a person means by a word that was one in older YAML, or by a quoted one.
-fn meant_boolean(text: &str) -> Option<bool> {
+/// The boolean for a word that was one in older YAML, or for a quoted boolean.
+fn intended_boolean(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "y" | "on" => Some(true),
         "false" | "no" | "n" | "off" => Some(false),

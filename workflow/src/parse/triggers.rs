@@ -1,4 +1,4 @@
-//! `on` and the inputs of a dispatch. Read before the rest of a scan, because expressions everywhere use what is
+//! `on` and the inputs of a dispatch. Read before the rest of a scan, because all expressions use the names that are
 //! declared here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +27,10 @@ const CATCH_UPS: [(&str, CatchUp); 3] = [
 pub(super) const INPUT_KINDS: [(&str, InputKind); 2] =
     [("string", InputKind::Text), ("bool", InputKind::Bool)];
 
-/// What `on` says of a scan.
+/// The `on` of a scan.
 pub(super) struct ReadTriggers {
     pub(super) read: Option<Triggers>,
-    /// Nothing of it was kept from being read, or stands elsewhere.
+    /// Everything in it could be read, and nothing of it is at a wrong place.
     pub(super) is_whole: bool,
 }
 
@@ -43,7 +43,7 @@ impl Reader<'_> {
     ) -> ReadTriggers {
         let before = self.report.unread();
         let read = self.triggers(scan, scans);
-        // A key of `on` that stands beside it is a trigger, too.
+        // A key of `on` that was written beside it is a trigger, too.
         let are_keys_known = match &scan.value.content {
             Content::Map(members) => members.iter().all(|it| keys::SCAN.contains(&&*it.key)),
             Content::Scalar(_) | Content::List(_) | Content::Invalid => false,
@@ -212,7 +212,7 @@ impl Reader<'_> {
                     Code::NullValue,
                     format!("{what} has no value"),
                 )
-                .hint("write `{}` for a string that may be left out");
+                .hint("write `{}` for an optional string");
             return None;
         }
         let object = Object::of(&entry.value, &what, "{ type: string }", &mut self.report)?;

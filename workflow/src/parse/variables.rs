@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Reader;
+use super::consistency::InputsRead;
 use super::object::Object;
-use super::second_look::InputsRead;
 use crate::definition::Variable;
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
@@ -15,12 +15,12 @@ use crate::yaml::Entry;
 pub(super) struct Inherited {
     pub(super) variables: Arc<[Variable]>,
     pub(super) inputs_read: InputsRead,
-    /// Nothing of it was kept from being read.
+    /// Everything in it could be read.
     pub(super) is_whole: bool,
 }
 
 impl Reader<'_> {
-    /// The workflow's `env`; `is_plain` when there cannot be another one.
+    /// The workflow's `env`. `is_plain` if the file cannot have another one.
     pub(super) fn inherited(
         &mut self,
         env: Option<&Entry>,

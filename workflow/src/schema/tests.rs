@@ -1,5 +1,5 @@
-//! The schema against the parser: the same keys, and the same verdict on every workflow file of the repository, but for
-//! what a schema cannot know.
+//! Compares the schema with the parser: the same keys, and the same result for every workflow file of the repository,
+//! except for what a schema cannot check.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::yaml::{self, Content, Meaning, Node};
 use crate::{Code, Severity, TemplatePolicy, parse};
 
-/// Where the schema is knowingly weaker: files with no other errors than these may pass it. The guide has the same list.
+/// The errors that a schema cannot find: a file with only these may pass it. The guide has the same list.
 const WEAKER: &[(Code, &str)] = &[
     (Code::UnknownName, "a name that does not exist"),
     (
@@ -37,7 +37,10 @@ const WEAKER: &[(Code, &str)] = &[
     (Code::DynamicName, "a var or secret whose name is computed"),
     (Code::SecretInTrigger, "a secret in `on.expr`"),
     (Code::ReadsOnlyItself, "a scan that waits for itself alone"),
-    (Code::ExpressionSyntax, "an expression that is no CEL"),
+    (
+        Code::ExpressionSyntax,
+        "an expression that is not valid CEL",
+    ),
     (Code::ExpressionType, "operands that do not fit"),
     (
         Code::ConditionNotBoolean,
@@ -51,17 +54,17 @@ const WEAKER: &[(Code, &str)] = &[
         Code::ExpressionTooCostly,
         "an expression that could take too long",
     ),
-    (Code::InvalidPattern, "a regular expression that is none"),
+    (
+        Code::InvalidPattern,
+        "a pattern that is not a regular expression",
+    ),
     (Code::UnclosedTemplate, "`${{` without its end"),
     (
         Code::CronNeverFires,
         "a schedule of dates that do not exist",
     ),
     (Code::DuplicateName, "two artifacts of one name"),
-    (
-        Code::InvalidName,
-        "a var in an expression that no var can be called",
-    ),
+    (Code::InvalidName, "a var whose name is not possible"),
     (Code::InvalidCron, "a range that runs backwards"),
     (Code::InvalidShell, "a quote that is not closed"),
     (Code::InvalidValue, "a timeout of more than four hours"),
@@ -116,7 +119,7 @@ fn every_key_is_described() {
         for (key, property) in properties.into_iter().flatten() {
             let place = format!("{place}/{key}");
             let is_told = property.get("description").is_some();
-            // Where the definition says it all.
+            // The definition has the description.
             let is_defined = property.get("$ref").is_some();
             assert!(is_told || is_defined, "{place}");
             walk(property, &place);
@@ -130,7 +133,7 @@ fn every_key_is_described() {
     }
 }
 
-/// A workflow file, or a part of a page that shows one.
+/// A workflow file, or a block of a page that shows one.
 struct Sample {
     place: String,
     text: String,
@@ -140,7 +143,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The files below a folder whose name ends so.
+/// The files below a folder whose name has this ending.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -207,7 +210,7 @@ fn samples() -> Vec<Sample> {
     samples
 }
 
-/// The file as the tree that a schema is about.
+/// The file as a JSON tree, for the schema.
 fn tree(text: &str) -> Option<Value> {
     let mut report = Report::new("sample.yaml", text);
     let root = yaml::build(text, &mut report)?;
@@ -251,7 +254,7 @@ fn parser_and_schema_agree_on_every_file_but_for_what_a_schema_cannot_know() {
     let (mut valid, mut compared, mut passed) = (0, 0, BTreeSet::new());
     let mut wrong = Vec::new();
     for Sample { place, text } in samples() {
-        // What is no YAML, an editor's reader of YAML refuses by itself.
+        // An editor's YAML parser refuses invalid YAML itself.
         let Some(tree) = tree(&text) else {
             continue;
         };

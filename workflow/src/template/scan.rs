@@ -1,4 +1,4 @@
-//! Finds the expressions of a template without understanding them: it knows CEL's strings and braces, no more.
+//! Finds the expressions of a template. It knows CEL's strings and braces only.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) enum Piece {
         whole: Range<usize>,
         inner: Range<usize>,
     },
-    /// An opening that nothing closes; the rest of the source is lost to it.
+    /// An opening without an end; it takes the rest of the source.
     Unclosed(Range<usize>),
 }
 

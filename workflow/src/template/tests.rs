@@ -97,7 +97,7 @@ fn lists_maps_and_missing_values_are_errors() {
 }
 
 #[test]
-fn every_fault_is_told_with_its_place() {
+fn every_fault_is_reported_with_its_place() {
     let source = "ok ${{ nope }} and ${{ }} and ${{ 1 + }} and ${{ id";
     let error = Template::parse(source, Site::Script).unwrap_err();
     let told: Vec<_> = error

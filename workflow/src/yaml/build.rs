@@ -1,4 +1,4 @@
-//! From the parser's events to the tree, with an explicit stack.
+//! Builds the tree from the parser's events, with an explicit stack.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::limits::{ALIAS_BYTES, ALIAS_NODES, YAML_DEPTH, YAML_NODES};
 use crate::position::Span;
 use crate::report::Report;
 
-/// Builds the tree of the file's one document. Problems go to `report`; `None` when there is no tree to look at.
+/// Builds the tree of the file's one document. Problems go to `report`. `None` if there is no tree.
 pub(crate) fn build(text: &str, report: &mut Report<'_>) -> Option<Rc<Node>> {
     let mut options = Options::default();
     options.emit_comments = false;
@@ -57,7 +57,7 @@ struct Frame {
     start: usize,
     anchor: usize,
     open: Open,
-    /// A part of it was reported and cannot be kept.
+    /// Whether a part of it was reported and left out.
     is_partial: bool,
 }
 
@@ -126,7 +126,7 @@ impl Builder<'_, '_> {
                     self.report.error(
                         span,
                         Code::Syntax,
-                        "an alias cannot stand inside what it repeats",
+                        "an alias cannot be inside the value that it repeats",
                     );
                     self.complete(invalid(span), 0);
                 }
@@ -158,7 +158,7 @@ impl Builder<'_, '_> {
                 )?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
-            // The parser may learn new events; none of today's options makes it emit one.
+            // New versions of the parser may have new events; with today's options it emits none.
             _ => {
                 self.report
                     .error(span, Code::UnsupportedYaml, "this has no meaning here");
@@ -168,7 +168,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// One more value, list or object that stands in the file.
+    /// Counts one more value, list or object of the file.
     fn count(&mut self, span: Span) -> Result<(), Stop> {
         self.nodes += 1;
         if self.nodes > YAML_NODES {
@@ -284,7 +284,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `<<`: adds the keys of other objects that are not written out. Earlier ones win. Answers whether nothing was lost.
+    /// `<<`: adds keys of other objects, unless the object has them. Earlier ones win. Returns whether nothing was
+    /// lost.
     fn merge(&mut self, entries: &mut Vec<Entry>, merged: &[Rc<Node>]) -> bool {
         let mut sources: Vec<&Rc<Node>> = Vec::new();
         for node in merged {
@@ -334,7 +335,7 @@ impl Builder<'_, '_> {
                             Code::DuplicateKey,
                             format!("the key `{}` is here twice", entry.shown_key()),
                         )
-                        .hint(format!("its first place is line {line}"));
+                        .hint(format!("it is already in line {line}"));
                 }
                 None => {
                     first.insert(Rc::clone(&entry.key), entry.key_span);
@@ -381,8 +382,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Where an object or list ends. The end of one in brackets is its bracket; one without has the next token for its end,
-/// and what belongs to it ends with its last part.
+/// Where an object or list ends: at its closing bracket, or without brackets at the end of its last part. (For the
+/// parser it then ends at the next token.)
 fn end_of(content: &Content, start: usize, end: Span) -> usize {
     if end.end > end.start {
         return end.end;
@@ -394,7 +395,7 @@ fn end_of(content: &Content, start: usize, end: Span) -> usize {
             .map(|entry| entry.value.span.end.max(entry.key_span.end)),
         Content::Scalar(_) | Content::Invalid => None,
     };
-    // The value of an alias stands elsewhere.
+    // The value of an alias is elsewhere.
     last.filter(|last| (start..=end.start).contains(last))
         .unwrap_or(end.start.max(start))
 }

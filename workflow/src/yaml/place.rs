@@ -1,6 +1,6 @@
-//! Where each byte of a scalar's value stands in the file. The written text and the value are walked side by side: the
-//! value decides wherever YAML has a choice, such as what a line break became, so that this cannot disagree with the
-//! parser; where it would, there is no answer.
+//! Finds where each byte of a scalar's value is in the file. It walks the written text and the value side by side.
+//! Where YAML has a choice, such as what a line break becomes, the value decides. So this cannot disagree with the
+//! parser: if the two do not match, there is no answer.
 
 #[cfg(test)]
 mod tests;
@@ -10,18 +10,18 @@ use std::ops::Range;
 use super::{Content, Node, Scalar, Style};
 use crate::position::Span;
 
-/// The places of one scalar. Made once for all the problems of a value, because the walk costs its length.
+/// The places of one scalar. Computed once for all problems of a value, because the walk takes time.
 #[derive(Debug)]
 pub(crate) struct Places {
     runs: Vec<Run>,
-    /// Bytes of the value without the space at its end.
+    /// Bytes of the value without the white space at its end.
     length: usize,
-    /// The scalar's first line, for what cannot be placed.
+    /// The scalar's first line, for parts whose place cannot be found.
     first_line: Span,
 }
 
-/// A part of the value and the part of the file that it was read from. Where both are as long, each byte stands for
-/// itself; otherwise the file has an escape or a line break that became something else.
+/// A part of the value and the part of the file from which it was read. If both have the same length, byte corresponds
+/// to byte. Otherwise the file has an escape or a folded line break there.
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
     value: Range<usize>,
@@ -29,7 +29,7 @@ struct Run {
 }
 
 impl Places {
-    /// The places of the text that `node` holds; of what is no text, the whole is the only place.
+    /// The places of the text of `node`. If the node is not text, the whole node is the only place.
     pub(crate) fn of(node: &Node, file: &str) -> Self {
         match &node.content {
             Content::Scalar(scalar) => Self::of_scalar(scalar, file, node.span),
@@ -70,12 +70,12 @@ impl Places {
         }
     }
 
-    /// Where a part of the value stands in the file.
+    /// The place in the file of a part of the value.
     pub(crate) fn locate(&self, part: Range<usize>) -> Span {
         let Some(start) = self.start(part.start) else {
             return self.first_line;
         };
-        // The end is that of the last byte, not the start of the next: a line may lie between the two.
+        // The end is the end of the last byte, not the start of the next: there may be a line between the two.
         let end = match part.end.checked_sub(1).filter(|last| *last >= part.start) {
             Some(last) => self.end(last),
             None => Some(start),
@@ -83,12 +83,12 @@ impl Places {
         Span::new(start, end.unwrap_or(start).max(start))
     }
 
-    /// Where the whole value stands, without what a block's end adds to it.
+    /// The place of the whole value, without the line break at a block's end.
     pub(crate) fn whole(&self) -> Span {
         self.locate(0..self.length)
     }
 
-    /// The run that holds a byte of the value, or the one before it where the byte is in none.
+    /// The run with a byte of the value; if there is none, the run before it.
     fn run(&self, byte: usize) -> Option<&Run> {
         let behind = self.runs.partition_point(|run| run.value.start <= byte);
         self.runs.get(behind.saturating_sub(1))
@@ -123,7 +123,7 @@ impl Run {
     }
 }
 
-/// What stands for a character other than itself.
+/// How a style writes special characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escapes {
     None,
@@ -133,7 +133,7 @@ enum Escapes {
     Backslash,
 }
 
-/// Both texts with how far each is read. A step gives `None` where they do not agree.
+/// Both texts, and how far each was read. A step returns `None` if they do not match.
 struct Walk<'a> {
     written: &'a str,
     at: usize,
@@ -151,7 +151,7 @@ impl Walk<'_> {
         self.flow(self.written.len().checked_sub(1)?, escapes)
     }
 
-    /// A scalar that is no block, up to byte `end`. Line breaks with the blanks around them are folded.
+    /// A scalar that is not a block, up to byte `end`. Line breaks with the blanks around them are folded.
     fn flow(&mut self, end: usize, escapes: Escapes) -> Option<()> {
         while self.at < end {
             let rest = self.written.get(self.at..end)?;
@@ -166,7 +166,7 @@ impl Walk<'_> {
                     let behind = rest.get(1..)?;
                     if line_break(behind) > 0 {
                         let (length, breaks) = fold(behind);
-                        // The break is escaped; those of empty lines behind it are not.
+                        // The line break is escaped; those of following empty lines are not.
                         self.newlines(1 + length, breaks - 1)?;
                     } else {
                         let character = self.value.get(self.taken..)?.chars().next()?;
@@ -191,7 +191,7 @@ impl Walk<'_> {
         (self.taken == self.value.len()).then_some(())
     }
 
-    /// Bytes up to the next that needs a look, at least one character.
+    /// Bytes up to the next special character, at least one character.
     fn plain_length(&self, rest: &str, escapes: Escapes) -> usize {
         let special = |character: char| match character {
             ' ' | '\t' | '\n' | '\r' => true,
@@ -204,7 +204,7 @@ impl Walk<'_> {
         first + more.find(special).unwrap_or(more.len())
     }
 
-    /// A line break and what belongs to it: one is a space, more are so many less one.
+    /// Line breaks: one becomes a space, n become n - 1.
     fn take(&mut self, length: usize, breaks: usize) -> Option<()> {
         if breaks == 1 {
             self.verbatim(length, " ")
@@ -213,9 +213,9 @@ impl Walk<'_> {
         }
     }
 
-    /// A block scalar, whose first content stands behind `indent` spaces and where the walk starts.
+    /// A block scalar. Its first content is after `indent` spaces, at the start of the walk.
     fn block(&mut self, indent: usize) -> Option<()> {
-        // Empty lines before the first content stand before the scalar's span.
+        // Empty lines before the first content are before the scalar's span.
         self.taken = self.value.len() - self.value.trim_start_matches('\n').len();
         loop {
             let rest = self.written.get(self.at..)?;
@@ -267,7 +267,7 @@ impl Walk<'_> {
             .then(|| self.push(length, count))
     }
 
-    /// `length` bytes of the file that stand for so many of the value.
+    /// `length` bytes of the file that stand for bytes of the value.
     fn push(&mut self, length: usize, of_value: usize) {
         let value = self.taken..self.taken + of_value;
         let file = self.base + self.at..self.base + self.at + length;

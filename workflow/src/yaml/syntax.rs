@@ -1,11 +1,11 @@
-//! What the YAML parser's errors mean to a person, and what to do about each.
+//! Turns the YAML parser's errors into messages and hints for people.
 
 use serde_yaml::granit_parser::{ErrorKind, ScanError};
 
 use crate::diagnostic::Code;
 use crate::limits::YAML_DEPTH;
 
-/// The characters of a key that is on one line with its value; YAML itself says so.
+/// The most characters of a key on one line with its value, a rule of YAML.
 const KEY_CHARS: usize = 1024;
 
 /// An error in words.
@@ -15,7 +15,7 @@ pub(super) struct Explained {
     pub(super) hint: Option<&'static str>,
 }
 
-/// Says what an error means that was found in `line`.
+/// Explains an error that was found in `line`.
 pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
     let syntax = |message: &str, hint| Explained {
         code: Code::Syntax,
@@ -128,7 +128,7 @@ pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
     }
 }
 
-/// Whether the key that a line starts with, if any, is longer than one may be.
+/// Whether a line starts with a key that is too long.
 fn has_long_key(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '-']);
     let colon = line
@@ -139,7 +139,7 @@ fn has_long_key(line: &str) -> bool {
         .is_some_and(|key| key.chars().nth(KEY_CHARS).is_some())
 }
 
-/// The character that no file may have, when that is the error. The parser tells where the text begins that has it.
+/// The forbidden character, if that is the error. The parser reports where the text with it begins.
 pub(super) fn forbidden(error: &ScanError) -> Option<char> {
     match error.kind() {
         ErrorKind::UnexpectedCharacter { character } if !is_text(*character) => Some(*character),
@@ -147,7 +147,7 @@ pub(super) fn forbidden(error: &ScanError) -> Option<char> {
     }
 }
 
-/// Whether a file may have the character at all.
+/// Whether YAML allows the character.
 fn is_text(character: char) -> bool {
     !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}')
 }
@@ -156,8 +156,8 @@ fn is_text(character: char) -> bool {
 mod tests {
     use crate::TemplatePolicy;
 
-    /// What is said of a file that is no YAML, with its line and column.
-    fn told(text: &str) -> (u32, u32, String) {
+    /// The error for a file that is not YAML, with line and column.
+    fn error_of(text: &str) -> (u32, u32, String) {
         let mut found = crate::parse("a.yaml", text, TemplatePolicy::Warn).unwrap_err();
         assert_eq!(found.len(), 1, "{found:?}");
         let found = found.remove(0);
@@ -174,13 +174,13 @@ mod tests {
             ("name: \u{7f}", 7, "U+007F"),
             ("name: abc def\u{1}g", 14, "U+0001"),
         ] {
-            assert_eq!(told(text), (1, column, named(name)), "{text:?}");
+            assert_eq!(error_of(text), (1, column, named(name)), "{text:?}");
         }
-        assert_eq!(told("name: @a").2, "a text cannot start with `@`");
+        assert_eq!(error_of("name: @a").2, "a text cannot start with `@`");
     }
 
     #[test]
-    fn a_key_that_is_too_long_is_told_as_such() {
+    fn a_key_that_is_too_long_has_its_own_message() {
         let long = "é".repeat(1025);
         let message = "a key has at most 1024 characters, this one has more";
         for text in [
@@ -188,9 +188,9 @@ mod tests {
             format!("scans:\n  \"{long}\": 1\n"),
             format!("name: a\n{long}:\n  a: 1\n"),
         ] {
-            assert_eq!(told(&text).2, message);
+            assert_eq!(error_of(&text).2, message);
         }
-        let second = told(&format!("name: {long}: 1")).2;
+        let second = error_of(&format!("name: {long}: 1")).2;
         assert_eq!(second, "a second `: ` makes no sense in this line");
     }
 }

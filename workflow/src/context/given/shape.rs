@@ -1,8 +1,8 @@
-//! What a context may hold, and where.
+//! The shape of a context: which values it may have, and where.
 
 use crate::suggestion::did_you_mean;
 
-/// What stands at a place.
+/// The shape of one value.
 pub(super) enum Shape {
     Text,
     Bool,
@@ -12,9 +12,9 @@ pub(super) enum Shape {
     Time,
     /// The value of an input.
     Input,
-    /// What may be `null` as well.
+    /// A value that may also be `null`.
     Optional(&'static Self),
-    /// An object with these keys, and what it is called.
+    /// An object with these keys, and its name in messages.
     Object(&'static str, &'static [(&'static str, Self)]),
     /// An object whose keys are names of a person's choice.
     Named(&'static Self),
@@ -98,7 +98,7 @@ impl Shape {
         }
     }
 
-    /// What stands behind a key of an object; otherwise what is wrong with the key.
+    /// The shape of the value of a key, or an error about the key.
     pub(super) fn member(&self, key: &str) -> Result<&Self, String> {
         let (what, members) = match self {
             Self::Named(shape) => return Ok(shape),

@@ -1,5 +1,5 @@
-//! A second opinion that shares nothing with the first: it reads the fields by itself, walks over every real minute and
-//! looks at the wall clock.
+//! A second implementation that shares no code with the first: it reads the fields itself, walks over every real minute
+//! and checks the wall clock.
 
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta, Timelike, Utc};
 use chrono_tz::Tz;
@@ -8,13 +8,13 @@ use super::schedules::{self, Time, ZONES};
 use super::{Cron, at};
 use crate::random::Random;
 
-/// Changes of the clocks that are looked at in each zone.
+/// Changes of the clocks that are tested in each zone.
 const CHANGES: usize = 4;
 
 /// Schedules tried around each change.
 const SCHEDULES: usize = 24;
 
-/// What a window shows before and after the change.
+/// The length of a window before and after the change.
 const BEFORE: TimeDelta = TimeDelta::hours(15);
 const AFTER: TimeDelta = TimeDelta::hours(34);
 
@@ -23,16 +23,16 @@ struct Minute {
     instant: DateTime<Utc>,
     /// What the wall clock shows.
     shown: NaiveDateTime,
-    /// It shows that for the first time.
+    /// Whether it shows that for the first time.
     is_first: bool,
-    /// What it has just jumped over.
+    /// The gap that it has just skipped.
     skipped: Vec<NaiveDateTime>,
 }
 
 /// The minutes of a stretch of time in a zone.
 fn window(start: DateTime<Utc>, end: DateTime<Utc>, zone: Tz) -> Vec<Minute> {
     let minute = TimeDelta::minutes(1);
-    // A clock that is put back repeats what it showed up to a day ago.
+    // A clock that is set back repeats up to a day.
     let mut instant = start - TimeDelta::hours(25);
     let mut newest: Option<NaiveDateTime> = None;
     let mut last: Option<NaiveDateTime> = None;
@@ -55,7 +55,7 @@ fn window(start: DateTime<Utc>, end: DateTime<Utc>, zone: Tz) -> Vec<Minute> {
     minutes
 }
 
-/// The numbers of a field, read by the letter.
+/// The numbers of a field.
 fn numbers(field: &str, min: u32, max: u32) -> Vec<u32> {
     let mut numbers = Vec::new();
     for part in field.split(',') {
@@ -129,7 +129,7 @@ impl Fields {
     }
 }
 
-/// All times of a schedule in the window, by the code that is tested.
+/// All times of a schedule in the window, by the tested code.
 fn times(cron: &Cron, start: DateTime<Utc>, end: DateTime<Utc>, zone: Tz) -> Vec<DateTime<Utc>> {
     let next = |time: DateTime<Utc>| cron.next_after(time, zone).filter(|next| *next <= end);
     std::iter::successors(next(start), |time| next(*time)).collect()

@@ -1,4 +1,4 @@
-//! A third opinion, from a library, where its rules are ours: it takes lists and ranges of times as following elapsed
+//! A comparison with a library, where its rules are ours. The library treats lists and ranges as following elapsed
 //! time, and does not cross a gap of more than two hours.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,7 +9,7 @@ use super::schedules::{self, Time, ZONES};
 use super::{Cron, at};
 use crate::random::Random;
 
-/// Questions that both are asked.
+/// The number of comparisons.
 const QUESTIONS: usize = 10_000;
 
 /// The same schedule in the library's syntax, which has no `a/n`.
@@ -26,7 +26,7 @@ fn translated(source: &str) -> String {
     fields.join(" ")
 }
 
-/// A moment near a change of the clocks, or anywhere.
+/// A random time, often near a change of the clocks.
 fn moment(random: &mut Random, changes: &[DateTime<Utc>]) -> DateTime<Utc> {
     let seconds = |random: &mut Random, days: u64| {
         TimeDelta::seconds(i64::try_from(random.below(days * 24 * 60 * 60)).unwrap())

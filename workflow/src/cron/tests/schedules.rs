@@ -6,8 +6,8 @@ use chrono_tz::Tz;
 use super::at;
 use crate::random::Random;
 
-/// Zones with a story: changes by half an hour and by two, at midnight, twice a year more than others, none at all, and
-/// a day that never was.
+/// Special zones: changes by half an hour and by two hours, at midnight, four times a year, none at all, and a skipped
+/// day.
 pub(super) const ZONES: [Tz; 14] = [
     Tz::UTC,
     chrono_tz::Europe::Berlin,
@@ -25,16 +25,16 @@ pub(super) const ZONES: [Tz; 14] = [
     chrono_tz::Pacific::Apia,
 ];
 
-/// What the minute and hour of a schedule may look like.
+/// The form of a schedule's minute and hour.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Time {
     /// Anything.
     Any,
-    /// One minute of one hour, or with `*` or `/`: what every program takes alike when clocks change.
+    /// One minute of one hour, or with `*` or `/`: all programs agree on these when clocks change.
     Agreed,
 }
 
-/// Five random fields, of which the days are open more often than not, so that something is due soon.
+/// Five random fields. The days are mostly `*`, so that the schedule is due soon.
 pub(super) fn schedule(random: &mut Random, time: Time) -> String {
     let [minute, hour] = loop {
         let fields = [field(random, 0, 59), field(random, 0, 23)];

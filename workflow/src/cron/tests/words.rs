@@ -3,7 +3,7 @@
 use super::cron;
 
 #[test]
-fn schedules_are_told_in_words() {
+fn schedules_are_described_in_words() {
     for (source, words) in [
         // Every minute, and each nth.
         ("* * * * *", "every minute"),

@@ -1,18 +1,18 @@
-//! Which brackets belong to a part of an expression that can be read.
+//! Finds the brackets that belong to a part of a valid expression.
 
 use std::ops::Range;
 
 use crate::expression::string_end;
 
-/// A bracket of whatever kind: in what can be read they are nested as they must be.
+/// A bracket of any kind. In a valid expression they are nested correctly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bracket {
     Opening,
     Closing,
 }
 
-/// The range with the brackets beside it whose counterparts are in it. They group what belongs to it, whereas a pair
-/// that has neither in it stands around the whole.
+/// Extends the range by the brackets beside it whose counterparts are inside. A pair with both brackets outside
+/// surrounds the whole range and does not belong to it.
 pub(super) fn balanced(source: &str, range: Range<usize>) -> Range<usize> {
     let (mut to_open, mut to_close) = (0_usize, 0_usize);
     for (_, bracket) in brackets(source, range.clone()) {
@@ -27,7 +27,7 @@ pub(super) fn balanced(source: &str, range: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// The place of the first of so many brackets that are open at a place.
+/// The place of the outermost of `count` brackets that are open at a place.
 fn opened_before(source: &str, place: usize, count: usize) -> Option<usize> {
     let count = count.checked_sub(1)?;
     let mut open = Vec::new();
@@ -40,7 +40,7 @@ fn opened_before(source: &str, place: usize, count: usize) -> Option<usize> {
     open.into_iter().nth_back(count)
 }
 
-/// The place behind the last of so many brackets that close what is open at a place.
+/// The place after the last of `count` brackets that close the open ones.
 fn closed_behind(source: &str, place: usize, mut count: usize) -> Option<usize> {
     if count == 0 {
         return None;
@@ -57,7 +57,7 @@ fn closed_behind(source: &str, place: usize, mut count: usize) -> Option<usize> 
     None
 }
 
-/// The brackets in a range that begins between two words. Those in strings and comments are none.
+/// The brackets in a range that begins between two words, except those in strings and comments.
 fn brackets(source: &str, range: Range<usize>) -> impl Iterator<Item = (usize, Bracket)> {
     let bytes = source.as_bytes();
     let mut next = range.start;
@@ -84,7 +84,7 @@ fn brackets(source: &str, range: Range<usize>) -> impl Iterator<Item = (usize, B
 mod tests {
     use super::balanced;
 
-    /// What the text between the two bars becomes.
+    /// The range between the two bars, after the extension.
     fn grown(marked: &str) -> String {
         let [before, part, behind] = marked.split('|').collect::<Vec<_>>()[..] else {
             panic!("{marked} has no two bars");

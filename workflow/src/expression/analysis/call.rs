@@ -10,7 +10,7 @@ use crate::expression::pattern;
 use crate::expression::syntax::NEGATION;
 use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
-/// Bytes that a pattern is matched against in one unit of cost.
+/// Bytes that one unit of cost matches against a pattern.
 const BYTES_PER_UNIT: u64 = 16;
 
 impl Analysis<'_> {
@@ -93,7 +93,7 @@ impl Analysis<'_> {
             }
             Lookup::Unknown => {
                 let hint = match call.target {
-                    None => self.meant_by_call(name),
+                    None => self.suggested_call(name),
                     Some(_) => self.did_you_mean(name, functions::names()),
                 };
                 let range = function_range(self.source, self.positions, node, call);
@@ -108,28 +108,28 @@ impl Analysis<'_> {
         Shape::of(Kind::Any)
     }
 
-    /// What to write instead of calling a function that there is none of.
-    fn meant_by_call(&self, name: &str) -> Option<String> {
+    /// What to write instead of an unknown function.
+    fn suggested_call(&self, name: &str) -> Option<String> {
         let offers = |name| matches!(self.site.root(name), Some(Ok(_)));
         if offers(name) {
             return Some(format!("write `{name}` without parentheses"));
         }
         match name {
             "not" | "NOT" => Some(NEGATION.to_owned()),
-            // What other services ask in the same places.
+            // Functions of other services.
             "success" if offers("ok") => Some("write `ok`".to_owned()),
             "failure" if offers("ok") => Some("write `!ok`".to_owned()),
             _ => self.did_you_mean(name, functions::names()),
         }
     }
 
-    /// A pattern has to be written out, because it is compiled now.
+    /// A pattern has to be a literal, because it is compiled now.
     fn pattern(&mut self, argument: Option<&IdedExpr>, bytes: u64) {
         let Some(argument) = argument else {
             return;
         };
         let Some(text) = literal_text(argument) else {
-            let message = "a pattern must be written out as a string".to_owned();
+            let message = "a pattern must be a literal string".to_owned();
             self.fault(
                 self.range(argument),
                 Code::ExpressionTooCostly,
@@ -144,7 +144,7 @@ impl Analysis<'_> {
                 self.patterns.push(pattern);
             }
             Some(None) => {
-                let message = "this is no regular expression".to_owned();
+                let message = "this is not a regular expression".to_owned();
                 self.fault(self.range(argument), Code::InvalidPattern, message, None);
             }
             None => {

@@ -1,15 +1,16 @@
-//! A scan has functions and no members: somebody left the parentheses out, or means the newest of its jobs.
+//! Suggestions for a member of a scan. A scan has functions and no members: either the parentheses are missing, or the
+//! newest job is meant.
 
 use super::Analysis;
 use crate::expression::kind::JOB_MEMBERS;
 use crate::suggestion::closest;
 
-/// What a scan can be asked.
+/// The functions of a scan.
 const FUNCTIONS: [&str; 3] = ["is_available", "has_diff", "size"];
 
 impl Analysis<'_> {
-    /// What was meant by a member that a scan does not have.
-    pub(super) fn meant_of_history(&self, name: &str) -> Option<String> {
+    /// A suggestion for a member that a scan does not have.
+    pub(super) fn suggested_for_scan(&self, name: &str) -> Option<String> {
         if FUNCTIONS.contains(&name) {
             return Some(format!("write `{name}()`"));
         }

@@ -1,4 +1,4 @@
-//! `scans.foo-bar` subtracts `bar` from `scans.foo`, which nobody means: names have no `-`.
+//! Finds `scans.foo-bar`, which subtracts `bar` from `scans.foo`. It is a mistake: names have no `-`.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use crate::diagnostic::Code;
 use crate::expression::error::Fault;
 use crate::expression::site::Names;
 
-/// What has members with names of a person's choice.
+/// The objects whose members have names chosen by users.
 const NAMESPACES: [&str; 4] = ["scans", "vars", "secrets", "inputs"];
 
 impl Analysis<'_> {
-    /// Whether the subtraction `node` is a name with a `-` in it; reports it then.
+    /// Whether the subtraction `node` is a name with a `-`. Reports it if so.
     pub(super) fn hyphenated(&mut self, node: &IdedExpr) -> bool {
         let Some((operator, _)) = self.positions.offset_for(node.id) else {
             return false;
@@ -26,7 +26,7 @@ impl Analysis<'_> {
     }
 }
 
-/// What is wrong with the name around the byte `operator` of a `-`; `None` when it is a subtraction that is meant.
+/// What is wrong with the name around the `-` at byte `operator`; `None` if it is a real subtraction.
 pub(in crate::expression) fn fault(source: &str, operator: usize, names: &Names) -> Option<Fault> {
     let (namespace, range) = name_around(source, operator)?;
     let is_inside = range.start < operator
@@ -50,7 +50,7 @@ pub(in crate::expression) fn fault(source: &str, operator: usize, names: &Names)
     Some(Fault::new(range, Code::HyphenatedName, message).hint(hint))
 }
 
-/// The member name around the byte `at`, when it is written in one piece behind the dot of a namespace. A `-` counts as
+/// The member name around the byte `at`, if it is written without spaces after the dot of a namespace. A `-` counts as
 /// a part of it.
 pub(in crate::expression) fn name_around(
     source: &str,

@@ -11,7 +11,7 @@ use crate::limits::HISTORY_JOBS;
 const BYTES_PER_UNIT: u64 = 256;
 
 impl Analysis<'_> {
-    /// The shape of an operator's result; `None` when the call is no operator.
+    /// The shape of an operator's result; `None` if the call is not an operator.
     pub(super) fn operator(
         &mut self,
         node: &IdedExpr,
@@ -161,7 +161,7 @@ impl Analysis<'_> {
             }
             Kind::Vars | Kind::Secrets => {
                 let message = format!("the name of a member of {} must be written out", shape.kind);
-                let hint = "only what a scan's expressions name is at hand when they are evaluated"
+                let hint = "an evaluation gets only the values that the expression names; write the name out"
                     .to_owned();
                 self.fault(self.range(index), Code::DynamicName, message, Some(hint));
             }
@@ -188,7 +188,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Any)
     }
 
-    /// A position that is written out and that no history has.
+    /// A literal position that no history has.
     fn job_position(&mut self, index: &IdedExpr) {
         let Expr::Literal(LiteralValue::Int(position)) = &index.expr else {
             return;
@@ -205,7 +205,7 @@ impl Analysis<'_> {
             )
         };
         let mut range = self.range(index);
-        // The library takes the sign into the number and not into its place.
+        // The library includes the sign in the number, but not in its place.
         let before = self.source.get(..range.start).unwrap_or("");
         if position < 0 && before.ends_with('-') {
             range.start -= 1;
@@ -236,7 +236,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Bool)
     }
 
-    /// Adds the cost of touching so many bytes.
+    /// Adds the cost of reading or copying `bytes`.
     pub(super) fn spend(&mut self, bytes: u64) {
         self.cost = self.cost.saturating_add(bytes / BYTES_PER_UNIT);
     }

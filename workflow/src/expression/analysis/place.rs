@@ -1,4 +1,4 @@
-//! Where a part of an expression stands in its source.
+//! Finds the place of a part of an expression in its source.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use cel_interpreter::common::ast::{CallExpr, Expr, IdedExpr, SourceInfo};
 use super::brackets::balanced;
 use crate::expression::compile::children;
 
-/// The bytes a node and its parts cover. The library knows the place of an operator, not where a call ends, and of no
-/// parenthesis that groups.
+/// The bytes of a node and its parts. The library knows the place of an operator, but not where a call ends, and not
+/// the parentheses that group.
 pub(in crate::expression) fn covered(
     source: &str,
     positions: &SourceInfo,
@@ -48,7 +48,8 @@ pub(in crate::expression) fn covered(
     }
 }
 
-/// The range with the `has` before it, when its first parenthesis is that of one: the macro leaves no trace of its name.
+/// Extends the range by the `has` before it, if its first parenthesis belongs to one. The macro's name is not in the
+/// tree.
 fn with_has(source: &str, range: Range<usize>) -> Range<usize> {
     let is_opened = source
         .get(range.clone())
@@ -60,7 +61,7 @@ fn with_has(source: &str, range: Range<usize>) -> Range<usize> {
     }
 }
 
-/// The bytes of the name of a function before its parenthesis; `None` for operators and macros.
+/// The bytes of a function's name before its parenthesis; `None` for operators and macros.
 pub(super) fn function_range(
     source: &str,
     positions: &SourceInfo,
@@ -74,7 +75,7 @@ pub(super) fn function_range(
         .then(|| before.len() - call.func_name.len()..before.len())
 }
 
-/// The bytes of the field's name behind the dot of a select.
+/// The bytes of the field's name after the dot.
 pub(super) fn field_range(
     source: &str,
     positions: &SourceInfo,

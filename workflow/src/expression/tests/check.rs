@@ -1,4 +1,4 @@
-//! What is refused when an expression is loaded, and what is learnt about it.
+//! Faults that are found when an expression is loaded, and the results of the check.
 
 use crate::diagnostic::Code;
 use crate::expression::{Expression, Site};
@@ -68,7 +68,7 @@ fn faults_are_found_with_their_place() {
 }
 
 #[test]
-fn what_was_meant_is_told() {
+fn similar_names_are_suggested() {
     for (source, hint) in [
         ("${{ ok }}", Some("leave `${{` and `}}` out")),
         (" ${{ok}} ", Some("leave `${{` and `}}` out")),
@@ -146,9 +146,9 @@ fn what_could_take_long_is_refused() {
     assert_eq!(faults(two, Site::Trigger), [], "two levels are affordable");
 }
 
-/// Of what a mistake stands in, nobody knows the size.
+/// The size of a part with an error is unknown.
 #[test]
-fn a_mistake_is_not_told_as_a_cost_too() {
+fn an_error_is_not_also_reported_as_a_cost() {
     for (source, code) in [
         ("scans.a.map(j, j.stat) == []", Code::UnknownMember),
         ("scans.a.map(j, foo) == []", Code::UnknownName),

@@ -4,17 +4,17 @@ use super::context;
 use crate::expression::{Explanation, Expression, Operand, Sandbox, Site};
 use crate::random::Random;
 
-/// The explanation of a condition, a line for each part.
-fn told(source: &str) -> String {
+/// The explanation of a condition, one line for each part.
+fn explained(source: &str) -> String {
     let condition = Expression::parse(source, Site::Condition).unwrap();
     let sandbox = Sandbox::shared().unwrap();
     let explanation = sandbox.explain(&condition, &context()).unwrap();
     let mut text = String::new();
-    tell(&explanation, 0, &mut text);
+    write_part(&explanation, 0, &mut text);
     text
 }
 
-fn tell(part: &Explanation, depth: usize, text: &mut String) {
+fn write_part(part: &Explanation, depth: usize, text: &mut String) {
     let said = match &part.result {
         Ok(value) => value.to_json().to_string(),
         Err(_) => "error".to_owned(),
@@ -30,15 +30,15 @@ fn tell(part: &Explanation, depth: usize, text: &mut String) {
     text.push_str(&format!("{indent}{} = {said}{read}\n", part.text));
     for operand in &part.parts {
         match operand {
-            Operand::Evaluated(part) => tell(part, depth + 1, text),
+            Operand::Evaluated(part) => write_part(part, depth + 1, text),
             Operand::LeftOut(source) => text.push_str(&format!("{indent}  {source} left out\n")),
         }
     }
 }
 
 #[test]
-fn an_explanation_tells_each_part_and_what_was_left_out() {
-    let told = told("scans.hosts.is_available() && !(vars.TARGET == 'x') || id == '' && ok");
+fn an_explanation_has_each_part_and_what_was_not_evaluated() {
+    let told = explained("scans.hosts.is_available() && !(vars.TARGET == 'x') || id == '' && ok");
     assert_eq!(
         told,
         "|| = true\n  \
@@ -51,20 +51,20 @@ fn an_explanation_tells_each_part_and_what_was_left_out() {
 }
 
 #[test]
-fn an_explanation_tells_the_branch_that_was_not_taken() {
+fn an_explanation_has_the_branch_that_was_not_taken() {
     assert_eq!(
-        told("ok ? scans.hosts.has_diff() : id == ''"),
+        explained("ok ? scans.hosts.has_diff() : id == ''"),
         "?: = true\n  ok = true\n  scans.hosts.has_diff() = true [hosts j2]\n  id == '' left out\n"
     );
     assert_eq!(
-        told("vars.NONE == '' ? ok : id == ''"),
+        explained("vars.NONE == '' ? ok : id == ''"),
         "?: = error\n  vars.NONE == '' = error\n  ok left out\n  id == '' left out\n"
     );
 }
 
 #[test]
 fn an_explanation_names_the_jobs_that_each_part_has_read() {
-    let told = told(
+    let told = explained(
         "scans.hosts[1].state == 'succeeded' && scans.hosts.exists(j, j.state == 'succeeded') \
          && (scans['1st'].size() > 0 || scans.hosts.is_available())",
     );
@@ -85,14 +85,14 @@ fn an_explanation_names_the_jobs_that_each_part_has_read() {
 }
 
 #[test]
-fn a_part_is_told_with_its_own_parentheses_and_no_others() {
+fn a_part_is_shown_with_its_own_parentheses_only() {
     let leaves = |source: &str| -> Vec<String> {
         let parts = |line: &str| {
             let (text, _) = line.rsplit_once(" = ").or(line.rsplit_once(" left "))?;
             let is_leaf = !["&&", "||", "!", "?:"].contains(&text.trim());
             is_leaf.then(|| text.trim().to_owned())
         };
-        told(source).lines().filter_map(parts).collect()
+        explained(source).lines().filter_map(parts).collect()
     };
     for (source, expected) in [
         (
@@ -133,10 +133,10 @@ fn a_part_is_told_with_its_own_parentheses_and_no_others() {
 }
 
 #[test]
-fn a_test_for_a_name_is_told_as_one() {
-    assert_eq!(told("has(vars.NONE)"), "has(vars.NONE) = false\n");
+fn a_test_for_a_name_is_shown_as_one() {
+    assert_eq!(explained("has(vars.NONE)"), "has(vars.NONE) = false\n");
     assert_eq!(
-        told("ok && !( has (scans.hosts))"),
+        explained("ok && !( has (scans.hosts))"),
         "&& = false\n  ok = true\n  ! = false\n    has (scans.hosts) = true [hosts]\n"
     );
 }
@@ -152,7 +152,7 @@ fn a_context_written_by_hand_need_not_name_its_successes_twice() {
     assert_eq!(explanation.jobs["hosts"].iter().collect::<Vec<_>>(), ["j2"]);
 }
 
-/// A random condition of the operators that the explanation walks itself.
+/// A random condition of the operators that the explanation handles itself.
 fn random_condition(random: &mut Random, depth: u32) -> String {
     if depth == 0 || random.below(4) == 0 {
         return random

@@ -1,11 +1,11 @@
-//! Names that the values do not have.
+//! Errors about names without a value.
 
 use super::{context, evaluate};
 use crate::context::Context;
 use crate::expression::{Expression, Sandbox, Site};
 
 #[test]
-fn a_name_that_is_not_there_is_told_with_the_one_that_was_meant() {
+fn a_missing_name_is_reported_with_a_suggestion() {
     for (source, missing) in [
         (
             "scans.host[0].id",
@@ -31,7 +31,7 @@ fn a_name_that_is_not_there_is_told_with_the_one_that_was_meant() {
             "scans.hosts[0].artifacts[vars.TARGET].size",
             "`artifacts.example.org`",
         ),
-        // Which of the two has not got it is not known.
+        // It is not known which of the two lacks it.
         ("{'a': 7}['b'] == scans.hosts[0].artifacts['b'].size", "`b`"),
         (
             "{'a': 7}[vars.TARGET] == scans.hosts[0].artifacts['example.org'].size",
@@ -42,13 +42,13 @@ fn a_name_that_is_not_there_is_told_with_the_one_that_was_meant() {
             "vars.A == scans.hosts[0].artifacts['vars.A'].checksum",
             "`vars.A`",
         ),
-        // `has` does not miss what is not there.
+        // `has` is no error for a missing name.
         (
             "has(vars.zzz) || scans.hosts[0].artifacts.zzz.size > 0",
             "`artifacts.zzz`",
         ),
         ("dyn(scans.hosts[0]).sate", "`sate`"),
-        // Whoever reads a log may not be allowed to list secrets.
+        // A reader of the log may not be allowed to list secrets.
         ("secrets.TOKE", "`secrets.TOKE`"),
     ] {
         let told = format!("expression `{source}`: there is no {missing}");

@@ -1,4 +1,4 @@
-//! The mistakes that people make most, and what they are told.
+//! The most frequent mistakes, and their messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ fn fault(source: &str, site: Site) -> Fault {
     faults.into_iter().next().unwrap()
 }
 
-/// The offending part of an expression, and what is said of it.
-fn told(source: &str) -> (Code, &str, String, String) {
+/// The offending part of an expression, with message and hint.
+fn fault_of(source: &str) -> (Code, &str, String, String) {
     let fault = fault(source, Site::Question);
     let place = source.get(fault.range).unwrap();
     let hint = fault.hint.unwrap_or_default();
@@ -32,9 +32,9 @@ fn told(source: &str) -> (Code, &str, String, String) {
 }
 
 #[test]
-fn a_choice_without_its_other_side_is_told_where_it_ends() {
+fn a_choice_without_its_second_branch_is_reported_where_it_ends() {
     for (source, place) in [("true ? ok", ""), ("(ok ? ok)", ")")] {
-        let (code, found, message, hint) = told(source);
+        let (code, found, message, hint) = fault_of(source);
         assert_eq!((code, found), (Code::ExpressionSyntax, place), "{source}");
         assert_eq!(
             message,
@@ -42,16 +42,16 @@ fn a_choice_without_its_other_side_is_told_where_it_ends() {
         );
         assert_eq!(hint, "write `condition ? a : b`");
     }
-    let (_, place, _, hint) = told("ok ? ok ? 1 : 2 : 3");
+    let (_, place, _, hint) = fault_of("ok ? ok ? 1 : 2 : 3");
     assert_eq!(
         (place, &*hint),
         ("?", "put a choice within a choice into parentheses")
     );
     let fault = fault("true ? ok", Site::Question);
     assert_eq!(fault.range, 9..9);
-    // The `:` is there, and something before it is not.
+    // The `:` exists, but something before it is missing.
     for source in ["ok ? 1 + : 2", "ok ? : 1", "ok ? 'x' == : ok"] {
-        let (_, place, message, _) = told(source);
+        let (_, place, message, _) = fault_of(source);
         assert_eq!(
             (place, &*message),
             (":", "`:` makes no sense here"),
@@ -59,12 +59,16 @@ fn a_choice_without_its_other_side_is_told_where_it_ends() {
         );
     }
     for source in ["ok ? 1 +", "ok ? 1 :", "{'a': 1, 'b'"] {
-        assert_eq!(told(source).2, "the expression ends too early", "{source}");
+        assert_eq!(
+            fault_of(source).2,
+            "the expression ends too early",
+            "{source}"
+        );
     }
 }
 
 #[test]
-fn an_escape_that_means_nothing_is_told_and_not_the_quotes_around_it() {
+fn an_unknown_escape_is_reported_without_the_quotes_around_it() {
     for (source, place) in [
         (r#""\q""#, r"\q"),
         (r#""\ud800""#, r"\u"),
@@ -72,13 +76,13 @@ fn an_escape_that_means_nothing_is_told_and_not_the_quotes_around_it() {
         (r"'\400'", r"\4"),
         (r"b'\ud800'", r"\u"),
     ] {
-        let (code, found, message, hint) = told(source);
+        let (code, found, message, hint) = fault_of(source);
         assert_eq!((code, found), (Code::ExpressionSyntax, place), "{source}");
         assert_eq!(message, format!("`{place}` means no character here"));
         assert!(hint.starts_with(r"known are `\n`"), "{hint}");
     }
     for source in ["'abc", r"'a\q", "name == \"a\n\""] {
-        assert_eq!(told(source).2, "a string is not closed", "{source}");
+        assert_eq!(fault_of(source).2, "a string is not closed", "{source}");
     }
 }
 
@@ -101,7 +105,7 @@ fn numbers_have_a_range() {
             "numbers with `u` are from 0 to 18446744073709551615",
         ),
     ] {
-        let (code, found, message, told) = told(source);
+        let (code, found, message, told) = fault_of(source);
         assert_eq!((code, found), (Code::ExpressionSyntax, place), "{source}");
         assert_eq!(message, "the number is out of range");
         assert_eq!(told, hint);
@@ -109,7 +113,7 @@ fn numbers_have_a_range() {
 }
 
 #[test]
-fn how_many_values_a_function_takes_is_told() {
+fn the_number_of_values_of_a_function_is_reported() {
     for (source, message) in [
         ("size()", "`size` takes one value"),
         ("name.matches()", "`matches` takes one value"),
@@ -124,7 +128,7 @@ fn how_many_values_a_function_takes_is_told() {
         ),
         ("size(1)", "`size` does not take a number"),
     ] {
-        let (code, _, told, _) = told(source);
+        let (code, _, told, _) = fault_of(source);
         assert_eq!((code, &*told), (Code::ExpressionType, message), "{source}");
     }
 }
@@ -138,18 +142,21 @@ fn a_name_that_a_dot_cannot_reach_is_written_in_brackets() {
         ("scans.in", "in"),
         ("scans.true.size() > 0", "true"),
     ] {
-        let (code, place, message, hint) = told(source);
+        let (code, place, message, hint) = fault_of(source);
         assert_eq!((code, place), (Code::ExpressionSyntax, name), "{source}");
         assert_eq!(message, format!("`{name}` cannot stand behind a dot"));
         assert_eq!(hint, format!("write `scans[\"{name}\"]`"));
     }
     for source in ["scans.fetch'x'", "scans.fetch 1"] {
-        assert!(told(source).2.ends_with("makes no sense here"), "{source}");
+        assert!(
+            fault_of(source).2.ends_with("makes no sense here"),
+            "{source}"
+        );
     }
 }
 
 #[test]
-fn a_hyphen_is_told_also_before_a_word_of_the_language() {
+fn a_hyphen_is_also_reported_before_a_reserved_word() {
     for (source, name, hint) in [
         ("vars.my-var", "my-var", "names are letters, digits and `_`"),
         (
@@ -174,14 +181,14 @@ fn a_hyphen_is_told_also_before_a_word_of_the_language() {
             "names are letters, digits and `_`",
         ),
     ] {
-        let (code, place, _, told) = told(source);
+        let (code, place, _, told) = fault_of(source);
         assert_eq!((code, place), (Code::HyphenatedName, name), "{source}");
         assert_eq!(told, hint, "{source}");
     }
 }
 
 #[test]
-fn what_other_languages_write_is_told_in_this_one() {
+fn words_of_other_languages_get_a_hint() {
     for (source, place, hint) in [
         ("not ok", "not", "write `!`, as in `!ok`"),
         ("not (ok)", "not", "write `!`, as in `!ok`"),
@@ -191,14 +198,14 @@ fn what_other_languages_write_is_told_in_this_one() {
         ("failure() && ok", "failure", "write `!ok`"),
         ("always()", "always", "write `always` without parentheses"),
     ] {
-        let (_, found, _, told) = told(source);
+        let (_, found, _, told) = fault_of(source);
         assert_eq!((found, &*told), (place, hint), "{source}");
     }
     assert_eq!(fault("success()", Site::Trigger).hint, None);
 }
 
 #[test]
-fn a_name_that_there_is_none_of_is_told_with_those_that_there_are() {
+fn an_unknown_name_is_reported_with_the_known_names() {
     let all = "there are `id`, `name`, `scans`, `project`, `workflow`, `revision`, `vars`, `secrets`, `inputs`, `ok`, `always`";
     for (source, hint) in [
         ("project.name", "it has `id`"),
@@ -218,9 +225,9 @@ fn a_name_that_there_is_none_of_is_told_with_those_that_there_are() {
         ("zzz == 1", all),
         ("oks", "did you mean `ok`?"),
     ] {
-        assert_eq!(told(source).3, hint, "{source}");
+        assert_eq!(fault_of(source).3, hint, "{source}");
     }
-    let inside = told("scans.fetch.exists(job, zzz)").3;
+    let inside = fault_of("scans.fetch.exists(job, zzz)").3;
     assert_eq!(inside, format!("{all}, `job`"));
     let trigger = fault("my_in", Site::Trigger).hint;
     let offered = "there are `scans`, `project`, `workflow`, `revision`, `vars`";

@@ -15,7 +15,7 @@ fn pointed_at(text: &str) -> String {
     text.get(start..end).unwrap().to_owned()
 }
 
-/// A file in which each place of an expression in turn holds `value`, written as the whole of a YAML value.
+/// A file in which each place of an expression in turn has `value`, as a whole YAML value.
 fn files(value: &str, template: &str) -> Vec<String> {
     let indented =
         |text: &str, spaces: usize| text.replace('\n', &format!("\n{}", " ".repeat(spaces)));
@@ -100,7 +100,7 @@ fn in_every_place_style_and_line_end() {
     }
 }
 
-/// What is wrong in the middle of an expression, with text before and behind that is more bytes than characters.
+/// A fault in the middle of an expression, with multi-byte text before and after it.
 #[test]
 fn each_kind_of_problem_points_at_its_own_characters() {
     for (condition, expected) in [

@@ -1,4 +1,4 @@
-//! What scans and their parts say about each other.
+//! Problems between scans and their parts.
 
 use super::problems;
 use crate::diagnostic::{Code, Severity};
@@ -6,8 +6,8 @@ use crate::limits::{DIAGNOSTICS, EXPRESSION_BYTES, FILE_EXPRESSION_BYTES};
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
-/// Scans with the content of their `on`, and the codes and scans that are told of.
-fn told(scans: &[(&str, &str)]) -> Vec<(Code, String)> {
+/// Parses scans with the given `on`. Returns the codes and scans of the problems.
+fn reported(scans: &[(&str, &str)]) -> Vec<(Code, String)> {
     let text: String = std::iter::once("scans:\n".to_owned())
         .chain(
             scans
@@ -41,7 +41,7 @@ fn a_scan_that_reads_only_itself_is_an_error() {
         "dispatch: {}, expr: scans.a.is_available()",
     ] {
         assert_eq!(
-            told(&[("a", on), ("b", "dispatch: {}")]),
+            reported(&[("a", on), ("b", "dispatch: {}")]),
             of(Code::ReadsOnlyItself, &["a"])
         );
     }
@@ -50,7 +50,7 @@ fn a_scan_that_reads_only_itself_is_an_error() {
         "expr: 'scans[vars.X].size() == 0 && scans.a.size() == 0'",
         "expr: vars.X == ''",
     ] {
-        assert_eq!(told(&[("a", on), ("b", "dispatch: {}")]), [], "{on}");
+        assert_eq!(reported(&[("a", on), ("b", "dispatch: {}")]), [], "{on}");
     }
 }
 
@@ -59,34 +59,43 @@ fn scans_that_wait_for_each_other_never_start() {
     let waits = |scan: &str| format!("expr: scans.{scan}.is_available()");
     let (a, b, c) = (waits("a"), waits("b"), waits("c"));
     assert_eq!(
-        told(&[("a", &b), ("b", &c), ("c", &a), ("d", &a)]),
+        reported(&[("a", &b), ("b", &c), ("c", &a), ("d", &a)]),
         of(Code::NeverStarts, &["a", "b", "c", "d"])
     );
-    assert_eq!(told(&[("a", &b), ("b", &c), ("c", "dispatch: {}")]), []);
-    assert_eq!(told(&[("a", &b), ("b", &c), ("c", "cron: 0 3 * * *")]), []);
+    assert_eq!(reported(&[("a", &b), ("b", &c), ("c", "dispatch: {}")]), []);
+    assert_eq!(
+        reported(&[("a", &b), ("b", &c), ("c", "cron: 0 3 * * *")]),
+        []
+    );
     let either = "expr: scans.b.is_available() || scans.c.is_available()";
-    assert_eq!(told(&[("a", either), ("b", &a), ("c", "dispatch: {}")]), []);
+    assert_eq!(
+        reported(&[("a", either), ("b", &a), ("c", "dispatch: {}")]),
+        []
+    );
     let own_trigger = format!("{b}, cron: 0 3 * * *");
-    assert_eq!(told(&[("a", &own_trigger), ("b", &a)]), []);
+    assert_eq!(reported(&[("a", &own_trigger), ("b", &a)]), []);
 }
 
 #[test]
 fn an_expression_without_names_waits_for_any_other_scan() {
     assert_eq!(
-        told(&[("a", "expr: \"true\"")]),
+        reported(&[("a", "expr: \"true\"")]),
         of(Code::NeverStarts, &["a"])
     );
-    assert_eq!(told(&[("a", "expr: \"true\""), ("b", "dispatch: {}")]), []);
+    assert_eq!(
+        reported(&[("a", "expr: \"true\""), ("b", "dispatch: {}")]),
+        []
+    );
     let any = "expr: 'scans[vars.X].is_available()'";
     assert_eq!(
-        told(&[("a", any), ("b", "expr: scans.a.is_available()")]),
+        reported(&[("a", any), ("b", "expr: scans.a.is_available()")]),
         of(Code::NeverStarts, &["a", "b"])
     );
 }
 
 #[test]
 fn a_trigger_with_an_error_is_taken_for_one_that_starts() {
-    let found = told(&[
+    let found = reported(&[
         ("a", "expr: scans.b.is_available()"),
         ("b", "cron: nonsense"),
     ]);
@@ -94,7 +103,7 @@ fn a_trigger_with_an_error_is_taken_for_one_that_starts() {
         found.iter().all(|(code, _)| *code == Code::InvalidCron),
         "{found:?}"
     );
-    let found = told(&[("a", "expr: scans.b.is_available()"), ("b", "expr: nope")]);
+    let found = reported(&[("a", "expr: scans.b.is_available()"), ("b", "expr: nope")]);
     assert_eq!(found, of(Code::UnknownName, &["nope"]));
 }
 
@@ -171,7 +180,7 @@ fn an_artifact_condition_that_may_be_right_is_let_alone() {
         // A step that always runs.
         ("", &["run: make, if: always"]),
         ("", &["run: make, if: ok"]),
-        // Not known to be the only one.
+        // It is not known whether it is the only one.
         ("", &["run: make", "run: cat out.txt, if: inputs.f"]),
         ("", &["run: make -o out.txt", made]),
         ("", &["run: make", "run: touch a b, if: inputs.f"]),
@@ -225,7 +234,7 @@ const EVERY_WARNING: [Code; 6] = [
 ];
 
 #[test]
-fn warnings_are_told_beside_the_errors_that_do_not_bear_on_them() {
+fn warnings_are_reported_beside_unrelated_errors() {
     for (lines, more) in [
         // In the same scan.
         ("    overlap: never\n", ""),
@@ -275,7 +284,7 @@ fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
         assert!(found.contains(&Code::TaintedScript), "{found:?} in {text}");
         assert!(found.contains(&Code::NeverStarts), "{found:?} in {text}");
     }
-    // Below a key that is not known there may be scans as well.
+    // There may be scans below an unknown key.
     for more in [
         "evn: { A: '${{ inputs.unused }}' }\n",
         "env: {}\nenv: { A: '${{ inputs.unused }}' }\n",
@@ -291,7 +300,7 @@ fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
     }
 }
 
-/// The first that is too much is told, and what comes after it is not read either.
+/// Only the first excess is reported, and nothing after it is read.
 #[test]
 fn an_input_is_not_called_unused_where_the_file_has_too_many_expressions() {
     let long = format!("'{}' == vars.A", "x".repeat(EXPRESSION_BYTES - 20));
@@ -320,7 +329,7 @@ fn an_expression_that_is_too_long_alone_is_not_blamed_on_the_file() {
     assert_eq!(codes, [Code::ExpressionTooLarge, Code::UnknownName]);
 }
 
-/// Which kind it is to have is not known, so nothing is said of what it may be used for.
+/// Its type is unknown, so its uses are not checked.
 #[test]
 fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
     for inputs in [
@@ -338,7 +347,7 @@ fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
         let expected = [Code::UnknownKey, Code::DuplicateKey];
         assert!(expected.contains(&only.code), "{only:?}");
     }
-    // Nor is it missing where the key above it is misspelled.
+    // It is not reported as missing if the key above it is misspelled.
     for on in [
         "dispatch: { input: { x: {} } }",
         "dispach: { inputs: { x: {} } }",
@@ -352,7 +361,7 @@ fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
     }
 }
 
-/// A step that could not be read may be the one that makes the file, and a name that was used twice is another's.
+/// A step that could not be read may be the one that makes the file, and a repeated name belongs to another artifact.
 #[test]
 fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
     for lines in [
@@ -375,7 +384,7 @@ fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
     assert!(warnings_beside_errors(&twice).contains(&Code::ArtifactCondition));
 }
 
-/// What should have started the first scan of a ring is the error that is told.
+/// Only the error in the trigger that should start the ring is reported.
 #[test]
 fn a_misspelled_trigger_is_not_called_missing() {
     for first in [
@@ -402,10 +411,10 @@ fn a_misspelled_trigger_is_not_called_missing() {
 }
 
 #[test]
-fn free_text_is_told_beside_another_expression_of_the_same_script() {
+fn free_text_is_reported_beside_another_expression_of_the_script() {
     let text = "scans:\n  a:\n    on: { dispatch: { inputs: { t: {} } } }\n    steps:\n      - run: echo ${{ inputs.t }} ${{ nope }}\n";
     assert_eq!(warnings_beside_errors(text), [Code::TaintedScript]);
-    // What `t` is, nobody knows.
+    // The type of `t` is unknown.
     let text =
         "scans:\n  a:\n    on: { dispatch: }\n    steps:\n      - run: echo ${{ inputs.t }}\n";
     assert_eq!(warnings_beside_errors(text), []);

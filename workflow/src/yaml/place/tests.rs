@@ -13,7 +13,7 @@ fn first_value(text: &str, look: impl FnOnce(&Node)) {
     }
 }
 
-/// Asserts that each word of the value, and each of its characters, is found where the file has it.
+/// Asserts that each word and each character of the value is found at its place in the file.
 fn check(text: &str) {
     first_value(text, |node| {
         let Content::Scalar(scalar) = &node.content else {

@@ -1,4 +1,4 @@
-//! What was probably meant by a name that there is none of.
+//! Suggestions for unknown names.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr};
 
@@ -7,8 +7,8 @@ use crate::diagnostic::Code;
 use crate::expression::kind::Kind;
 
 impl Analysis<'_> {
-    /// What was probably meant by a bare name.
-    pub(super) fn meant_by_name(&self, name: &str) -> Option<String> {
+    /// A suggestion for a bare name.
+    pub(super) fn suggested_name(&self, name: &str) -> Option<String> {
         if self.names.is_terse {
             return None;
         }
@@ -29,8 +29,8 @@ impl Analysis<'_> {
         (!self.names.is_terse).then(|| format!("there are {}", listed(self.names_here())))
     }
 
-    /// What was probably meant by a member that a value has not, or which it has.
-    pub(super) fn meant_member(&self, kind: &Kind, name: &str) -> Option<String> {
+    /// A suggestion for an unknown member, or the list of known ones.
+    pub(super) fn suggested_member(&self, kind: &Kind, name: &str) -> Option<String> {
         if self.names.is_terse {
             return None;
         }
@@ -39,12 +39,14 @@ impl Analysis<'_> {
             .or_else(|| Some(format!("it has {}", listed(members()))))
     }
 
-    /// A word without quotes that is compared with a string was meant to be one.
+    /// A word without quotes that is compared with a string is probably a string.
     pub(super) fn hint_at_quotes(&mut self, node: &IdedExpr, other: &Kind) {
         let Expr::Ident(name) = &node.expr else {
             return;
         };
-        if !matches!(other, Kind::Text) || self.names.is_terse || self.meant_by_name(name).is_some()
+        if !matches!(other, Kind::Text)
+            || self.names.is_terse
+            || self.suggested_name(name).is_some()
         {
             return;
         }
@@ -58,7 +60,7 @@ impl Analysis<'_> {
 
     fn names_here(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.site.roots().collect();
-        // What macros keep for themselves starts with `@`.
+        // Internal names of macros start with `@`.
         let bound = self.scope.iter().map(|(name, _)| name.as_str());
         names.extend(bound.filter(|name| !name.starts_with('@')));
         names

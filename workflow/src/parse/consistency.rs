@@ -1,6 +1,6 @@
-//! What is worth a second look: parts of a scan that do not fit each other. Only what is certain is told; a warning that
-//! is sometimes wrong teaches people to read none. So where an error hides what a part of the file says, nothing is told
-//! that this part could refute.
+//! Warnings about parts of a scan that do not fit together. Only certain problems are reported, because people ignore
+//! warnings that are sometimes wrong. If an error hides a part of the file, there is no warning that this part could
+//! refute.
 
 use std::collections::BTreeSet;
 
@@ -37,12 +37,13 @@ impl InputsRead {
 }
 
 impl Reader<'_> {
-    /// Whether the tree holds all that the file says at `node`. It does in a file without errors.
+    /// Whether the tree has everything that the file has at `node`. In a file without errors it has.
     pub(super) fn is_whole(&self, node: &Node) -> bool {
         !self.report.has_errors() || node.is_whole()
     }
 
-    /// Reports the inputs that neither the scan at `entry`, which was just read whole, nor the workflow's `env` names.
+    /// Reports the inputs that are named neither in the scan at `entry`, which was completely read, nor in the
+    /// workflow's `env`.
     pub(super) fn unused_inputs(&mut self, entry: &Entry, inherited: &InputsRead) {
         let inputs = member(&entry.value, "on")
             .and_then(|on| member(on, "dispatch"))
@@ -52,7 +53,7 @@ impl Reader<'_> {
         };
         for input in inputs {
             let is_read = self.inputs_read.has(&input.key) || inherited.has(&input.key);
-            // One that no expression could name has been told as an error.
+            // An input that no expression could name was already reported as an error.
             if is_read || check_variable_name("an input name", &input.key).is_err() {
                 continue;
             }
@@ -70,9 +71,9 @@ impl Reader<'_> {
         }
     }
 
-    /// An artifact whose step was skipped is a missing file, which fails the job.
+    /// If a step is skipped, the file of its artifact is missing, which fails the job.
     pub(super) fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
-        // Comparing conditions costs something, and many paths may come from one step.
+        // Comparing conditions takes time, and many paths may come from one step.
         let stored_when = artifact.condition.as_ref();
         let lacks: Vec<bool> = steps
             .iter()
@@ -111,12 +112,12 @@ impl Reader<'_> {
     }
 }
 
-/// The place of the only step that can make `path`: the scan's only step, or the only one whose script has to do with it
-/// when that script plainly writes to it. A script that does not name the path may still make it, as `make` does; so a
-/// step that merely reads or moves it is never taken for its producer.
+/// The place of the only step that can make `path`: the scan's only step, or the only step whose script names the path,
+/// if that script clearly writes to it. A script that does not name the path may still make it, as `make` does, so a
+/// step that only reads or moves the path is not taken for its producer.
 fn producer(path: &str, steps: &[Step]) -> Option<usize> {
     let path = path.trim_start_matches("./").trim_end_matches('/');
-    // The job's own folder is always there.
+    // The job's own folder always exists.
     if matches!(path, "" | ".") {
         return None;
     }
@@ -134,7 +135,7 @@ fn producer(path: &str, steps: &[Step]) -> Option<usize> {
     }
 }
 
-/// Whether a script redirects into `path`, or gives it to an option for an output.
+/// Whether a script redirects into `path`, or passes it to an output option.
 fn writes(script: &str, path: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | ')');
     script.match_indices(path).any(|(at, _)| {

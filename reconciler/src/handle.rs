@@ -19,8 +19,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::board::Board;
-use crate::clock::Jumps;
 use crate::error::{DispatchError, SourceError};
+use crate::jumps::Jumps;
 use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
 use crate::retention::RetentionSettings;

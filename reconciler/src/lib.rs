@@ -19,6 +19,7 @@ mod error;
 mod expiry;
 mod git;
 mod handle;
+mod jumps;
 mod limits;
 mod presence;
 mod projects;

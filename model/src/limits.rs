@@ -148,10 +148,6 @@ pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
 /// itself, and slots do not come twice.
 pub const CURSOR_AHEAD: TimeDelta = TimeDelta::days(1);
 
-/// Jobs of a scan that retention passes over because their runners may still add to their logs; behind more, others
-/// wait too. Each stands in the scan's retention record for two minutes.
-pub const TALKING_JOBS_PASSED: usize = 100;
-
 /// The frozen context of a job in its record, as JSON (design section 4).
 pub const CONTEXT_BYTES: usize = 64 * 1024;
 

@@ -43,7 +43,7 @@ pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
 pub use limits::LOG_LIMIT;
 pub use presence::Instance;
-pub use retention::{Retained, RetentionSettings, ScanRetained};
+pub use retention::{Retained, ScanRetained};
 pub use runners::RunnerSession;
 pub use source::SourceConfig;
 pub use tasks::{Reconciler, Start};

@@ -11,6 +11,7 @@ use model::decide::{
     Activate, Command, CreateRegistration, Dispatch, Refusal, RegisterRunner, Retire,
     check_dispatch, decide,
 };
+use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
     SealingKey, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
@@ -22,7 +23,7 @@ use tokio::time::advance;
 use uuid::Uuid;
 use workflow::{Sandbox, TemplatePolicy};
 
-use crate::{Handle, LOG_LIMIT, Message, Reconciler, RetentionSettings, RunnerSession, SourceConfig, Start, Worker};
+use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
 pub(crate) const SCANS: &str = "

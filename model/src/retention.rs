@@ -1,8 +1,8 @@
 //! Retention: which finished jobs are removed, and what is recorded of the removed ones.
 //!
 //! A scan's history is read once, oldest job first. A record says how far it has been read, and lists the few jobs
-//! before that place that had to stay. A line whose job has no record any more is passed over: whatever removed the
-//! job has counted it.
+//! before that place that had to stay. A line whose job has no record any more is ignored: whatever removed the job has
+//! counted it.
 
 mod choice;
 mod policy;

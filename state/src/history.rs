@@ -252,8 +252,6 @@ pub(crate) struct Recount {
     pub(crate) lines: Totals,
     /// The newest job.
     pub(crate) newest: Option<JobId>,
-    /// Why a page counts for nothing, or a job by its line although its record is whole.
-    pub(crate) unread: Option<ReadError>,
 }
 
 /// Counts the jobs in these pages of a history. Reads everything: only for a scan whose records are damaged.
@@ -265,7 +263,6 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
             Ok(bytes) => bytes.unwrap_or_default(),
             Err(error) => {
                 tracing::error!(%key, %error, "a page of a history cannot be read and counts for nothing");
-                found.unread.get_or_insert(error);
                 continue;
             }
         };
@@ -285,9 +282,6 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
                 Err(error) => {
                     tracing::error!(job = %line.id, %error, "a job cannot be read; its line is counted");
                     found.there.count(line.state, line.bytes);
-                    if !matches!(error, ReadError::Damaged { .. }) {
-                        found.unread.get_or_insert(error);
-                    }
                 }
             }
         }

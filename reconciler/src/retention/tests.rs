@@ -159,9 +159,8 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
     house.close().await;
 }
 
-/// What its line in the history says is no reason to remove another job in its place, or to count it once more.
 #[tokio::test]
-async fn a_job_that_a_person_deleted_is_passed_over() {
+async fn a_deleted_job_makes_no_other_go_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
     let ids = cancelled(&house, workflow, 6).await;

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use model::retention::Retention;
-use model::{Change, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals};
+use model::{Change, ScanHead, ScanKey, Timestamp, Totals};
 use serde::Serialize;
 use store::file::{FileEngine, Options};
 use store::look::Look;
@@ -14,7 +14,6 @@ use store::mend::{Loss, Mending, Moved};
 use store::{Engine, Key};
 
 use super::finding::{Code, Finding};
-use super::lines::each_line;
 use super::{Checked, Miscounted, Progress, fsck};
 use crate::envelope;
 use crate::error::ReadError;
@@ -358,7 +357,14 @@ async fn head_anew(
 ) -> Result<Option<Change>, RepairError> {
     let known = envelope::read(bytes).ok();
     let head = match known.and_then(|record| record.body::<ScanHead>().ok()) {
-        Some(known) => counted(look, known)?,
+        Some(known) => {
+            let counted = after_loss(root, look, reader, &known.key()).await?;
+            ScanHead {
+                totals: counted.totals,
+                latest_job: known.latest_job.max(counted.latest_job),
+                ..known
+            }
+        }
         None => match scan_at(root, reader, key, Layout::head).await? {
             Some(scan) => after_loss(root, look, reader, &scan).await?,
             None => return Ok(None),
@@ -387,20 +393,6 @@ async fn retention_anew(
     Ok(Some(Change::Retention(retention.into())))
 }
 
-/// A head with the counters that its history proves.
-fn counted(look: &Look, head: ScanHead) -> Result<ScanHead, RepairError> {
-    let history = History::read(look, &head.key(), head.history)?;
-    Ok(ScanHead {
-        totals: if history.is_whole {
-            history.totals
-        } else {
-            head.totals.max(&history.totals)
-        },
-        latest_job: head.latest_job.max(history.newest.unwrap_or(JobId::FIRST)),
-        ..head
-    })
-}
-
 /// What is left of a head whose record is lost, as a start would find it.
 async fn after_loss(
     root: &Path,
@@ -412,39 +404,6 @@ async fn after_loss(
     let known = envelope::open::<Retention>(&bytes).ok();
     let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
     Ok(remade::after_loss(root, reader, &retention).await?)
-}
-
-/// What the lines of a history prove.
-struct History {
-    totals: Totals,
-    newest: Option<JobId>,
-    is_whole: bool,
-}
-
-impl History {
-    fn read(look: &Look, scan: &ScanKey, end: Tail) -> Result<Self, RepairError> {
-        let mut history = Self {
-            totals: Totals::default(),
-            newest: None,
-            is_whole: true,
-        };
-        for page in 0..=end.page {
-            let is_last = page == end.page;
-            let length = if is_last { end.bytes } else { u64::MAX };
-            let key = Layout::history(scan, page);
-            let read = each_line(look, &key, length, |_, line| {
-                match serde_json::from_slice::<HistoryLine>(line) {
-                    Ok(line) => {
-                        history.totals.count(line.state, line.bytes);
-                        history.newest = history.newest.max(Some(line.id));
-                    }
-                    Err(_) => history.is_whole = false,
-                }
-            })?;
-            history.is_whole &= read.is_some() || (is_last && end.bytes == 0);
-        }
-        Ok(history)
-    }
 }
 
 impl From<Moved> for Repair {

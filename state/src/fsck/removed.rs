@@ -34,7 +34,7 @@ pub(super) fn check(check: &mut Check<'_>) {
         }
         if there != left {
             let what = format!(
-                "by it there are {} finished jobs, and there are {}",
+                "by it {} are left, and there are {}",
                 counts(&left),
                 counts(&there)
             );
@@ -64,7 +64,7 @@ fn counts(totals: &Totals) -> String {
         bytes,
     } = totals;
     format!(
-        "{} ({succeeded} succeeded, {failed} failed, {cancelled} cancelled, {skipped} skipped) with {bytes} bytes",
+        "{} finished jobs ({succeeded} succeeded, {failed} failed, {cancelled} cancelled, {skipped} skipped) with {bytes} bytes",
         totals.jobs()
     )
 }

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use model::retention::RetentionSettings;
 use model::{SealingKey, SourceName};
-use reconciler::{LOG_LIMIT, Location, LocationError, Reference, RetentionSettings, SourceConfig};
+use reconciler::{LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::retention::RetentionPolicy;
+use model::retention::{RetentionPolicy, RetentionSettings};
 use model::{SourceName, WorkflowId};
-use reconciler::RetentionSettings;
 use serde::Deserialize;
 
 /// Limits for every workflow, and others for single workflows.

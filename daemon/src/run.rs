@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::SealingKey;
-use reconciler::{Handle, Reconciler, RetentionSettings, SourceConfig, Start};
+use model::retention::RetentionSettings;
+use reconciler::{Handle, Reconciler, SourceConfig, Start};
 use state::{Closing, Options, State, mirrors_folder};
 use store::file::OpenError;
 

@@ -16,8 +16,9 @@ use std::path::Path;
 
 use chrono::Local;
 use model::decide::CreateToken;
+use model::retention::RetentionSettings;
 use model::{Scope, Scopes, SealingKey};
-use reconciler::{LOG_LIMIT, Location, RetentionSettings, SourceConfig};
+use reconciler::{LOG_LIMIT, Location, SourceConfig};
 
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};

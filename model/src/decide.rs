@@ -34,7 +34,7 @@ pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
-pub use removal::{Chosen, ChosenFate, DeleteJob, DropExpiry, Prune, Pruned, RemoveArtifacts};
+pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,

@@ -147,10 +147,6 @@ pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
 /// so that no slot fires twice.
 pub const CURSOR_AHEAD: TimeDelta = TimeDelta::days(1);
 
-/// Jobs of a scan that retention skips because their runners may still add to their logs. With more than this, other
-/// jobs wait too. Each is in the scan's retention record for two minutes.
-pub const TALKING_JOBS_PASSED: usize = 100;
-
 /// The frozen context of a job in its record, as JSON (design section 4).
 pub const CONTEXT_BYTES: usize = 64 * 1024;
 

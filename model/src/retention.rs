@@ -1,21 +1,22 @@
 //! Retention: which finished jobs are removed, and what is recorded of the removed ones.
 //!
 //! A scan's history is read once, oldest job first. A record says how far it has been read, and lists the few jobs
-//! before that place that had to stay.
+//! before that place that had to stay. A line whose job has no record any more is ignored: whatever removed the job has
+//! counted it.
 
 mod choice;
 mod policy;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-pub use choice::{Ahead, Backlog, Candidate, Choice, Fate, Outlook, Stay, choose};
-pub use policy::{RetentionPolicy, Stock};
+pub use choice::{Backlog, Candidate, Next, next};
+pub use policy::{RetentionPolicy, RetentionSettings, Stock};
 
 use crate::history::HistoryLine;
-use crate::job::{Artifact, EndState, Inputs, Job};
+use crate::job::{Artifact, Inputs, Job};
 use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
 use crate::{Actor, JobId, ScanKey, Timestamp, WorkflowId};
@@ -31,9 +32,6 @@ pub struct Retention {
     pub from: Position,
     /// Jobs before that place which had to stay, oldest first.
     pub passed_over: Vec<FinishedJob>,
-    /// How many jobs after `from` a person deleted, by end state. `removed` counts them already.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub gone_ahead: BTreeMap<EndState, u64>,
     /// The newest deletions by people, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletions: Vec<Deletion>,
@@ -48,16 +46,12 @@ pub struct Position {
     pub at: u64,
 }
 
-/// A finished job, as its line in the history says, with the page of the line.
+/// A finished job, as its line in the history says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedJob {
     pub id: JobId,
-    /// How it ended.
-    pub state: EndState,
     /// When it ended.
     pub finished_at: Timestamp,
-    /// What it takes beside its record.
-    pub bytes: u64,
     /// The page of its line.
     pub page: u64,
 }
@@ -87,7 +81,6 @@ impl Retention {
             removed: Totals::NONE,
             from: Position { page: 0, at: 0 },
             passed_over: Vec::new(),
-            gone_ahead: BTreeMap::new(),
             deletions: Vec::new(),
         }
     }
@@ -119,22 +112,11 @@ impl Retention {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
     }
 
-    /// Counts a deleted job whose line has not been read yet.
-    pub fn note_gone_ahead(&mut self, state: EndState) {
-        *self.gone_ahead.entry(state).or_default() += 1;
-    }
-
-    /// Whether a missing job, whose line is read now, was counted when it was deleted. Only the number of such jobs is
-    /// known for each end state, so the first missing jobs take it.
-    pub fn take_gone_ahead(&mut self, state: EndState) -> bool {
-        let Some(count) = self.gone_ahead.get_mut(&state) else {
-            return false;
-        };
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            self.gone_ahead.remove(&state);
-        }
-        true
+    /// The pages that were needed by the record as it was before, and are not needed any more.
+    pub(crate) fn pages_done_since(&self, before: &Self) -> BTreeSet<u64> {
+        let passed = before.passed_over.iter().map(|passed| passed.page);
+        let pages = (before.from.page..self.from.page).chain(passed);
+        pages.filter(|page| self.is_done_with(*page)).collect()
     }
 
     /// Remembers that a person deleted a job.
@@ -149,19 +131,8 @@ impl FinishedJob {
     pub fn of(line: &HistoryLine, page: u64) -> Self {
         Self {
             id: line.id,
-            state: line.state,
             finished_at: line.finished_at,
-            bytes: line.bytes,
             page,
-        }
-    }
-
-    /// Until when the job's runner may add to its log, if it may. The line does not say who ended the job, so this may
-    /// be later than needed.
-    pub fn talks_until(&self, now: Timestamp) -> Option<Timestamp> {
-        match self.state {
-            EndState::Failed | EndState::Cancelled => last_words_until(self.finished_at, now),
-            EndState::Succeeded | EndState::Skipped => None,
         }
     }
 }
@@ -207,14 +178,10 @@ impl Job {
 
     /// Until when the worker of such a job may add to its log, if it may now.
     pub fn last_words_until(&self, now: Timestamp) -> Option<Timestamp> {
-        last_words_until(self.ended_by_another_at()?, now)
+        let end = self.ended_by_another_at()?;
+        // If the end is far in the future, the clock was set back since.
+        ((now - end).abs() < WORKER_LAST_WORDS).then(|| end + WORKER_LAST_WORDS)
     }
-}
-
-/// Until when the log of a job that ended at this time may grow. If the end is far in the future, the clock was set
-/// back since.
-fn last_words_until(end: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    ((now - end).abs() < WORKER_LAST_WORDS).then(|| end + WORKER_LAST_WORDS)
 }
 
 impl Artifact {

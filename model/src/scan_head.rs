@@ -109,6 +109,18 @@ impl Totals {
         self.bytes += more.bytes;
     }
 
+    /// The larger one of each counter.
+    #[must_use]
+    pub fn max(&self, other: &Self) -> Self {
+        Self {
+            succeeded: self.succeeded.max(other.succeeded),
+            failed: self.failed.max(other.failed),
+            cancelled: self.cancelled.max(other.cancelled),
+            skipped: self.skipped.max(other.skipped),
+            bytes: self.bytes.max(other.bytes),
+        }
+    }
+
     /// The counters minus those of `removed`.
     #[must_use]
     pub const fn without(&self, removed: &Self) -> Self {

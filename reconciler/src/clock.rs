@@ -1,8 +1,8 @@
 //! The wall clock may be wrong for a while. Schedules and displayed times follow it at once. Deletion by age and expiry
 //! times follow it only after an hour without a jump.
 //!
-//! A jump is a change of the difference between the wall clock and the steady clock. It is looked for whenever the wall
-//! clock is read for something that cannot be undone, so that no important jump is missed.
+//! A jump is looked for whenever the wall clock is read for something that cannot be undone, so that no important jump is
+//! missed.
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, future, stream};
@@ -12,30 +12,7 @@ use model::{Timestamp, World};
 use tokio::time::Instant;
 
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, CLOCK_DOUBT, CLOCK_LAG, DEADLINE_LOOK};
-
-/// The known jumps of the wall clock.
-#[derive(Debug, Default)]
-pub(crate) struct Jumps {
-    /// How far the wall clock was ahead of the steady one after the last jump.
-    ahead: TimeDelta,
-    doubt: Option<Doubt>,
-    /// Whether expiry times followed the clock in memory and are not stored yet.
-    unstored: bool,
-    /// They could not be stored. Do not retry before this time.
-    rests_until: Option<Instant>,
-}
-
-/// A period in which the wall clock is not trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Doubt {
-    /// How far it jumped, if a jump was seen.
-    by: Option<TimeDelta>,
-    /// By the steady clock.
-    until: Timestamp,
-    /// How many schedules had been followed far ahead of the clock and continue from now.
-    schedules: u64,
-}
+use crate::limits::{AT_ONCE, CLOCK_LAG, DEADLINE_LOOK};
 
 /// What is wrong with the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,33 +33,6 @@ pub enum ClockTrouble {
         /// Up to where at most.
         until: Timestamp,
     },
-}
-
-impl Jumps {
-    /// Reads both clocks. Returns a jump since the last call.
-    fn look(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
-        let by = wall - steady - self.ahead;
-        if by.abs() <= CLOCK_JUMP {
-            return None;
-        }
-        self.ahead += by;
-        self.doubt(Some(by), steady, 0);
-        Some(by)
-    }
-
-    /// Starts or restarts the period in which the clock is not trusted.
-    fn doubt(&mut self, by: Option<TimeDelta>, steady: Timestamp, schedules: u64) {
-        let before = self.doubted(steady);
-        self.doubt = Some(Doubt {
-            by: by.or(before.and_then(|doubt| doubt.by)),
-            until: steady + CLOCK_DOUBT,
-            schedules: schedules + before.map_or(0, |doubt| doubt.schedules),
-        });
-    }
-
-    fn doubted(&self, steady: Timestamp) -> Option<Doubt> {
-        self.doubt.filter(|doubt| steady < doubt.until)
-    }
 }
 
 impl Handle {
@@ -214,47 +164,4 @@ pub(crate) fn span(span: TimeDelta) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::at;
-
-    #[test]
-    fn only_more_than_an_hour_is_a_jump_and_is_doubted_for_an_hour() {
-        let mut jumps = Jumps::default();
-        let hour = TimeDelta::hours(1);
-        assert_eq!(jumps.look(at(7200), at(7200)), None);
-        assert_eq!(jumps.look(at(7200) + hour, at(7200)), None);
-        assert_eq!(jumps.doubted(at(7200)), None);
-        let year = TimeDelta::days(400);
-        assert_eq!(jumps.look(at(7210) + year, at(7210)), Some(year));
-        assert_eq!(jumps.look(at(7220) + year, at(7220)), None, "once");
-        assert!(jumps.doubted(at(7210) + hour).is_none());
-        assert_eq!(jumps.look(at(7272), at(7272)), Some(-year));
-        let last = at(7272) + hour - TimeDelta::seconds(1);
-        assert!(jumps.doubted(last).is_some() && jumps.doubted(at(7272) + hour).is_none());
-    }
-
-    #[test]
-    fn schedules_that_show_a_wrong_clock_are_no_jump_that_was_seen() {
-        let mut jumps = Jumps::default();
-        jumps.doubt(None, at(0), 2);
-        let told = |jumps: &Jumps| jumps.doubted(at(60)).map(|it| (it.by, it.schedules));
-        assert_eq!(told(&jumps), Some((None, 2)));
-        let year = TimeDelta::days(400);
-        jumps.look(at(10) + year, at(10));
-        assert_eq!(told(&jumps), Some((Some(year), 2)));
-        jumps.doubt(None, at(20), 1);
-        assert_eq!(told(&jumps), Some((Some(year), 3)));
-    }
-
-    #[test]
-    fn a_jump_is_told_in_the_unit_that_fits() {
-        for (by, told) in [
-            (TimeDelta::minutes(61), "ahead 61 minutes"),
-            (TimeDelta::hours(-5), "back 5 hours"),
-            (TimeDelta::days(400), "ahead 400 days"),
-        ] {
-            assert_eq!(jump(by), told);
-        }
-    }
-}
+mod tests;

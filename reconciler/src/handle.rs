@@ -9,6 +9,7 @@ use model::decide::{
     RemoveRunner, check_dispatch, repeated_dispatch,
 };
 use model::limits::WORKER_LAST_WORDS;
+use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SealingKey, SourceName,
     Timestamp, WorkflowId,
@@ -19,11 +20,10 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::board::Board;
-use crate::clock::Jumps;
 use crate::error::{DispatchError, SourceError};
+use crate::jumps::Jumps;
 use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
-use crate::retention::RetentionSettings;
 use crate::source::SourceHandle;
 
 /// Every command enters here. Cheap to clone.

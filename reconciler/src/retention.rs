@@ -5,41 +5,13 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-
-use model::decide::Pruned;
+use model::ActiveWorkflow;
 use model::retention::{RetentionPolicy, Stock};
-use model::{ActiveWorkflow, WorkflowId};
 use workflow::ScanName;
 
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::PRUNED_AT_ONCE;
-use pass::{Manner, Pass};
-
-/// The retention policies of the daemon's configuration.
-#[derive(Debug, Clone, Default)]
-pub struct RetentionSettings {
-    /// For every workflow that is not in `workflows`.
-    pub default: RetentionPolicy,
-    pub workflows: HashMap<WorkflowId, RetentionPolicy>,
-}
-
-impl RetentionSettings {
-    /// The policy for a workflow.
-    pub fn of(&self, workflow: WorkflowId) -> RetentionPolicy {
-        self.workflows
-            .get(&workflow)
-            .copied()
-            .unwrap_or(self.default)
-    }
-
-    /// Whether nothing is ever removed.
-    pub(crate) fn keep_everything(&self) -> bool {
-        let mut all = self.workflows.values().chain([&self.default]);
-        all.all(RetentionPolicy::keeps_everything)
-    }
-}
+use pass::pass;
 
 /// What a policy removed of a workflow, or would remove.
 #[derive(Debug, Clone)]
@@ -57,7 +29,7 @@ pub struct Retained {
 pub struct ScanRetained {
     pub scan: ScanName,
     /// What was removed.
-    pub removed: Pruned,
+    pub removed: Stock,
     /// What is left.
     pub kept: Stock,
     /// How many stay only because they are among the newest two successes.
@@ -72,13 +44,19 @@ pub struct ScanRetained {
 
 impl Retained {
     /// What was removed of the whole workflow.
-    pub fn removed(&self) -> Pruned {
-        self.scans
-            .iter()
-            .fold(Pruned::default(), |sum, scan| Pruned {
-                jobs: sum.jobs + scan.removed.jobs,
-                bytes: sum.bytes + scan.removed.bytes,
-            })
+    pub fn removed(&self) -> Stock {
+        self.sum(|scan| scan.removed)
+    }
+
+    /// What is left of the whole workflow. Jobs that ended since the pass began are not counted.
+    fn kept(&self) -> Stock {
+        self.sum(|scan| scan.kept)
+    }
+
+    fn sum(&self, part: impl Fn(&ScanRetained) -> Stock) -> Stock {
+        let mut sum = Stock::default();
+        self.scans.iter().for_each(|scan| sum.add(part(scan)));
+        sum
     }
 }
 
@@ -92,13 +70,7 @@ impl Handle {
     ) -> Result<Retained, RemovalError> {
         let id = workflow.record.id;
         let policy = policy.unwrap_or_else(|| self.retention().of(id));
-        let manner = if dry_run {
-            Manner::DryRun
-        } else {
-            Manner::Remove
-        };
-        let mut pass = Pass::begin(self, id, policy, manner).await?;
-        pass.run(PRUNED_AT_ONCE).await?;
-        Ok(pass.report())
+        let (retained, _) = pass(self, id, policy, dry_run).await?;
+        Ok(retained)
     }
 }

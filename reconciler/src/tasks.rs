@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use model::decide::Loss;
+use model::retention::RetentionSettings;
 use model::{Clock, Entropy, JobId, PlainToken, SealingKey, TokenKind};
 use state::{PayloadError, State, SubmitError, WriteError};
 use tokio::task::JoinSet;
@@ -17,7 +18,6 @@ use crate::deadlines::due;
 use crate::git::{Calls, LAST_CALLS};
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK};
-use crate::retention::RetentionSettings;
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 

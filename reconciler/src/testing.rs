@@ -8,23 +8,22 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::decide::{
-    Activate, Command, CreateRegistration, Dispatch, Refusal, RegisterRunner, check_dispatch,
-    decide,
+    Activate, Command, CreateRegistration, Dispatch, Refusal, RegisterRunner, Retire,
+    check_dispatch, decide,
 };
+use model::retention::RetentionSettings;
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, RunnerId, SealingKey,
-    SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
+    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
+    SealingKey, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
 };
 use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use tokio::time::advance;
 use uuid::Uuid;
 use workflow::{Sandbox, TemplatePolicy};
 
-use crate::{
-    Handle, LOG_LIMIT, Message, Reconciler, RetentionSettings, RunnerSession, SourceConfig, Start,
-    Worker,
-};
+use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
 pub(crate) const SCANS: &str = "
@@ -393,4 +392,27 @@ pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
         output = future => output,
         Ok(()) = is_late => panic!("{what} did not come"),
     }
+}
+
+/// Why the job ended, waiting for that.
+pub(crate) async fn end_of(house: &House, job: JobId) -> Reason {
+    house
+        .until("the job's end", |world| world.job(job).is_none())
+        .await;
+    house.job(job).await.state.end().unwrap().reason.clone()
+}
+
+/// Both clocks go on, and every task that waits for that gets its turn.
+pub(crate) async fn pass(house: &House, time: Duration) {
+    house.clock.set_forward(TimeDelta::from_std(time).unwrap());
+    advance(time).await;
+}
+
+/// Lets the deadlines be looked at, and waits until that is over: the look ends a job that is there for that.
+pub(crate) async fn look_at_deadlines(house: &House) {
+    let workflow = house.activate("probe").await;
+    let probe = house.dispatch(workflow, "plain").await.id;
+    let state = house.handle.state();
+    state.submit(Retire { workflow }).await.unwrap();
+    assert_eq!(end_of(house, probe).await, Reason::Retired);
 }

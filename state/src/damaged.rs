@@ -15,7 +15,7 @@ use crate::error::{OpenError, ReadError};
 use crate::layout::Layout;
 use crate::limits::ROUND_COMMANDS;
 use crate::reader::StoreReader;
-use crate::remade;
+use crate::rebuilt;
 use crate::scan_places::scan_at;
 use crate::written::{Keys, Written};
 
@@ -60,8 +60,8 @@ impl Damaged {
                 self.head_of_history(reader, world).await?
             }
             ["workflows", _, "scans", _, "retention.json"] => {
-                let remade = self.retention_of_history(reader, world).await;
-                remade.unwrap_or_else(|error| {
+                let rebuilt = self.retention_of_history(reader, world).await;
+                rebuilt.unwrap_or_else(|error| {
                     tracing::error!(key = %self.key, %error, "a scan's history cannot be read");
                     None
                 })
@@ -83,7 +83,7 @@ impl Damaged {
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        let head = remade::after_loss(reader, &retention).await?;
+        let head = rebuilt::after_loss(reader, &retention).await?;
         Ok(Some(Change::Head(Arc::new(head))))
     }
 
@@ -97,7 +97,7 @@ impl Damaged {
         let Some(head) = scan.and_then(|scan| world.head(&scan).cloned()) else {
             return Ok(None);
         };
-        let retention = remade::retention_after_loss(reader, &head).await?;
+        let retention = rebuilt::retention_after_loss(reader, &head).await?;
         Ok(Some(Change::Retention(Arc::new(retention))))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::decide::{Command, CutEndedLog, RemoveArtifacts};
-use model::retention::{Ahead, Expiry, FinishedJob, Position};
+use model::retention::{Candidate, Expiry, FinishedJob, Position};
 use model::{HistoryLine, Job, JobId, ScanHead, ScanKey, Timestamp};
 use store::Key;
 
@@ -20,7 +20,7 @@ use crate::written::Rewritten;
 #[derive(Debug, Clone, Default)]
 pub struct FinishedJobs {
     /// The jobs, in the order in which they ended.
-    pub jobs: Vec<Ahead>,
+    pub jobs: Vec<Candidate>,
     /// Whether there are no others.
     pub is_whole: bool,
 }
@@ -91,56 +91,49 @@ async fn finished_after(
     from: Position,
     limit: usize,
 ) -> Result<FinishedJobs, ReadError> {
-    let mut jobs: Vec<Ahead> = Vec::new();
+    let mut jobs = Vec::new();
     let end = head.history;
     let mut next = from;
-    while next.page <= end.page && (next.page < end.page || end.bytes > 0) {
-        let page = next.page;
+    while next.page <= end.page {
+        let (begin, page) = (next, next.page);
         let key = Layout::history(&head.key(), page);
         let mut bytes = reader.get(&key).await?.unwrap_or_default();
         if page == end.page {
             bytes.truncate(usize::try_from(end.bytes).unwrap_or(usize::MAX));
         }
-        // One more than is wanted, to know where the last one ends and whether there are others.
-        let wanted = limit + 1 - jobs.len();
-        let unread = usize::try_from(next.at)
-            .ok()
-            .and_then(|at| bytes.get(at..))
-            .unwrap_or_default();
-        let found: Vec<(Position, HistoryLine)> = lines(reader.warned(), &key, next, unread)
-            .filter_map(|(at, line)| Some((at, line?)))
-            .take(wanted)
-            .collect();
-        let ends = found.iter().skip(1).map(|(at, _)| *at);
         // Behind the last line of a page that is closed the next page begins.
-        let last = if page < end.page {
-            Position {
-                page: page + 1,
-                at: 0,
-            }
+        next = Position {
+            page: page + 1,
+            at: 0,
+        };
+        let behind = if page < end.page {
+            next
         } else {
             Position {
                 page,
                 at: end.bytes,
             }
         };
-        let ends: Vec<Position> = ends.chain([last]).collect();
-        for ((_, line), end) in found.iter().zip(ends) {
+        let unread = usize::try_from(begin.at)
+            .ok()
+            .and_then(|at| bytes.get(at..));
+        let unread = unread.unwrap_or_default();
+        let mut found = lines::<HistoryLine>(reader.warned(), &key, begin, unread)
+            .filter_map(|(at, line)| Some((at, line?)))
+            .peekable();
+        while let Some((_, line)) = found.next() {
             if jobs.len() == limit {
                 return Ok(FinishedJobs {
                     jobs,
                     is_whole: false,
                 });
             }
-            jobs.push(Ahead {
-                job: FinishedJob::of(line, page),
-                end,
+            let end = found.peek().map_or(behind, |(at, _)| *at);
+            jobs.push(Candidate {
+                job: FinishedJob::of(&line, page),
+                end: Some(end),
             });
         }
-        next = Position {
-            page: page + 1,
-            at: 0,
-        };
     }
     Ok(FinishedJobs {
         jobs,

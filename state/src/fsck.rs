@@ -22,7 +22,7 @@ mod workflows;
 
 use std::path::{Path, PathBuf};
 
-use model::Timestamp;
+use model::{ScanKey, Timestamp, Totals};
 use serde::Serialize;
 use store::Owner;
 use store::file::OpenError;
@@ -73,6 +73,9 @@ pub struct Checked {
     pub unsettled: u64,
 }
 
+/// Scans whose counters are wrong, with what there is of their finished jobs.
+type Miscounted = Vec<(ScanKey, Totals)>;
+
 /// Checks the state folder at `root`. Blocks. One of a newer format, or none at all, is an error; everything else is a
 /// finding.
 pub fn fsck(
@@ -80,6 +83,14 @@ pub fn fsck(
     now: Timestamp,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Checked, OpenError> {
+    Ok(check(root, now, tell)?.0)
+}
+
+fn check(
+    root: &Path,
+    now: Timestamp,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(Checked, Miscounted), OpenError> {
     let look = Look::at(root)?;
     let position = look.position();
     let user = look.user();
@@ -98,13 +109,14 @@ pub fn fsck(
         counts: Counts::default(),
         unsettled: 0,
     };
-    fsck.run()?;
-    Ok(Checked {
+    let miscounted = fsck.run()?;
+    let checked = Checked {
         counts: fsck.counts,
         position,
         user,
         unsettled: fsck.unsettled,
-    })
+    };
+    Ok((checked, miscounted))
 }
 
 struct Fsck<'a> {
@@ -118,7 +130,7 @@ struct Fsck<'a> {
 }
 
 impl Fsck<'_> {
-    fn run(&mut self) -> Result<(), OpenError> {
+    fn run(&mut self) -> Result<Miscounted, OpenError> {
         self.part(shelves::check_store)?;
         let top = self.part(shelves::check_root)?.folders;
         // Workflows come first: what they know of jobs and revisions, jobs are compared with.
@@ -137,8 +149,7 @@ impl Fsck<'_> {
                 }
             }
         }
-        self.part(removed::check)?;
-        Ok(())
+        Ok(self.part(removed::check)?.miscounted)
     }
 
     fn jobs(&mut self, top: &str) -> Result<(), OpenError> {

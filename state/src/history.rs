@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::retention::{FinishedJob, Position, Retention};
+use model::retention::{Position, Retention};
 use model::{EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -248,12 +248,10 @@ pub(crate) fn lines<L: DeserializeOwned>(
 pub(crate) struct Recount {
     /// How the jobs that are there ended, and what they take now.
     pub(crate) there: Totals,
-    /// The jobs that are not there, though their lines are not known to be those of removed jobs.
-    pub(crate) gone: Vec<FinishedJob>,
+    /// What all lines say, also those of jobs that are gone.
+    pub(crate) lines: Totals,
     /// The newest job.
     pub(crate) newest: Option<JobId>,
-    /// Why a page counts for nothing, or a job by its line although its record is whole.
-    pub(crate) unread: Option<ReadError>,
 }
 
 /// Counts the jobs in these pages of a history. Reads everything: only for a scan whose records are damaged.
@@ -265,7 +263,6 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
             Ok(bytes) => bytes.unwrap_or_default(),
             Err(error) => {
                 tracing::error!(%key, %error, "a page of a history cannot be read and counts for nothing");
-                found.unread.get_or_insert(error);
                 continue;
             }
         };
@@ -275,18 +272,16 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
                 continue;
             };
             found.newest = found.newest.max(Some(line.id));
+            found.lines.count(line.state, line.bytes);
             if !retention.may_hold(line.id, at) {
                 continue;
             }
             match settled_job(reader, line.id).await {
                 Ok(Some(job)) => found.there.count(line.state, job.bytes()),
-                Ok(None) => found.gone.push(FinishedJob::of(&line, *page)),
+                Ok(None) => {}
                 Err(error) => {
                     tracing::error!(job = %line.id, %error, "a job cannot be read; its line is counted");
                     found.there.count(line.state, line.bytes);
-                    if !matches!(error, ReadError::Damaged { .. }) {
-                        found.unread.get_or_insert(error);
-                    }
                 }
             }
         }

@@ -9,7 +9,7 @@ use model::{ScanHead, ScanKey, World};
 use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
-use crate::remade;
+use crate::rebuilt;
 
 /// Rebuilds the heads that the world lacks.
 pub(crate) async fn restored(
@@ -23,7 +23,7 @@ pub(crate) async fn restored(
         let retention = world.retention(&scan).cloned();
         let retention =
             retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        restored.push(remade::after_loss(reader, &retention).await?);
+        restored.push(rebuilt::after_loss(reader, &retention).await?);
     }
     Ok(restored)
 }

@@ -84,7 +84,7 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
     Ok(recent)
 }
 
-/// Whether a job was not removed. Its record need be looked for only where people deleted jobs one by one.
+/// Whether a job was not removed. Its record need be looked for only where jobs were.
 async fn is_there(
     reader: &StoreReader,
     retention: &Retention,
@@ -94,5 +94,6 @@ async fn is_there(
     if !retention.may_hold(line.id, at) {
         return Ok(false);
     }
-    Ok(retention.gone_ahead.is_empty() || reader.get(&Layout::job(line.id)).await?.is_some())
+    let removed = retention.removed.jobs();
+    Ok(removed == 0 || reader.get(&Layout::job(line.id)).await?.is_some())
 }

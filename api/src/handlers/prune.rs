@@ -1,7 +1,6 @@
 //! `/v0/workflows/{workflow}/prune`
 
 use chrono::TimeDelta;
-use model::decide::Pruned;
 use model::retention::{RetentionPolicy, Stock};
 use reconciler::{Handle, Retained, ScanRetained};
 use warp::reply::Response;
@@ -55,7 +54,7 @@ fn answer(retained: Retained, dry_run: bool) -> wire::Pruned {
 }
 
 fn scan(retained: &ScanRetained) -> PrunedScan {
-    let Pruned { jobs, bytes } = retained.removed;
+    let Stock { jobs, bytes } = retained.removed;
     let removed = Amount { jobs, bytes };
     let Stock { jobs, bytes } = retained.kept;
     PrunedScan {

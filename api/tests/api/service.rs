@@ -11,11 +11,12 @@ use chrono::{TimeDelta, TimeZone, Utc};
 use git2::{Repository, RepositoryInitOptions, Signature, Time};
 use http::Method;
 use model::decide::{Command, Decision, Refusal, Urgency};
+use model::retention::RetentionSettings;
 use model::{
     Change, Clock, Entropy, Moment, RevisionId, Scope, Scopes, SealingKey, Timestamp, WorkflowId,
     WorkflowRecord, World,
 };
-use reconciler::{Handle, LOG_LIMIT, Location, Reconciler, RetentionSettings, SourceConfig, Start};
+use reconciler::{Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start};
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
 use tempfile::TempDir;

@@ -28,8 +28,10 @@ fn command(root: &Path, repair: &Repair) -> Option<String> {
             path(from)
         )),
         Repair::Closed { path: closed, mode } => Some(format!("chmod {mode} {}", path(closed))),
-        // The store rebuilds derived files, a lost journal stays lost, and a head returns with its file.
-        Repair::Moved { .. } | Repair::Recounted { .. } | Repair::Lost { .. } => None,
+        // What was in its place before is moved back next.
+        Repair::Recounted { path: new } => Some(format!("rm -f {}", path(new))),
+        // The store rebuilds derived files, and a lost journal stays lost.
+        Repair::Moved { .. } | Repair::Lost { .. } => None,
     }
 }
 
@@ -72,10 +74,14 @@ mod tests {
                 from: "tmp/object-1".to_owned(),
                 to: "quarantine/tmp/object-1".to_owned(),
             },
+            Repair::Recounted {
+                path: "c".to_owned(),
+            },
         ];
         assert_eq!(
             commands(Path::new("/s"), &repairs),
             [
+                "rm -f '/s/c'",
                 "mkdir -p '/s/b' && mv '/s/quarantine/b/it'\\''s.json' '/s/b/it'\\''s.json'",
                 "chmod 0644 '/s/a'",
                 "rm -f '/s/index'/live-*",

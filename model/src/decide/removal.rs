@@ -4,7 +4,6 @@
 //! [`CutEndedLog`](super::CutEndedLog) change the record of a finished job. Whoever submits them reads and submits one
 //! at a time, so that the record is current.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
@@ -14,7 +13,7 @@ use crate::limits::ARTIFACTS_REMOVED;
 use crate::moment::Moment;
 use crate::retention::{Deletion, Expiry, FinishedJob, Position, Retention};
 use crate::world::World;
-use crate::{Actor, Reason, ScanKey};
+use crate::{Actor, JobId, Reason, ScanKey};
 
 /// Remove a finished job for a person.
 #[derive(Debug, Clone)]
@@ -35,26 +34,16 @@ impl Command for DeleteJob {
             return Err(Refusal::JobNotSilent { job: job.id, until });
         }
         let mut retention = retention_of(world, &job.scan_key());
-        let passed = retention.passed_over.len();
-        let page = retention
-            .passed_over
-            .iter()
-            .find(|passed| passed.id == job.id)
-            .map(|passed| passed.page);
+        let before = retention.clone();
         retention.passed_over.retain(|passed| passed.id != job.id);
-        if retention.passed_over.len() == passed {
-            retention.note_gone_ahead(state);
-        }
         retention.removed.count(state, job.bytes());
         retention.note_deletion(Deletion {
             job: job.id,
             at: moment.now,
             actor: self.actor,
         });
-        let page = page.filter(|page| retention.is_done_with(*page));
         let mut changes = vec![Change::JobRemoved(job)];
-        changes.extend(page.map(|page| Change::HistoryPageRemoved(retention.key(), page)));
-        changes.push(Change::Retention(Arc::new(retention)));
+        record(&mut changes, &before, retention);
         Ok(Decision {
             changes,
             answer: (),
@@ -62,133 +51,64 @@ impl Command for DeleteJob {
     }
 }
 
-/// Read the next part of a scan's history, and remove the jobs that the policy does not keep.
+/// Remove the jobs of a scan that its policy does not keep, and record how far its history has been read.
 #[derive(Debug, Clone)]
 pub struct Prune {
     pub scan: ScanKey,
-    /// Up to where its history had been read when the jobs were chosen.
+    /// Up to where its history has been read. Every job before this place is removed, listed in the scan's record, or
+    /// among `remove` and `stay`.
     pub from: Position,
-    /// The jobs, in the order in which they ended.
-    pub jobs: Vec<Chosen>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Chosen {
-    pub job: FinishedJob,
-    /// Where its line ends; none for a job that was passed over before.
-    pub end: Option<Position>,
-    pub fate: ChosenFate,
-}
-
-/// What happens to a job that was read.
-#[derive(Debug, Clone)]
-pub enum ChosenFate {
-    /// It is removed. Its record lists what to remove.
-    Remove(Arc<Job>),
-    /// It is gone already.
-    Gone,
-    Stay {
-        /// Its bytes on disk now. Its line has more once artifacts were removed.
-        bytes: u64,
-    },
-}
-
-/// What is counted as removed: the jobs removed here, and those whose files somebody had removed by hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pruned {
-    pub jobs: u64,
-    /// Bytes of their logs and artifacts.
-    pub bytes: u64,
-}
-
-impl Pruned {
-    fn count(&mut self, retention: &mut Retention, state: EndState, bytes: u64) {
-        self.jobs += 1;
-        self.bytes += bytes;
-        retention.removed.count(state, bytes);
-    }
+    /// The present records of the jobs to remove.
+    pub remove: Vec<(FinishedJob, Arc<Job>)>,
+    /// Jobs that have to stay.
+    pub stay: Vec<FinishedJob>,
+    /// Jobs that had to stay, and whose records are gone.
+    pub gone: Vec<JobId>,
 }
 
 impl Command for Prune {
-    type Answer = Pruned;
+    type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// Does nothing if the history was read on since the choice. The newest two successes stay in any case.
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Pruned>, Refusal> {
+    /// The newest two successes stay in any case.
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let mut retention = retention_of(world, &self.scan);
-        if retention.from != self.from {
-            return Ok(Decision::unchanged(Pruned::default()));
-        }
-        let mut pruned = Pruned::default();
-        let mut changes = Vec::new();
-        let mut pages = BTreeSet::new();
-        for chosen in self.jobs {
-            let mut job = chosen.job;
-            let stays = match chosen.fate {
-                ChosenFate::Remove(record) => match record.state.kind().ended() {
-                    Some(state) if !is_protected(world, &self.scan, &record) => {
-                        pruned.count(&mut retention, state, record.bytes());
-                        changes.push(Change::JobRemoved(record));
-                        false
-                    }
-                    Some(_) | None => {
-                        job.bytes = record.bytes();
-                        true
-                    }
-                },
-                ChosenFate::Gone => {
-                    // A person deleted it, or removed its files by hand. Its record is gone, so artifacts that were
-                    // removed and counted before are counted again.
-                    let was_counted = match chosen.end {
-                        Some(_) => retention.take_gone_ahead(job.state),
-                        // Deleting a job that was passed over removes it from that list.
-                        None => retention
-                            .passed_over
-                            .iter()
-                            .all(|passed| passed.id != job.id),
-                    };
-                    if !was_counted {
-                        pruned.count(&mut retention, job.state, job.bytes);
-                    }
-                    false
+        let before = retention.clone();
+        let (mut changes, mut stay, mut gone) = (Vec::new(), self.stay, self.gone);
+        for (job, record) in self.remove {
+            match record.state.kind().ended() {
+                Some(state) if !is_protected(world, &self.scan, &record) => {
+                    gone.push(job.id);
+                    retention.removed.count(state, record.bytes());
+                    changes.push(Change::JobRemoved(record));
                 }
-                ChosenFate::Stay { bytes } => {
-                    job.bytes = bytes;
-                    true
-                }
-            };
-            match chosen.end {
-                Some(end) => {
-                    pages.extend(retention.from.page..end.page);
-                    retention.from = end;
-                    if stays {
-                        retention.passed_over.push(job);
-                    }
-                }
-                None if stays => {}
-                None => {
-                    pages.insert(job.page);
-                    retention.passed_over.retain(|passed| passed.id != job.id);
-                }
+                Some(_) | None => stay.push(job),
             }
         }
-        pages.retain(|page| retention.is_done_with(*page));
-        changes.extend(
-            pages
-                .into_iter()
-                .map(|page| Change::HistoryPageRemoved(self.scan.clone(), page)),
-        );
-        if world
-            .retention(&self.scan)
-            .is_none_or(|before| **before != retention)
-        {
-            changes.push(Change::Retention(Arc::new(retention)));
+        let passed_over = &mut retention.passed_over;
+        passed_over.retain(|passed| !gone.contains(&passed.id));
+        for job in stay {
+            if passed_over.iter().all(|passed| passed.id != job.id) {
+                passed_over.push(job);
+            }
+        }
+        // Another pass may have read further meanwhile.
+        retention.from = retention.from.max(self.from);
+        if retention != before {
+            record(&mut changes, &before, retention);
         }
         Ok(Decision {
             changes,
-            answer: pruned,
+            answer: (),
         })
     }
+}
+
+/// Stores the new record of a scan's removed jobs, and removes the pages of the history that it does not need any more.
+fn record(changes: &mut Vec<Change>, before: &Retention, retention: Retention) {
+    let pages = retention.pages_done_since(before).into_iter();
+    changes.extend(pages.map(|page| Change::HistoryPageRemoved(retention.key(), page)));
+    changes.push(Change::Retention(Arc::new(retention)));
 }
 
 /// Remove artifacts of a finished job. Their entries in its record stay, with the digests.
@@ -237,12 +157,6 @@ impl Command for RemoveArtifacts {
         }
         let mut retention = retention_of(world, &job.scan_key());
         retention.removed.bytes += bytes;
-        // A job that was passed over has fewer bytes now, and will be counted so when it is removed.
-        for passed in &mut retention.passed_over {
-            if passed.id == job.id {
-                passed.bytes = job.bytes();
-            }
-        }
         changes.push(Change::Retention(Arc::new(retention)));
         changes.push(Change::Job(job.clone()));
         Ok(Decision {

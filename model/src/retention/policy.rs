@@ -1,8 +1,10 @@
 //! How much of a workflow's past is kept.
 
+use std::collections::HashMap;
+
 use chrono::TimeDelta;
 
-use crate::Timestamp;
+use crate::{Timestamp, Totals, WorkflowId};
 
 /// How much of a workflow's past is kept. Every limit that is set applies. Without limits everything is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,10 +35,51 @@ impl RetentionPolicy {
     }
 }
 
-/// The finished jobs of a workflow that are still there, in total.
+/// The policies of all workflows.
+#[derive(Debug, Clone, Default)]
+pub struct RetentionSettings {
+    /// For every workflow that is not in `workflows`.
+    pub default: RetentionPolicy,
+    pub workflows: HashMap<WorkflowId, RetentionPolicy>,
+}
+
+impl RetentionSettings {
+    /// The policy for a workflow.
+    pub fn of(&self, workflow: WorkflowId) -> RetentionPolicy {
+        let own = self.workflows.get(&workflow).copied();
+        own.unwrap_or(self.default)
+    }
+
+    /// Whether nothing is ever removed.
+    pub fn keep_everything(&self) -> bool {
+        let mut all = self.workflows.values().chain([&self.default]);
+        all.all(RetentionPolicy::keeps_everything)
+    }
+}
+
+/// A number of finished jobs, and what they take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stock {
     pub jobs: u64,
     /// Bytes of their logs, inputs and artifacts.
     pub bytes: u64,
+}
+
+impl Stock {
+    pub const fn of(totals: &Totals) -> Self {
+        Self {
+            jobs: totals.jobs(),
+            bytes: totals.bytes,
+        }
+    }
+
+    pub const fn add(&mut self, more: Self) {
+        self.jobs += more.jobs;
+        self.bytes += more.bytes;
+    }
+
+    pub const fn subtract(&mut self, less: Self) {
+        self.jobs = self.jobs.saturating_sub(less.jobs);
+        self.bytes = self.bytes.saturating_sub(less.bytes);
+    }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use model::retention::{RetentionPolicy, Stock};
 use model::{StockMark, Timestamp, WorkflowId};
 
-use super::pass::{Manner, Pass};
+use super::pass::pass;
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::{DEADLINE_LOOK, PRUNED_AT_ONCE, RETENTION_REST};
+use crate::limits::{DEADLINE_LOOK, RETENTION_REST};
 
 /// The result for a workflow.
 #[derive(Debug, Clone, Copy)]
@@ -118,10 +118,8 @@ impl Handle {
         workflow: WorkflowId,
         policy: RetentionPolicy,
     ) -> Result<Left, RemovalError> {
-        let mut pass = Pass::begin(self, workflow, policy, Manner::Remove).await?;
-        let next = pass.run(PRUNED_AT_ONCE).await?;
-        let stock = pass.stock();
-        let removed = pass.report().removed();
+        let (retained, next) = pass(self, workflow, policy, false).await?;
+        let (stock, removed) = (retained.kept(), retained.removed());
         if removed.jobs > 0 {
             let (jobs, bytes) = (removed.jobs, removed.bytes);
             tracing::info!(%workflow, jobs, bytes, "finished jobs are removed, as retention says");

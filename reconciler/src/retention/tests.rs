@@ -6,12 +6,11 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use model::decide::Refusal;
 use model::limits::REMOVAL_OPERATIONS;
-use model::retention::RetentionPolicy;
+use model::retention::{RetentionPolicy, RetentionSettings};
 use model::{ActiveWorkflow, Actor, JobId, Reason, WorkflowId};
 use state::SubmitError;
 use tempfile::TempDir;
 
-use super::RetentionSettings;
 use crate::error::RemovalError;
 use crate::testing::{House, activate, source_name, succeeded};
 use crate::{Retained, RunnerSession};
@@ -161,23 +160,19 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
 }
 
 #[tokio::test]
-async fn jobs_whose_folders_were_removed_by_hand_make_no_others_go() {
+async fn a_deleted_job_makes_no_other_go_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
     let ids = cancelled(&house, workflow, 6).await;
-    house.clock.set_forward(TimeDelta::minutes(3));
-    house.handle.state().settled().await.unwrap();
     for id in &ids[..2] {
-        remove_below(&folder.path().join("state/jobs"), &id.to_string());
+        house.handle.delete_job(*id, Actor::Daemon).await.unwrap();
     }
     let workflow = found(&house, workflow);
-    let done = house.handle.prune(&workflow, Some(jobs(4)), false).await;
-    assert_eq!(kept(&done.unwrap(), "plain"), (2, 4, 0));
-    for id in &ids[2..] {
+    let done = house.handle.prune(&workflow, Some(jobs(3)), false).await;
+    assert_eq!(kept(&done.unwrap(), "plain"), (1, 3, 0));
+    for id in &ids[3..] {
         house.job(*id).await;
     }
-    let again = house.handle.prune(&workflow, Some(jobs(4)), false).await;
-    assert_eq!(kept(&again.unwrap(), "plain"), (0, 4, 0));
     house.close().await;
 }
 
@@ -400,10 +395,11 @@ async fn a_job_that_ended_a_moment_ago_stays_says_so_and_holds_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
     let (runner, _) = house.register("one", 1).await;
-    let young = cancelled(&house, workflow, 1).await[0];
-    let mut older = Vec::new();
+    let young = house.run(runner, workflow, "plain").await.job().id;
+    house.handle.cancel(young, Actor::Daemon).await.unwrap();
+    let mut later = Vec::new();
     for _ in 0..4 {
-        older.push(success(&house, runner, workflow, "plain", &[]).await);
+        later.push(success(&house, runner, workflow, "plain", &[]).await);
     }
     let workflow = found(&house, workflow);
     let prune = async |dry_run| {
@@ -415,8 +411,9 @@ async fn a_job_that_ended_a_moment_ago_stays_says_so_and_holds_nobody_else() {
     assert_eq!(prune(true).await, ((2, 3, 2), 1));
     assert_eq!(prune(false).await, ((2, 3, 2), 1));
     house.job(young).await;
-    assert!(house.handle.state().job(older[1]).await.unwrap().is_none());
+    assert!(house.handle.state().job(later[1]).await.unwrap().is_none());
     house.clock.set_forward(TimeDelta::minutes(2));
     assert_eq!(prune(false).await, ((1, 2, 2), 0));
+    assert_eq!(prune(false).await, ((0, 2, 2), 0));
     house.close().await;
 }

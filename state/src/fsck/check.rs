@@ -2,8 +2,7 @@
 //! count only once it is certain that nothing changed meanwhile.
 
 use bytes::Bytes;
-use model::retention::Stock;
-use model::{RevisionId, ScanKey, Timestamp};
+use model::{EndState, RevisionId, ScanKey, Timestamp, Totals};
 use store::look::{Entry, Look, Role};
 use store::{Details, DiskError, Form, Key, ReadError};
 
@@ -44,11 +43,13 @@ pub(crate) struct Facts {
     /// Scans whose histories do not have all of their lines any more.
     pub(crate) cut: Vec<ScanKey>,
     /// What there is of a scan's finished jobs by its counters.
-    pub(crate) counted: Vec<(ScanKey, Stock)>,
+    pub(crate) counted: Vec<(ScanKey, Totals)>,
     /// Finished jobs that there are, with what they take.
-    pub(crate) there: Vec<(ScanKey, u64)>,
+    pub(crate) there: Vec<(ScanKey, EndState, u64)>,
     /// Scans with a job that cannot be read.
     pub(crate) doubtful: Vec<ScanKey>,
+    /// Scans whose counters are wrong, with what there is of their finished jobs.
+    pub(crate) miscounted: Vec<(ScanKey, Totals)>,
 }
 
 /// A record that was read and stands where it belongs.

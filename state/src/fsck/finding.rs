@@ -204,13 +204,11 @@ codes! {
         "none, if you removed them; otherwise bring the file back from a backup";
     /// The inputs of a job are not as its record says.
     InputsDiffer "inputs_differ" Error Together RESTORE;
-    /// A record of removed jobs that is not one of its scan's history.
-    RetentionDiffers "retention_differs" Error Together BACKUP;
-    /// A record of removed jobs whose counters do not add up with its scan's head and history.
-    RetentionTotals "retention_totals" Error Together BACKUP;
-    /// A head by which more or fewer finished jobs are left than there are.
+    /// A record of removed jobs that has read further than its scan's history goes.
+    RetentionDiffers "retention_differs" Error Together REPAIR;
+    /// Counters by which other finished jobs are left of a scan than there are.
     KeptDiffers "kept_differs" Warning Together
-        "none, if you removed jobs by hand; otherwise bring their folders back from a backup";
+        "`everscand fsck --repair` counts what is there; if you did not remove jobs by hand, first bring their folders back from a backup";
     /// A finished job with an artifact that runs out, and no record of when.
     ExpiryMissing "expiry_missing" Warning Together
         "none: the artifact is refused from then on, and its file stays until its job goes";

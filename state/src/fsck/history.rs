@@ -1,15 +1,14 @@
-//! The history of a scan: every line of it, compared with its head and with what is remembered of removed jobs.
+//! The history of a scan: every line of it, compared with its head.
 
 use std::sync::Arc;
 
-use model::retention::Position;
+use model::retention::{Position, Retention};
 use model::{EndState, HistoryLine, JobId, ScanHead, Totals};
 
 use super::check::Check;
 use super::ended::EndedJob;
 use super::finding::Code;
 use super::lines::each_line;
-use super::removed::{Kept, Removed};
 use super::scans::{PageCodes, Pages, check_end, end_of};
 use super::told::Told;
 use crate::layout::Layout;
@@ -20,17 +19,15 @@ const HISTORY: PageCodes = PageCodes {
 };
 
 /// Checks the pages of a scan's history.
-pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, pages: &Pages) {
+pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retention, pages: &Pages) {
     let scan = Arc::new(head.key());
     let mut counted = Totals::default();
     let mut newest = None;
     let mut successes = Vec::new();
     let mut ended = Vec::new();
-    let mut kept = Kept::new(removed);
     // Every page that may have a job in it must be there and readable, or the lines are not all there are.
-    let mut is_whole = kept
-        .pages(head.history)
-        .all(|page| pages.contains_key(&page));
+    let mut is_whole = (0..head.history.page)
+        .all(|page| retention.is_done_with(page) || pages.contains_key(&page));
     for (page, key) in pages {
         let mut told = Told::new(Code::HistoryLine, key);
         let end = end_of(*page, head.history);
@@ -45,14 +42,15 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, p
                     if line.state == EndState::Succeeded {
                         successes.push(line.id);
                     }
-                    kept.take(Position { page: *page, at }, text.len() as u64, &line);
-                    let at = line.finished_at;
-                    ended.push(EndedJob {
-                        job: line.id,
-                        scan: scan.clone(),
-                        state: line.state,
-                        at,
-                    });
+                    // Nobody finds a job that was removed, or not passed over.
+                    if retention.may_hold(line.id, Position { page: *page, at }) {
+                        ended.push(EndedJob {
+                            job: line.id,
+                            scan: scan.clone(),
+                            state: line.state,
+                            at: line.finished_at,
+                        });
+                    }
                 }
                 Err(problem) => told.add(at, problem),
             },
@@ -99,8 +97,9 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, removed: &Removed, p
         );
         check.find(Code::HeadSuccesses, &key, what);
     }
-    if is_whole && fits {
-        kept.finish(check, head);
+    if fits {
+        let left = head.totals.without(&retention.removed);
+        check.facts.counted.push((head.key(), left));
     }
 }
 

@@ -56,8 +56,8 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         return;
     };
     check.facts.jobs += 1;
-    if job.state.is_terminal() {
-        check.facts.there.push((job.scan_key(), job.bytes()));
+    if let Some(state) = job.state.kind().ended() {
+        check.facts.there.push((job.scan_key(), state, job.bytes()));
         expiries::check_job(check, &job);
     }
     for problem in job.irregularities() {

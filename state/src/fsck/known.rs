@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::retention::Stock;
-use model::{RevisionId, ScanKey};
+use model::{RevisionId, ScanKey, Totals};
 use store::Seq;
 
 use super::check::Facts;
@@ -22,10 +21,10 @@ pub(crate) struct Known {
     pub(crate) revisions: BTreeSet<RevisionId>,
     /// Scans whose histories do not have all of their lines any more.
     pub(crate) cut: BTreeSet<ScanKey>,
-    /// What there is of a scan's finished jobs by its counters, where they fit its history.
-    pub(crate) counted: BTreeMap<ScanKey, Stock>,
+    /// What there is of a scan's finished jobs by its counters.
+    pub(crate) counted: BTreeMap<ScanKey, Totals>,
     /// What there is of a scan's finished jobs.
-    pub(crate) there: BTreeMap<ScanKey, Stock>,
+    pub(crate) there: BTreeMap<ScanKey, Totals>,
     /// Scans with a job that cannot be read.
     pub(crate) doubtful: BTreeSet<ScanKey>,
 }
@@ -36,10 +35,8 @@ impl Known {
         self.revisions.extend(facts.revisions.drain(..));
         self.cut.extend(facts.cut.drain(..));
         self.counted.extend(facts.counted.drain(..));
-        for (scan, bytes) in facts.there.drain(..) {
-            let there = self.there.entry(scan).or_default();
-            there.jobs += 1;
-            there.bytes += bytes;
+        for (scan, state, bytes) in facts.there.drain(..) {
+            self.there.entry(scan).or_default().count(state, bytes);
         }
         self.doubtful.extend(facts.doubtful.drain(..));
     }

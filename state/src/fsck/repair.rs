@@ -1,12 +1,12 @@
 //! Puts right what a check finds, as far as a program can know what is right. Files that cannot be trusted go to the
-//! quarantine, rights are tightened, derived files are made again, heads are counted anew from their histories. Nothing
-//! is deleted, and all of it can be undone.
+//! quarantine, rights are tightened, derived files are made again, scans are counted anew. Nothing is deleted, and all of
+//! it can be undone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use model::retention::Retention;
-use model::{Change, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals};
+use model::{Change, ScanHead, ScanKey, Timestamp, Totals};
 use serde::Serialize;
 use store::file::{FileEngine, Options};
 use store::look::Look;
@@ -14,13 +14,12 @@ use store::mend::{Loss, Mending, Moved};
 use store::{Engine, Key};
 
 use super::finding::{Code, Finding};
-use super::lines::each_line;
-use super::{Checked, Progress, fsck};
+use super::{Checked, Miscounted, Progress, fsck};
 use crate::envelope;
 use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
-use crate::remade;
+use crate::rebuilt;
 use crate::scan_places::{is_head, scan_at};
 use crate::written::{Keys, Written};
 
@@ -42,7 +41,7 @@ pub enum Repair {
         /// The mode before, in octal digits.
         mode: String,
     },
-    /// A head was written anew.
+    /// The counters of a scan were written anew.
     Recounted {
         /// Below the state folder.
         path: String,
@@ -88,13 +87,13 @@ pub enum RepairError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The changes.
-    #[error("a head that was counted anew could not be committed")]
+    #[error("a record that was counted anew could not be committed")]
     Commit(#[from] store::CommitError),
     /// The end.
     #[error("the state was repaired, but not closed")]
     Close(#[from] store::CloseError),
     /// A defect.
-    #[error("a head cannot be written as JSON")]
+    #[error("a record cannot be written as JSON")]
     Unwritable(#[from] serde_json::Error),
 }
 
@@ -123,14 +122,36 @@ pub async fn repair(
     engine.close().await?;
 
     let heads = mend_files(root, now, tell)?;
-    if !heads.is_empty() {
-        recount(root, heads, tell).await?;
+    let heads: Vec<_> = heads.into_iter().map(|key| (key, Anew::Head)).collect();
+    rewrite(root, heads, tell).await?;
+    let (mut left, mut checked, miscounted) = check(root, now, tell)?;
+    // Only now is it known which jobs went aside, and what the heads count.
+    if !miscounted.is_empty() {
+        let records = miscounted.into_iter().map(|(scan, there)| {
+            let key = Layout::retention(&scan);
+            (key, Anew::Retention(scan, there))
+        });
+        rewrite(root, records.collect(), tell).await?;
+        (left, checked, _) = check(root, now, tell)?;
     }
-    let left = &mut |progress| match progress {
-        Progress::Found(finding) => tell(Repairing::Left(finding)),
+    for finding in left {
+        tell(Repairing::Left(finding));
+    }
+    Ok(checked)
+}
+
+/// Checks, and answers what it finds.
+fn check(
+    root: &Path,
+    now: Timestamp,
+    tell: &mut dyn FnMut(Repairing),
+) -> Result<(Vec<Finding>, Checked, Miscounted), RepairError> {
+    let mut found = Vec::new();
+    let (checked, miscounted) = super::check(root, now, &mut |progress| match progress {
+        Progress::Found(finding) => found.push(finding),
         Progress::Looked(counts) => tell(Repairing::Looked(counts)),
-    };
-    Ok(fsck(root, now, left)?)
+    })?;
+    Ok((found, checked, miscounted))
 }
 
 fn mend_store(
@@ -233,7 +254,9 @@ const fn remedy(code: Code) -> Remedy {
         | Code::Orphan => Remedy::SetAside,
         Code::Mode => Remedy::CloseToOthers,
         Code::IndexDamaged | Code::IndexDiffers => Remedy::SetIndexAside,
-        Code::HeadTotals | Code::HeadBehind => Remedy::Recount,
+        Code::HeadTotals | Code::HeadBehind | Code::RetentionDiffers | Code::KeptDiffers => {
+            Remedy::Recount
+        }
         Code::Unreadable
         | Code::CheckpointDamaged
         | Code::JournalDamaged
@@ -260,33 +283,39 @@ const fn remedy(code: Code) -> Remedy {
         | Code::LogMissing
         | Code::ArtifactMissing
         | Code::InputsMissing
-        | Code::RetentionDiffers
-        | Code::RetentionTotals
-        | Code::KeptDiffers
         | Code::ExpiryMissing => Remedy::None,
     }
 }
 
-/// Writes heads anew, each in a commit of its own. A head that is there goes aside first.
-async fn recount(
+/// A record that is written anew.
+enum Anew {
+    Head,
+    /// The record of removed jobs of a scan that has these jobs.
+    Retention(ScanKey, Totals),
+}
+
+/// Writes records anew, each in a commit of its own. One that is there goes aside first.
+async fn rewrite(
     root: &Path,
-    keys: BTreeSet<Key>,
+    records: Vec<(Key, Anew)>,
     tell: &mut dyn FnMut(Repairing),
 ) -> Result<(), RepairError> {
-    let (mut heads, mut revisions) = (Vec::new(), HashMap::new());
+    if records.is_empty() {
+        return Ok(());
+    }
+    let (mut before, mut revisions) = (HashMap::new(), HashMap::new());
     {
         let mending = Mending::begin(root)?;
         let look = Look::at(root)?;
-        for key in keys {
-            let bytes = look.get(&key)?.unwrap_or_default();
-            let known = envelope::read(&bytes).ok().and_then(|record| {
+        for (key, _) in &records {
+            let bytes = look.get(key)?.unwrap_or_default();
+            if let Ok(record) = envelope::read(&bytes) {
                 revisions.insert(key.clone(), record.stamp.revision);
-                record.body::<ScanHead>().ok()
-            });
+            }
+            before.insert(key.clone(), bytes);
             if let Some(moved) = mending.set_aside(key.as_str())? {
                 tell(Repairing::Done(moved.into()));
             }
-            heads.push((key, known));
         }
         for moved in mending.set_index_aside()? {
             tell(Repairing::Done(moved.into()));
@@ -297,17 +326,19 @@ async fn recount(
     let reader = StoreReader::new(engine.reader());
     let look = Look::at(root)?;
     let mut written = Written::until(epoch, last, revisions);
-    for (key, known) in heads {
-        let head = match known {
-            Some(known) => counted(&look, known)?,
-            None => match scan_at(&reader, &key, Layout::head).await? {
-                Some(scan) => after_loss(&look, &reader, &scan).await?,
-                // No text names the scan any more: that its head is missing is left to a person.
-                None => continue,
-            },
+    for (key, anew) in records {
+        let bytes = before.remove(&key).unwrap_or_default();
+        let change = match anew {
+            Anew::Head => head_anew(&look, &reader, &key, &bytes).await?,
+            Anew::Retention(scan, there) => {
+                retention_anew(&look, &reader, &scan, &there, &bytes).await?
+            }
+        };
+        let Some(change) = change else {
+            continue;
         };
         let path = key.to_string();
-        let batch = written.encoder().encode(&[Change::Head(head.into())])?;
+        let batch = written.encoder().encode(&[change])?;
         let keys = Keys::of(&batch);
         let sequence = engine.commit(batch).await?;
         written.committed(sequence, keys);
@@ -318,27 +349,50 @@ async fn recount(
     Ok(())
 }
 
-/// A head with the counters that its history proves.
-fn counted(look: &Look, head: ScanHead) -> Result<ScanHead, RepairError> {
-    let history = History::read(look, &head.key(), head.history)?;
-    let pick = |known: u64, counted: u64| {
-        if history.is_whole {
-            counted
-        } else {
-            known.max(counted)
+/// The head at `key`, whose content was `bytes`. None if no text names the scan any more: that its head is missing is
+/// left to a person.
+async fn head_anew(
+    look: &Look,
+    reader: &StoreReader,
+    key: &Key,
+    bytes: &[u8],
+) -> Result<Option<Change>, RepairError> {
+    let known = envelope::read(bytes).ok();
+    let head = match known.and_then(|record| record.body::<ScanHead>().ok()) {
+        Some(known) => {
+            let counted = after_loss(look, reader, &known.key()).await?;
+            ScanHead {
+                totals: counted.totals,
+                latest_job: known.latest_job.max(counted.latest_job),
+                ..known
+            }
         }
-    };
-    Ok(ScanHead {
-        totals: Totals {
-            succeeded: pick(head.totals.succeeded, history.totals.succeeded),
-            failed: pick(head.totals.failed, history.totals.failed),
-            cancelled: pick(head.totals.cancelled, history.totals.cancelled),
-            skipped: pick(head.totals.skipped, history.totals.skipped),
-            bytes: pick(head.totals.bytes, history.totals.bytes),
+        None => match scan_at(reader, key, Layout::head).await? {
+            Some(scan) => after_loss(look, reader, &scan).await?,
+            None => return Ok(None),
         },
-        latest_job: head.latest_job.max(history.newest.unwrap_or(JobId::FIRST)),
-        ..head
-    })
+    };
+    Ok(Some(Change::Head(head.into())))
+}
+
+/// The record of removed jobs of a scan that has these jobs, where `bytes` were before.
+async fn retention_anew(
+    look: &Look,
+    reader: &StoreReader,
+    scan: &ScanKey,
+    there: &Totals,
+    bytes: &[u8],
+) -> Result<Option<Change>, RepairError> {
+    let head = look.get(&Layout::head(scan))?.unwrap_or_default();
+    let Ok(head) = envelope::open::<ScanHead>(&head) else {
+        return Ok(None);
+    };
+    let known = envelope::open::<Retention>(bytes).ok();
+    let retention = Retention {
+        deletions: known.map(|known| known.deletions).unwrap_or_default(),
+        ..rebuilt::recounted(reader, &head, there).await?
+    };
+    Ok(Some(Change::Retention(retention.into())))
 }
 
 /// What is left of a head whose record is lost, as a start would find it.
@@ -350,40 +404,7 @@ async fn after_loss(
     let bytes = look.get(&Layout::retention(scan))?.unwrap_or_default();
     let known = envelope::open::<Retention>(&bytes).ok();
     let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
-    Ok(remade::after_loss(reader, &retention).await?)
-}
-
-/// What the lines of a history prove.
-struct History {
-    totals: Totals,
-    newest: Option<JobId>,
-    is_whole: bool,
-}
-
-impl History {
-    fn read(look: &Look, scan: &ScanKey, end: Tail) -> Result<Self, RepairError> {
-        let mut history = Self {
-            totals: Totals::default(),
-            newest: None,
-            is_whole: true,
-        };
-        for page in 0..=end.page {
-            let is_last = page == end.page;
-            let length = if is_last { end.bytes } else { u64::MAX };
-            let key = Layout::history(scan, page);
-            let read = each_line(look, &key, length, |_, line| {
-                match serde_json::from_slice::<HistoryLine>(line) {
-                    Ok(line) => {
-                        history.totals.count(line.state, line.bytes);
-                        history.newest = history.newest.max(Some(line.id));
-                    }
-                    Err(_) => history.is_whole = false,
-                }
-            })?;
-            history.is_whole &= read.is_some() || (is_last && end.bytes == 0);
-        }
-        Ok(history)
-    }
+    Ok(rebuilt::after_loss(reader, &retention).await?)
 }
 
 impl From<Moved> for Repair {

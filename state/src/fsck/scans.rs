@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::retention::Retention;
 use model::{LedgerRecord, ScanHead, Tail};
 use store::Key;
 use store::look::Role;
@@ -10,12 +11,9 @@ use super::check::{Check, Checked, join};
 use super::finding::Code;
 use super::history;
 use super::lines::each_line;
-use super::removed::Removed;
 use super::told::Told;
 use crate::layout::Layout;
 use crate::record::Typed;
-
-const RETENTION: &str = "retention.json";
 
 /// The pages of a history or a ledger, by number.
 pub(super) type Pages = BTreeMap<u64, Key>;
@@ -28,20 +26,17 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
         let path = join(folder, &entry.name);
         match (entry.role, entry.name.as_str()) {
             (Role::File(key), "head.json") => head = Some(key),
-            (Role::File(key), "digests.json" | "repeats.json" | RETENTION) => beside.push(key),
+            (Role::File(key), "digests.json" | "repeats.json" | "retention.json") => {
+                beside.push(key)
+            }
             (Role::Folder, "history") => history = pages(check, &path),
             (Role::Folder, "ledger") => ledger = pages(check, &path),
             _ => check.unknown(&path),
         }
     }
     let mut retention = None;
-    let mut is_retention_known = true;
     for key in &beside {
-        let record = check.record(key).map(|checked| checked.typed);
-        if key.name() == RETENTION {
-            is_retention_known = record.is_some();
-        }
-        if let Some(Typed::Retention(record)) = record {
+        if let Some(Typed::Retention(record)) = check.record(key).map(|checked| checked.typed) {
             retention = Some(record);
         }
     }
@@ -66,12 +61,8 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
             format!("its schedule was looked at up to {cursor}"),
         );
     }
-    let removed = match retention {
-        Some(retention) => Removed::Known(retention),
-        None if is_retention_known => Removed::Nothing,
-        None => Removed::Unreadable,
-    };
-    history::check(check, &head, &removed, &history);
+    let retention = retention.unwrap_or_else(|| Retention::new(head.workflow, head.scan.clone()));
+    history::check(check, &head, &retention, &history);
     check_ledger(check, &head, &ledger);
 }
 

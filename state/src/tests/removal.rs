@@ -1,7 +1,7 @@
 //! Jobs and artifacts that were removed: what is gone, and what is found afterwards.
 
 use bytes::Bytes;
-use model::decide::{Chosen, ChosenFate, DeleteJob, Prune, Pruned, RemoveArtifacts, StoreArtifact};
+use model::decide::{DeleteJob, Prune, RemoveArtifacts, StoreArtifact};
 use model::retention::Position;
 use model::{Actor, JobId, Reason, Timestamp};
 use store::Key;
@@ -57,32 +57,30 @@ pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) 
     job
 }
 
-/// Removes the oldest jobs of the scan `build`, as many as asked for, and passes over what is protected.
-pub(super) async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> Pruned {
+/// Removes the oldest jobs of the scan `build`, as many as asked for, and passes over what is protected. Answers how many
+/// were removed.
+pub(super) async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> u64 {
     let scan = fleet.scan("build");
-    let from = opened
-        .state
-        .read(|world| world.retention(&scan).map(|it| it.from));
+    let state = &opened.state;
+    let from = state.read(|world| world.retention(&scan).map(|it| it.from));
     let from = from.unwrap_or_default();
-    let found = opened
-        .state
-        .finished_after(&scan, from, count)
-        .await
-        .unwrap();
-    let mut jobs = Vec::new();
-    for ahead in found.jobs {
-        let job = opened.state.job(ahead.job.id).await.unwrap();
-        jobs.push(Chosen {
-            fate: job.map_or(ChosenFate::Gone, ChosenFate::Remove),
-            job: ahead.job,
-            end: Some(ahead.end),
-        });
+    let found = state.finished_after(&scan, from, count).await.unwrap();
+    let mut remove = Vec::new();
+    for candidate in &found.jobs {
+        let job = state.job(candidate.job.id).await.unwrap();
+        remove.extend(job.map(|job| (candidate.job.clone(), job)));
     }
-    opened
-        .state
-        .submit(Prune { scan, from, jobs })
-        .await
-        .unwrap()
+    let last = found.jobs.last().and_then(|candidate| candidate.end);
+    let before = retained(opened, fleet).0;
+    let prune = Prune {
+        scan,
+        from: last.unwrap_or(from),
+        remove,
+        stay: Vec::new(),
+        gone: Vec::new(),
+    };
+    state.submit(prune).await.unwrap();
+    before - retained(opened, fleet).0
 }
 
 async fn listed(opened: &Opened, fleet: Fleet) -> Vec<JobId> {
@@ -118,8 +116,8 @@ async fn what_was_removed_is_gone_and_stays_gone() {
     }
     let (count, bytes) = retained(&opened, fleet);
     assert_eq!(count, 6);
-    let pruned = prune(&opened, fleet, 4).await;
-    assert_eq!((pruned.jobs, pruned.bytes), (4, bytes / 6 * 4));
+    assert_eq!(prune(&opened, fleet, 4).await, 4);
+    assert_eq!(retained(&opened, fleet), (2, bytes / 6 * 2));
     let actor = Actor::Daemon;
     let job = opened.state.job(jobs[4]).await.unwrap().unwrap();
     opened.state.submit(DeleteJob { job, actor }).await.unwrap();
@@ -155,7 +153,7 @@ async fn the_newest_two_successes_are_passed_over_and_found_again() {
     for _ in 0..3 {
         jobs.push(finished(&opened, fleet, &[]).await);
     }
-    assert_eq!(prune(&opened, fleet, 10).await.jobs, 1);
+    assert_eq!(prune(&opened, fleet, 10).await, 1);
     assert_eq!(listed(&opened, fleet).await, jobs[1..]);
     let passed = |opened: &Opened| -> Vec<JobId> {
         opened.state.read(|world| {
@@ -277,14 +275,14 @@ async fn after_a_loss_what_is_there_is_counted_and_nothing_twice() {
     assert_eq!(opened.head(fleet, "build").totals.succeeded, 5);
     opened.close();
 
-    // What was removed by hand counts until its line is read, and so must be counted when the head is lost.
+    // What was removed by hand counts until a repair, also when the head is lost.
     let by_hand = folder.root().join(Layout::job(jobs[1]).as_str());
     std::fs::remove_dir_all(by_hand.parent().unwrap()).unwrap();
     damage(&folder, &Layout::head(&scan), "latest_job");
     let opened = folder.open().await;
     assert_eq!(retained(&opened, fleet), before, "without a job");
-    assert_eq!(prune(&opened, fleet, 9).await.jobs, 3);
-    assert_eq!(retained(&opened, fleet), (0, 0));
+    assert_eq!(prune(&opened, fleet, 9).await, 2);
+    assert_eq!(retained(&opened, fleet).0, 1);
     opened.close();
 }
 
@@ -301,7 +299,7 @@ async fn a_lost_record_of_removals_is_made_again() {
     damage(&folder, &Layout::retention(&scan), "removed");
     let opened = folder.open().await;
     assert_eq!(listed(&opened, fleet).await, jobs[3..]);
-    // The lines of removed jobs are met again, and then they count as removed.
+    // The lines of removed jobs are met again, and not counted again.
     prune(&opened, fleet, 3).await;
     assert_eq!(retained(&opened, fleet).0, 2);
     opened.close();
@@ -325,8 +323,8 @@ async fn a_history_is_read_forward_across_its_pages() {
     let mut read = Vec::new();
     loop {
         let found = opened.state.finished_after(&scan, from, 2).await.unwrap();
-        read.extend(found.jobs.iter().map(|ahead| ahead.job.id));
-        from = found.jobs.last().map_or(from, |ahead| ahead.end);
+        read.extend(found.jobs.iter().map(|it| it.job.id));
+        from = found.jobs.last().and_then(|it| it.end).unwrap_or(from);
         if found.is_whole {
             break;
         }
@@ -346,10 +344,10 @@ async fn a_history_is_read_forward_across_its_pages() {
         .finished_after(&scan, Position::default(), 9)
         .await;
     let found = found.unwrap();
-    let ids: Vec<JobId> = found.jobs.iter().map(|ahead| ahead.job.id).collect();
+    let ids: Vec<JobId> = found.jobs.iter().map(|it| it.job.id).collect();
     assert_eq!(ids, [jobs[0], jobs[1], jobs[2], next]);
-    assert_eq!(found.jobs[2].end, Position { page: 1, at: 0 });
-    assert_eq!(prune(&opened, fleet, 3).await.jobs, 3);
+    assert_eq!(found.jobs[2].end, Some(Position { page: 1, at: 0 }));
+    assert_eq!(prune(&opened, fleet, 3).await, 3);
     opened.state.settled().await.unwrap();
     assert!(!page(0).exists() && page(1).exists());
     assert_eq!(listed(&opened, fleet).await.last(), Some(&next));

@@ -162,6 +162,7 @@ fn a_repair_and_how_to_undo_it() {
          repaired: wrote workflows/w/scans/s/head.json anew\n\
          left: note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
          to undo it, while no daemon runs:\n  \
+         rm -f '/srv/state/workflows/w/scans/s/head.json'\n  \
          chmod 0755 '/srv/state/tokens'\n  \
          mkdir -p '/srv/state/workflows/w/scans/s' && mv '/srv/state/quarantine/workflows/w/scans/s/head.json' \
          '/srv/state/workflows/w/scans/s/head.json'\n  \
@@ -180,7 +181,7 @@ fn programs_get_one_object() {
     assert_eq!(json["findings"][0]["code"], "record_checksum");
     assert_eq!(json["left"][0]["severity"], "note");
     assert_eq!(json["repaired"]["repairs"][0]["repair"], "lost");
-    assert_eq!(json["repaired"]["undo"].as_array().unwrap().len(), 3);
+    assert_eq!(json["repaired"]["undo"].as_array().unwrap().len(), 4);
     let summary = serde_json::json!({
         "clean": true, "errors": 0, "warnings": 0, "notes": 1,
         "looked_at": {"files": 12, "bytes": 3456, "records": 10, "jobs": 3},

@@ -1,21 +1,18 @@
 //! Removing finished jobs and artifacts.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::decide::{
-    Cancel, Chosen, ChosenFate, Complete, DeleteJob, Prune, Pruned, Refusal, RemoveArtifacts,
-    StoreArtifact,
-};
+use crate::decide::{Cancel, Complete, DeleteJob, Prune, Refusal, RemoveArtifacts, StoreArtifact};
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::limits::WORKER_LAST_WORDS;
 use crate::retention::{
-    Ahead, Backlog, Candidate, Fate, FinishedJob, Outlook, Position, RetentionPolicy, Stock, choose,
+    Backlog, Candidate, FinishedJob, Next, Position, Retention, RetentionPolicy, Stock, next,
 };
 use crate::testing::{House, complete, key, snapshot, step};
 use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
@@ -24,7 +21,7 @@ use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, Workfl
 struct Archive {
     house: House,
     jobs: BTreeMap<JobId, Arc<Job>>,
-    lines: Vec<Ahead>,
+    lines: Vec<(FinishedJob, Position)>,
     pages: BTreeSet<u64>,
 }
 
@@ -58,17 +55,12 @@ impl Archive {
                 Change::History(entry) => {
                     self.pages.insert(entry.page);
                     let at = entry.at + entry.text.len() as u64;
-                    self.lines.push(Ahead {
-                        job: FinishedJob::of(&entry.line, entry.page),
-                        end: Position {
-                            page: entry.page,
-                            at,
-                        },
-                    });
+                    let (page, job) = (entry.page, FinishedJob::of(&entry.line, entry.page));
+                    self.lines.push((job, Position { page, at }));
                 }
                 Change::HistoryPageRemoved(_, page) => {
                     assert!(self.pages.remove(page), "page {page} is removed once");
-                    self.lines.retain(|line| line.job.page != *page);
+                    self.lines.retain(|(job, _)| job.page != *page);
                 }
                 _ => {}
             }
@@ -111,36 +103,33 @@ impl Archive {
         job
     }
 
-    fn backlog(&self) -> Backlog {
+    fn retention(&self) -> Retention {
         let scan = self.scan();
-        let world = &self.house.world;
-        let from = world
+        let known = self
+            .house
+            .world
             .retention(&scan)
-            .map_or_else(Position::default, |it| it.from);
-        let passed = world
-            .retention(&scan)
-            .into_iter()
-            .flat_map(|it| &it.passed_over);
-        let passed = passed.map(|job| Candidate {
+            .map(AsRef::as_ref)
+            .cloned();
+        known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan))
+    }
+
+    fn protected(&self) -> Vec<JobId> {
+        let head = self.house.world.head(&self.scan()).into_iter();
+        let successes = head.flat_map(|head| &head.successes);
+        successes.map(|success| success.job).collect()
+    }
+
+    fn backlog(&self) -> Backlog {
+        let retention = self.retention();
+        let ahead = self.lines.iter().filter(|(_, end)| *end > retention.from);
+        let ahead = ahead.map(|(job, end)| Candidate {
             job: job.clone(),
-            end: None,
+            end: Some(*end),
         });
-        let ahead = self.lines.iter().filter(|line| line.end > from);
-        let ahead = ahead.map(|line| Candidate {
-            job: line.job.clone(),
-            end: Some(line.end),
-        });
-        let head = world.head(&scan);
-        Backlog {
-            room: 100,
-            protected: head
-                .iter()
-                .flat_map(|head| head.successes.iter().map(|success| success.job))
-                .collect(),
-            queue: passed.chain(ahead).collect::<VecDeque<_>>(),
-            is_whole: true,
-            scan,
-        }
+        let passed = retention.passed_over.into_iter();
+        let passed = passed.map(|job| Candidate { job, end: None });
+        passed.chain(ahead).collect()
     }
 
     fn kept(&self) -> Stock {
@@ -150,37 +139,46 @@ impl Archive {
         }
     }
 
-    /// One whole pass.
-    fn prune(&mut self, policy: RetentionPolicy) -> Pruned {
-        let mut all = Pruned::default();
-        loop {
-            let (mut stock, mut backlogs) = (self.kept(), [self.backlog()]);
-            // Those that were passed over are so again.
-            let passed = backlogs[0].queue.iter().filter(|it| it.end.is_none());
-            let room = 5 + passed.count();
-            let choice = choose(&policy, self.house.now, &mut stock, &mut backlogs, room);
-            let from = self.house.world.retention(&backlogs[0].scan);
-            let from = from.map_or_else(Position::default, |it| it.from);
-            let jobs = choice.taken.into_iter().map(|(_, candidate, fate)| Chosen {
-                fate: match (fate, self.jobs.get(&candidate.job.id)) {
-                    (_, None) => ChosenFate::Gone,
-                    (Fate::PassOver(_), Some(job)) => ChosenFate::Stay { bytes: job.bytes() },
-                    (Fate::Remove, Some(job)) => ChosenFate::Remove(job.clone()),
-                },
-                job: candidate.job,
-                end: candidate.end,
-            });
-            let prune = Prune {
-                scan: self.scan(),
-                from,
-                jobs: jobs.collect(),
-            };
-            let pruned = self.run(prune).unwrap();
-            all.jobs += pruned.jobs;
-            all.bytes += pruned.bytes;
-            if let Outlook::Done(_) = choice.outlook {
-                return all;
+    /// One whole pass, in commits of a few jobs each. Answers how many jobs were removed.
+    fn prune(&mut self, policy: RetentionPolicy) -> u64 {
+        let (before, mut stock) = (self.kept().jobs, self.kept());
+        let mut backlogs = [self.backlog()];
+        let (mut prune, mut waits) = (self.nothing(), false);
+        while let Next::Job(_) = next(&policy, self.house.now, stock, &backlogs) {
+            let Candidate { job, end } = backlogs[0].pop_front().unwrap();
+            let record = self.jobs.get(&job.id).cloned();
+            if let Some(record) = record.filter(|_| !self.protected().contains(&job.id)) {
+                let (jobs, bytes) = (1, record.bytes());
+                stock.subtract(Stock { jobs, bytes });
+                if record.last_words_until(self.house.now).is_some() {
+                    waits |= end.is_some();
+                    continue;
+                }
+                prune.remove.push((job, record));
+            } else if self.jobs.contains_key(&job.id) {
+                prune.stay.extend((end.is_some() && !waits).then_some(job));
+            } else {
+                prune.gone.push(job.id);
             }
+            prune.from = end.filter(|_| !waits).unwrap_or(prune.from);
+            if prune.remove.len() == 3 {
+                let from = prune.from;
+                self.run(std::mem::replace(&mut prune, self.nothing()))
+                    .unwrap();
+                prune.from = from;
+            }
+        }
+        self.run(prune).unwrap();
+        before - self.kept().jobs
+    }
+
+    fn nothing(&self) -> Prune {
+        Prune {
+            scan: self.scan(),
+            from: self.retention().from,
+            remove: Vec::new(),
+            stay: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -200,17 +198,12 @@ impl Archive {
             naive.count(job.state.kind().ended().unwrap(), job.bytes());
         }
         assert_eq!(world.retained(head), naive);
-        let retention = world.retention(&self.scan());
-        let may_hold = |line: &Ahead| {
-            let before = Position {
-                page: line.end.page,
-                at: line.end.at - 1,
-            };
-            retention.is_none_or(|it| it.may_hold(line.job.id, before))
-        };
+        let retention = self.retention();
         for job in self.jobs.keys() {
-            let line = self.lines.iter().find(|line| line.job.id == *job);
-            assert!(may_hold(line.unwrap()), "what is there is found");
+            let (line, end) = self.lines.iter().find(|(line, _)| line.id == *job).unwrap();
+            let (page, at) = (end.page, end.at - 1);
+            let is_found = retention.may_hold(line.id, Position { page, at });
+            assert!(is_found, "what is there is found");
         }
     }
 }
@@ -227,48 +220,35 @@ fn counters_and_digests_outlive_the_jobs() {
     let mut archive = Archive::new();
     let first = archive.end(EndState::Succeeded, 0);
     for _ in 0..4 {
-        archive.end(EndState::Failed, 20);
+        archive.end(EndState::Cancelled, 20);
     }
     archive.end(EndState::Succeeded, 10);
-    assert_eq!(archive.prune(jobs(3)), Pruned::default(), "they may talk");
+    assert_eq!(archive.prune(jobs(3)), 0, "they may talk");
     archive.house.pass(WORKER_LAST_WORDS);
-    let pruned = archive.prune(jobs(3));
-    assert_eq!(
-        pruned,
-        Pruned {
-            jobs: 3,
-            bytes: 3 * 320
-        }
-    );
+    assert_eq!(archive.prune(jobs(3)), 3);
     archive.check();
     let head = archive.house.world.head(&archive.scan()).unwrap();
-    assert_eq!((head.totals.failed, head.totals.succeeded), (4, 2));
-    let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    assert_eq!(retention.removed.failed, 3);
+    assert_eq!((head.totals.cancelled, head.totals.succeeded), (4, 2));
+    let retention = archive.retention();
+    assert_eq!(retention.removed.cancelled, 3);
     assert_eq!(retention.passed_over[0].id, first);
-    assert_eq!(archive.prune(jobs(3)), Pruned::default(), "once");
+    assert_eq!(archive.prune(jobs(3)), 0, "once");
 }
 
 #[test]
-fn what_was_chosen_before_the_world_moved_on_is_chosen_again() {
+fn a_job_that_just_ended_holds_nobody_else_up() {
     let mut archive = Archive::new();
+    let talking = archive.end(EndState::Cancelled, 0);
     for _ in 0..4 {
         archive.end(EndState::Failed, 0);
     }
-    let mut stale = Prune {
-        scan: archive.scan(),
-        from: Position { page: 0, at: 1 },
-        jobs: Vec::new(),
-    };
-    let backlog = archive.backlog();
-    let job = archive.jobs.values().next().unwrap().clone();
-    stale.jobs.push(Chosen {
-        job: backlog.queue[0].job.clone(),
-        end: backlog.queue[0].end,
-        fate: ChosenFate::Remove(job),
-    });
-    assert_eq!(archive.run(stale).unwrap(), Pruned::default());
-    assert_eq!(archive.jobs.len(), 4);
+    assert_eq!(archive.prune(jobs(2)), 2, "it counts as gone");
+    archive.check();
+    assert!(archive.jobs.contains_key(&talking));
+    archive.house.pass(WORKER_LAST_WORDS);
+    assert_eq!(archive.prune(jobs(2)), 1);
+    archive.check();
+    assert!(!archive.jobs.contains_key(&talking));
 }
 
 #[test]
@@ -285,12 +265,7 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     let head = archive.house.world.head(&archive.scan()).unwrap().clone();
     assert_eq!(archive.house.world.retained(&head), Totals::default());
     assert_eq!(head.successes[0].digests["ports"], "0");
-    let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    let gone = BTreeMap::from([(EndState::Succeeded, 1)]);
-    assert_eq!(
-        (&retention.gone_ahead, retention.deletions[0].job),
-        (&gone, newest)
-    );
+    assert_eq!(archive.retention().deletions[0].job, newest);
 
     let cancelled = archive.end(EndState::Cancelled, 0);
     let job = archive.jobs[&cancelled].clone();
@@ -309,97 +284,29 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     archive.house.pass(WORKER_LAST_WORDS);
     archive.prune(jobs(0));
     assert_eq!(archive.house.world.retained(&head), Totals::default());
-    let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    assert!(retention.gone_ahead.is_empty());
 }
 
-#[test]
-fn what_was_removed_by_hand_is_counted_once_its_line_is_read() {
-    let mut archive = Archive::new();
-    let (by_hand, by_person) = (
-        archive.end(EndState::Failed, 0),
-        archive.end(EndState::Cancelled, 0),
-    );
-    for _ in 0..3 {
-        archive.end(EndState::Failed, 0);
-    }
-    archive.house.pass(WORKER_LAST_WORDS);
-    let job = archive.jobs[&by_person].clone();
-    let actor = Actor::Daemon;
-    archive.run(DeleteJob { job, actor }).unwrap();
-    let known = archive.jobs.remove(&by_hand).unwrap();
-    let backlog = archive.backlog();
-    let jobs = backlog.queue.iter().take(2).map(|candidate| Chosen {
-        job: candidate.job.clone(),
-        end: candidate.end,
-        fate: ChosenFate::Gone,
-    });
-    let prune = Prune {
-        scan: archive.scan(),
-        from: Position::default(),
-        jobs: jobs.collect(),
-    };
-    let (jobs, bytes) = (1, known.bytes());
-    assert_eq!(archive.run(prune).unwrap(), Pruned { jobs, bytes });
-    // Neither was taken for the other, though the one by hand came first.
-    archive.check();
-    let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    assert_eq!(
-        (retention.removed.failed, retention.removed.cancelled),
-        (1, 1)
-    );
-    assert!(retention.gone_ahead.is_empty());
-}
-
-/// A pass has loaded a job into the backlog, and a person deletes it before the pass comes to it.
+/// A pass has taken a job for one that stays, and a person deletes it before the pass commits anything.
 #[test]
 fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
     let mut archive = Archive::new();
     let id = archive.end(EndState::Succeeded, 0);
     archive.prune(jobs(0));
-    let passed = {
-        let retention = archive.house.world.retention(&archive.scan()).unwrap();
-        (retention.passed_over[0].clone(), retention.from)
-    };
-    archive.house.pass(WORKER_LAST_WORDS);
+    let passed = archive.retention();
+    assert_eq!(passed.passed_over[0].id, id);
     let job = archive.jobs[&id].clone();
     let actor = Actor::Daemon;
     archive.run(DeleteJob { job, actor }).unwrap();
-    let prune = Prune {
-        scan: archive.scan(),
-        from: passed.1,
-        jobs: vec![Chosen {
-            job: passed.0,
-            end: None,
-            fate: ChosenFate::Gone,
-        }],
+    let gone = Prune {
+        gone: vec![id],
+        ..archive.nothing()
     };
-    assert_eq!(archive.run(prune).unwrap(), Pruned::default());
-    let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    assert_eq!(retention.removed.succeeded, 1);
-}
-
-#[test]
-fn a_job_that_stays_takes_what_is_left_of_it() {
-    let mut archive = Archive::new();
-    let id = archive.end(EndState::Succeeded, 10);
-    let remove = RemoveArtifacts {
-        job: archive.jobs[&id].clone(),
-        names: vec!["ports".to_owned()],
-        reason: Reason::Expired,
-        actor: Actor::Daemon,
-    };
-    archive.run(remove).unwrap();
-    archive.prune(jobs(0));
-    let retention = archive.house.world.retention(&archive.scan()).unwrap();
-    assert_eq!(retention.passed_over[0].bytes, 300);
-    // Then nothing is counted twice when somebody removes it by hand.
-    archive.jobs.remove(&id).unwrap();
-    archive.end(EndState::Failed, 0);
-    archive.house.pass(WORKER_LAST_WORDS);
-    archive.prune(jobs(0));
-    let head = archive.house.world.head(&archive.scan()).unwrap();
-    assert_eq!(archive.house.world.retained(head), Totals::default());
+    archive.run(gone).unwrap();
+    let retention = archive.retention();
+    assert_eq!(
+        (retention.removed.succeeded, retention.passed_over),
+        (1, vec![])
+    );
 }
 
 #[test]
@@ -491,7 +398,7 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                         archive.end(states[usize::from(state)], size);
                     }
                     Action::Delete { nth } => {
-                        let protected = archive.backlog().protected;
+                        let protected = archive.protected();
                         let nth = archive.jobs.values().nth(usize::from(nth)).cloned();
                         if let Some(job) = nth.filter(|job| !protected.contains(&job.id)) {
                             let actor = Actor::Daemon;
@@ -502,16 +409,12 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                     Action::Begin => drop(unfinished.insert(archive.house.running().0)),
                     Action::Pass { minutes } => archive.house.pass(TimeDelta::minutes(minutes)),
                     Action::Prune(policy) => {
-                        let before = archive.kept();
-                        let pruned = archive.prune(policy);
-                        assert_eq!(before.jobs - pruned.jobs, archive.kept().jobs);
-                        assert_eq!(before.bytes - pruned.bytes, archive.kept().bytes);
-                        removed.set(removed.get() + pruned.jobs);
+                        removed.set(removed.get() + archive.prune(policy));
                         let silent = archive.jobs.values().all(|job| {
                             job.state.end().unwrap().at + WORKER_LAST_WORDS <= archive.house.now
                         });
                         if silent && let Some(limit) = policy.jobs {
-                            let protected = archive.backlog().protected.len() as u64;
+                            let protected = archive.protected().len() as u64;
                             assert!(archive.kept().jobs <= limit.max(protected));
                         }
                     }

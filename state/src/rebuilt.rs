@@ -1,6 +1,6 @@
 //! What can be known of a scan's records that are lost, from its history and from each other.
 
-use model::retention::{FinishedJob, Retention};
+use model::retention::Retention;
 use model::{JobId, ScanHead, Tail, Totals};
 use store::Prefix;
 
@@ -22,7 +22,6 @@ pub(crate) async fn after_loss(
     let found = recount(reader, retention, &pages).await;
     let mut totals = found.there;
     totals.add(&retention.removed);
-    totals.add(&uncounted(&found.gone, retention));
     let page = after(&pages).max(retention.from.page);
     Ok(ScanHead {
         history: Tail { page, bytes: 0 },
@@ -31,44 +30,35 @@ pub(crate) async fn after_loss(
             bytes: 0,
         },
         latest_job: found.newest.unwrap_or(JobId::FIRST),
-        totals,
+        // There are more lines than jobs if folders of jobs were removed by hand.
+        totals: totals.max(&found.lines),
         ..ScanHead::new(scan.workflow, scan.scan.clone())
     })
 }
 
-/// The jobs that are gone and that will be counted as removed once their lines are read, as they are counted then: their
-/// folders were removed by hand.
-fn uncounted(gone: &[FinishedJob], retention: &Retention) -> Totals {
-    let mut known = retention.clone();
-    let mut totals = Totals::NONE;
-    for job in gone {
-        let passed = retention.passed_over.iter().find(|it| it.id == job.id);
-        match passed {
-            Some(passed) => totals.count(passed.state, passed.bytes),
-            None if known.take_gone_ahead(job.state) => {}
-            None => totals.count(job.state, job.bytes),
-        }
-    }
-    totals
-}
-
-/// What can be known of a scan whose record of removed jobs is lost: all that its head has counted and that is not there
-/// was removed. What is left of the history is read again.
+/// What can be known of a scan whose record of removed jobs is lost. A page that cannot be read counts for nothing: then
+/// too many jobs are taken for removed, and retention keeps more than it has to.
 pub(crate) async fn retention_after_loss(
     reader: &StoreReader,
     head: &ScanHead,
 ) -> Result<Retention, ReadError> {
+    let everything = Retention::new(head.workflow, head.scan.clone());
+    let pages = pages_of(reader, &Layout::history(&head.key(), 0).folder()).await?;
+    let found = recount(reader, &everything, &pages).await;
+    recounted(reader, head, &found.there).await
+}
+
+/// The record of removed jobs of a scan that has these jobs: whatever else its head has counted was removed. What is
+/// left of the history is read again.
+pub(crate) async fn recounted(
+    reader: &StoreReader,
+    head: &ScanHead,
+    there: &Totals,
+) -> Result<Retention, ReadError> {
     let mut retention = Retention::new(head.workflow, head.scan.clone());
     let pages = pages_of(reader, &Layout::history(&head.key(), 0).folder()).await?;
-    let found = recount(reader, &retention, &pages).await;
-    if let Some(error) = found.unread {
-        return Err(error);
-    }
-    retention.removed = head.totals.without(&found.there);
-    for job in &found.gone {
-        retention.note_gone_ahead(job.state);
-    }
     retention.from.page = pages.first().copied().unwrap_or(head.history.page);
+    retention.removed = head.totals.without(there);
     Ok(retention)
 }
 

@@ -1,0 +1,206 @@
+//! Ends that follow the clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::decide::CreateToken;
+use model::limits::WORKER_SESSION;
+use model::{Actor, Job, Reason, Scope, Scopes, Token, TokenId};
+use tempfile::TempDir;
+
+use super::*;
+use crate::WorkerError;
+use crate::testing::{House, end_of, freeze, look_at_deadlines, pass};
+
+#[test]
+fn a_jump_is_told_in_the_unit_that_fits() {
+    for (by, told) in [
+        (TimeDelta::minutes(61), "ahead 61 minutes"),
+        (TimeDelta::hours(-5), "back 5 hours"),
+        (TimeDelta::days(400), "ahead 400 days"),
+    ] {
+        assert_eq!(jump(by), told);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let hour = Duration::from_secs(3_600);
+    for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
+        let house = House::open(&folder, 0, Vec::new()).await;
+        let workflow = house.activate("a").await;
+        let (runner, secret) = house.register("r", 2).await;
+        let before = house.run(runner, workflow, "plain").await;
+        house.clock.jump(by);
+        // One that is claimed by the wrong clock, and ends nothing of what its runner does not name yet.
+        let (id, token) = {
+            let id = house.dispatch(workflow, "short").await.id;
+            let (offered, token) = house.offer(runner, &[before.job().id]).await;
+            assert_eq!(offered, id);
+            (id, token)
+        };
+        let during = house.handle.worker(id, token.hash()).await.unwrap();
+        let resolved = house.handle.resolve(&during).await.unwrap();
+        let deadline = resolved.job.state.run().unwrap().deadline.unwrap();
+        let told = house.handle.by_the_clock(deadline);
+        assert_eq!(told - house.handle.now(), TimeDelta::minutes(30));
+        let is_well = async |house: &House| {
+            look_at_deadlines(house).await;
+            assert!(house.handle.runner(secret.hash()).is_some(), "{by}");
+            let worker = house.handle.worker(before.job().id, before.token());
+            worker.await.unwrap();
+        };
+        is_well(&house).await;
+        assert!(!house.job(id).await.state.is_terminal(), "{by}");
+        // After an hour the clock is believed. What is stored is right by it.
+        for _ in 0..61 {
+            house.handle.heard(runner.runner());
+            pass(&house, hour / 60).await;
+        }
+        assert_eq!(end_of(&house, id).await, Reason::TimedOut);
+        house
+            .until("the ends to follow the clock", |_| {
+                house.handle.steady() == house.handle.now()
+            })
+            .await;
+        is_well(&house).await;
+        house.close().await;
+        let at_restart = by.num_seconds() + 2 * 3_600;
+        let house = House::open(&folder, at_restart, Vec::new()).await;
+        is_well(&house).await;
+        house.handle.remove_runner(runner.runner()).await.unwrap();
+        house.close().await;
+    }
+}
+
+/// A token that lives for a day.
+async fn create_token(house: &House) -> Arc<Token> {
+    let create = CreateToken {
+        name: "ci".to_owned(),
+        scopes: std::iter::once(Scope::JobRead).collect(),
+        life: Some(TimeDelta::days(1)),
+        granted_by: Scopes::admin(),
+    };
+    house.handle.create_token(create).await.unwrap().token
+}
+
+/// The token as it is, and whether it is good.
+fn token(house: &House, id: TokenId) -> (Token, bool) {
+    let (token, now) = house.handle.state().read(|world| {
+        let token = world.tokens().find(|token| token.id == id).unwrap();
+        (Token::clone(token), house.handle.time(world))
+    });
+    let is_valid = token.is_valid(now);
+    (token, is_valid)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
+    let _frozen = freeze();
+    for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
+        let folder = TempDir::new().unwrap();
+        let house = House::open(&folder, 0, Vec::new()).await;
+        let before = create_token(&house).await;
+        house.close().await;
+
+        let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
+        let during = create_token(&house).await;
+        house.clock.jump(-by);
+        for _ in 0..62 {
+            pass(&house, Duration::from_secs(60)).await;
+        }
+        house
+            .until("the clock to be followed", |_| {
+                house.handle.steady() == house.handle.now()
+            })
+            .await;
+        assert_eq!(token(&house, before.id), (Token::clone(&before), true));
+        house.close().await;
+
+        // Each lives for a day of the right clock.
+        for (hours, is_valid) in [(2, true), (26, false)] {
+            let house = House::open(&folder, hours * 3_600, Vec::new()).await;
+            assert_eq!(token(&house, before.id), (Token::clone(&before), is_valid));
+            assert_eq!(token(&house, during.id).1, is_valid, "{by}, {hours}");
+            house.close().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_could_not_be_stored_is_stored_later() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let made = create_token(&house).await;
+    house.handle.state().settled().await.unwrap();
+    // A folder in the place of the file that the commit would write.
+    let file = folder.path().join(format!("state/tokens/{}.json", made.id));
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let by = TimeDelta::days(400);
+    house.clock.jump(by);
+    house.handle.follow_clock_at_once().await;
+    assert_eq!(house.handle.steady(), house.handle.now());
+    std::fs::remove_dir(&file).unwrap();
+    house.close().await;
+
+    let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
+    let end = made.expires_at.map(|end| end + by);
+    assert_eq!(token(&house, made.id).0.expires_at, end);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_compared_with_the_time_of_the_same_moment() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "plain").await;
+    let (state, clock) = (house.handle.state().clone(), house.clock.clone());
+    let runtime = tokio::runtime::Handle::current();
+    let following = tokio::task::spawn_blocking(move || {
+        for days in [400, -400].repeat(2_000) {
+            clock.jump(TimeDelta::days(days));
+            runtime.block_on(state.submit(FollowClock)).unwrap();
+        }
+    });
+    while !following.is_finished() {
+        let found = house.handle.worker(worker.job().id, worker.token()).await;
+        found.unwrap();
+        let is_lost = |job: &Job, now| job.state.run().unwrap().expires_at - now != WORKER_SESSION;
+        let runner = runner.runner();
+        house.handle.lose(runner, is_lost).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    following.await.unwrap();
+    assert!(!house.job(worker.job().id).await.state.is_terminal());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn last_words_have_their_time_however_the_clock_jumps() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    for by in [TimeDelta::minutes(5), TimeDelta::days(-400)] {
+        let worker = house.run(runner, workflow, "plain").await;
+        let (id, token) = (worker.job().id, worker.token());
+        house.handle.cancel(id, Actor::Daemon).await.unwrap();
+        house.clock.jump(by);
+        let worker = house.handle.worker(id, token).await.unwrap();
+        let says = || house.handle.append_log(&worker, 0, Vec::new());
+        house.clock.set_forward(TimeDelta::seconds(119));
+        says().await.unwrap();
+        house.clock.set_forward(TimeDelta::seconds(1));
+        let late = says().await;
+        assert!(matches!(late, Err(WorkerError::Over { .. })), "{by}");
+    }
+    house.close().await;
+}

@@ -1,0 +1,93 @@
+//! The known jumps of the wall clock. A jump is a change of the difference between the wall clock and the steady clock.
+
+use chrono::TimeDelta;
+use model::Timestamp;
+use model::limits::CLOCK_JUMP;
+use tokio::time::Instant;
+
+use crate::limits::CLOCK_DOUBT;
+
+/// The known jumps of the wall clock.
+#[derive(Debug, Default)]
+pub(crate) struct Jumps {
+    /// How far the wall clock was ahead of the steady one after the last jump.
+    ahead: TimeDelta,
+    doubt: Option<Doubt>,
+    /// Whether expiry times followed the clock in memory and are not stored yet.
+    pub(crate) unstored: bool,
+    /// They could not be stored. Do not retry before this time.
+    pub(crate) rests_until: Option<Instant>,
+}
+
+/// A period in which the wall clock is not trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// How far it jumped, if a jump was seen.
+    pub(crate) by: Option<TimeDelta>,
+    /// By the steady clock.
+    pub(crate) until: Timestamp,
+    /// How many schedules had been followed far ahead of the clock and continue from now.
+    pub(crate) schedules: u64,
+}
+
+impl Jumps {
+    /// Reads both clocks. Returns a jump since the last call.
+    pub(crate) fn look(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
+        let by = wall - steady - self.ahead;
+        if by.abs() <= CLOCK_JUMP {
+            return None;
+        }
+        self.ahead += by;
+        self.doubt(Some(by), steady, 0);
+        Some(by)
+    }
+
+    /// Starts or restarts the period in which the clock is not trusted.
+    pub(crate) fn doubt(&mut self, by: Option<TimeDelta>, steady: Timestamp, schedules: u64) {
+        let before = self.doubted(steady);
+        self.doubt = Some(Doubt {
+            by: by.or(before.and_then(|doubt| doubt.by)),
+            until: steady + CLOCK_DOUBT,
+            schedules: schedules + before.map_or(0, |doubt| doubt.schedules),
+        });
+    }
+
+    pub(crate) fn doubted(&self, steady: Timestamp) -> Option<Doubt> {
+        self.doubt.filter(|doubt| steady < doubt.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::at;
+
+    #[test]
+    fn only_more_than_an_hour_is_a_jump_and_is_doubted_for_an_hour() {
+        let mut jumps = Jumps::default();
+        let hour = TimeDelta::hours(1);
+        assert_eq!(jumps.look(at(7200), at(7200)), None);
+        assert_eq!(jumps.look(at(7200) + hour, at(7200)), None);
+        assert_eq!(jumps.doubted(at(7200)), None);
+        let year = TimeDelta::days(400);
+        assert_eq!(jumps.look(at(7210) + year, at(7210)), Some(year));
+        assert_eq!(jumps.look(at(7220) + year, at(7220)), None, "once");
+        assert!(jumps.doubted(at(7210) + hour).is_none());
+        assert_eq!(jumps.look(at(7272), at(7272)), Some(-year));
+        let last = at(7272) + hour - TimeDelta::seconds(1);
+        assert!(jumps.doubted(last).is_some() && jumps.doubted(at(7272) + hour).is_none());
+    }
+
+    #[test]
+    fn schedules_that_show_a_wrong_clock_are_no_jump_that_was_seen() {
+        let mut jumps = Jumps::default();
+        jumps.doubt(None, at(0), 2);
+        let told = |jumps: &Jumps| jumps.doubted(at(60)).map(|it| (it.by, it.schedules));
+        assert_eq!(told(&jumps), Some((None, 2)));
+        let year = TimeDelta::days(400);
+        jumps.look(at(10) + year, at(10));
+        assert_eq!(told(&jumps), Some((Some(year), 2)));
+        jumps.doubt(None, at(20), 1);
+        assert_eq!(told(&jumps), Some((Some(year), 3)));
+    }
+}

@@ -19,6 +19,9 @@ use crate::manifest::Manifest;
 use crate::mend::Mending;
 use crate::{Engine, Key, OpenError, Seq, Watermark, forget_restored};
 
+/// Many more than a backup of a small store needs.
+const OPERATIONS: usize = 2_000;
+
 fn take_hold(root: &Path) -> Hold {
     Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
 }
@@ -283,12 +286,15 @@ async fn a_backup_is_whole_though_a_checkpoint_comes_between_any_two_of_its_oper
     let folder = temporary_folder();
     let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
     let world = Arc::new(std::sync::Mutex::new(World::open(&root).await.unwrap()));
-    let writer = world.clone();
+    let (writer, operations) = (world.clone(), AtomicUsize::new(0));
     let disk = Disk::with_hook(move |_, path: &Path| {
         if path.ends_with("HOLD") {
             // A writer that comes there each time would never let it be taken.
             return Ok(());
         }
+        // A backup that loses its journal each time it looks would look for ever.
+        let done = operations.fetch_add(1, Ordering::SeqCst);
+        assert!(done < OPERATIONS, "the backup does not come to its end");
         let mut world = writer.lock().unwrap();
         let next = world.last.0 + 1;
         futures_now(world.commit([live("head.json", next)])).unwrap();

@@ -86,7 +86,7 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
     let mut queue = Vec::new();
     for (call, errors) in FAULTS.iter().filter(|(call, _)| is_chosen(call)) {
         for error in *errors {
-            for since in [Since::Start, Since::Serving] {
+            let faults = [Since::Start, Since::Serving].map(|since| {
                 let early = 2 + chance.below(EARLY);
                 let late = early + 1 + chance.below(LATE);
                 let calls: Vec<u64> = if chosen.is_some() {
@@ -94,8 +94,9 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
                 } else {
                     vec![1, early, late]
                 };
-                queue.push((Fault { call, error, since }, calls));
-            }
+                (Fault { call, error, since }, calls)
+            });
+            queue.push(faults);
         }
     }
     let (queue, findings) = (Mutex::new(queue), Mutex::new(Vec::new()));
@@ -104,8 +105,8 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().unwrap().pop();
-                    let Some((fault, calls)) = next else { break };
-                    let found = meet(fault, calls);
+                    let Some(faults) = next else { break };
+                    let found = meet(faults);
                     findings.lock().unwrap().extend(found);
                 }
             });
@@ -115,31 +116,34 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
     assert!(findings.is_empty(), "seed {seed}: {findings:?}");
 }
 
-/// Runs one daemon after the other in one world, each with the error at one of the given calls, as long as there are
+/// Runs one daemon after the other in one world. Each meets one of the errors at one of its calls, as long as there are
 /// that many calls.
-fn meet(fault: Fault, calls: Vec<u64>) -> Vec<Finding> {
-    let Fault { call, error, since } = fault;
+fn meet(faults: [(Fault, Vec<u64>); 2]) -> Vec<Finding> {
     let mut world = Site::prepare();
     world.start_daemon();
     let mut site = Site::of(world);
     let mut findings = Vec::new();
-    let mut lives = 0;
-    for nth in calls {
-        let (met, found) = live(&mut site, fault, nth);
-        for finding in &found {
-            say(&format!("{fault:?}, call {nth}: {finding}"));
+    for (fault, calls) in faults {
+        let Fault { call, error, since } = fault;
+        let found_before = findings.len();
+        let mut lives = 0;
+        for nth in calls {
+            let (met, found) = live(&mut site, fault, nth);
+            for finding in &found {
+                say(&format!("{fault:?}, call {nth}: {finding}"));
+            }
+            findings.extend(found);
+            if !met {
+                break;
+            }
+            lives += 1;
         }
-        findings.extend(found);
-        if !met {
-            break;
-        }
-        lives += 1;
+        say(&format!(
+            "io errors | {call} | {error} | since {since:?} | {lives} lives | {} findings",
+            findings.len() - found_before
+        ));
     }
     findings.extend(site.end());
-    say(&format!(
-        "io errors | {call} | {error} | since {since:?} | {lives} lives | {} findings",
-        findings.len()
-    ));
     findings
 }
 

@@ -3,8 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use super::busy::{Busy, copying, names};
 use super::world::{
@@ -22,6 +23,21 @@ use crate::manifest::Manifest;
 use crate::mend::Mending;
 use crate::{Engine, Key, Seq, Watermark};
 
+/// Many more than a backup of a small store needs.
+const OPERATIONS: usize = 2_000;
+
+/// No checkpoint of a small store takes longer on the busiest machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Waits for a checkpoint, and fails when none comes.
+fn checkpoint(world: &World) {
+    let pending = world.engine.reader().pending;
+    let (done, is_done) = mpsc::channel();
+    std::thread::spawn(move || drop(done.send(pending.wait_for_checkpoint())));
+    let made = is_done.recv_timeout(PATIENCE).expect("no checkpoint comes");
+    made.unwrap();
+}
+
 fn take_hold(root: &Path) -> Hold {
     Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
 }
@@ -30,7 +46,7 @@ fn take_hold(root: &Path) -> Hold {
 fn slow() -> Disk {
     Disk::with_hook(|action, path: &Path| {
         if action == Action::Rename && path.ends_with("a.zip") {
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
     })
@@ -102,12 +118,7 @@ async fn the_hold_of_a_process_that_is_gone_means_nothing() {
         .await;
     fs::write(&path, "{}").unwrap();
     busy.steps(40).await;
-    busy.world
-        .engine
-        .reader()
-        .pending
-        .wait_for_checkpoint()
-        .unwrap();
+    checkpoint(&busy.world);
     assert!(!path.exists());
     busy.assert_released();
 }
@@ -207,6 +218,7 @@ async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
         assert!(!root.join("journal/HOLD").exists());
     }
     for fail_at in 0.. {
+        assert!(fail_at < OPERATIONS, "no backup comes to its end");
         let backup = busy.folder(&format!("failed-{fail_at}"));
         let done = Arc::new(AtomicUsize::new(0));
         let counter = done.clone();
@@ -286,17 +298,19 @@ async fn a_backup_is_whole_though_a_checkpoint_comes_between_any_two_of_its_oper
     let folder = temporary_folder();
     let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
     let world = Arc::new(std::sync::Mutex::new(World::open(&root).await.unwrap()));
-    let writer = world.clone();
+    let (writer, operations) = (world.clone(), AtomicUsize::new(0));
     let disk = Disk::with_hook(move |_, path: &Path| {
         if path.ends_with("HOLD") {
             // A writer that comes there each time would never let it be taken.
             return Ok(());
         }
+        // A backup that loses its journal each time it looks would look for ever.
+        let done = operations.fetch_add(1, Ordering::SeqCst);
+        assert!(done < OPERATIONS, "the backup does not come to its end");
         let mut world = writer.lock().unwrap();
         let next = world.last.0 + 1;
         futures_now(world.commit([live("head.json", next)])).unwrap();
-        let pending = world.engine.reader().pending;
-        pending.wait_for_checkpoint().unwrap();
+        checkpoint(&world);
         Ok(())
     });
     let before = world.lock().unwrap().last;

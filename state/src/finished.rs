@@ -1,4 +1,4 @@
-//! Reading a scan's history forward, oldest job first, for whoever removes jobs, and changing records of finished jobs.
+//! Finished jobs: reading a scan's history forward, oldest job first, for retention, and changing their records.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::reader::StoreReader;
 use crate::state::State;
 use crate::written::Rewritten;
 
-/// The oldest finished jobs of a scan behind a place of its history.
+/// Finished jobs of a scan behind a place of its history.
 #[derive(Debug, Clone, Default)]
 pub struct FinishedJobs {
     /// The jobs, in the order in which they ended.
     pub jobs: Vec<Candidate>,
-    /// Whether there are no others.
+    /// Whether there are no more.
     pub is_whole: bool,
 }
 
@@ -52,8 +52,8 @@ impl State {
         self.rewrite_job(cut.job.id, cut).await
     }
 
-    /// Decides on a command that changes a finished job. Its record is settled, and its revision goes on from what is on
-    /// disk; one that cannot be read begins again.
+    /// Decides a command that changes a finished job. The record's revision number goes on from the one on disk, or begins
+    /// again when that cannot be read.
     async fn rewrite_job<C: Command>(
         &self,
         job: JobId,
@@ -66,8 +66,8 @@ impl State {
         self.submit_rewriting(command, rewritten).await
     }
 
-    /// Some of what has run out in hours that are over, the earliest first; empty when there is nothing. Looks into the
-    /// folders of such hours only.
+    /// Some artifacts that have expired in past hours, the earliest first; empty when there are none. Only the folders of
+    /// past hours are read.
     pub async fn expired(&self, now: Timestamp) -> Result<Vec<Expiry>, ReadError> {
         let keys = due_keys(self.reader(), now).await?;
         let mut due = Vec::new();
@@ -101,7 +101,7 @@ async fn finished_after(
         if page == end.page {
             bytes.truncate(usize::try_from(end.bytes).unwrap_or(usize::MAX));
         }
-        // Behind the last line of a page that is closed the next page begins.
+        // The next page begins behind the last line of a full page.
         next = Position {
             page: page + 1,
             at: 0,

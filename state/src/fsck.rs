@@ -1,14 +1,15 @@
-//! Checks a state folder against everything it promises, without changing it and without stopping the daemon that may
-//! be using it.
+//! Checks that a state folder keeps its promises. Nothing is changed, and a daemon may use the folder meanwhile.
 //!
-//! The files are looked at as the journal will make them. A state in use moves while it is looked at: what is found in
-//! one part counts only if nothing was committed since the look it was found with; otherwise the part is looked at
-//! again. Memory is bounded by the live records and some forty bytes for each finished job.
+//! The check sees the files as they will be once the journal is applied. A state in use changes during the check. So a
+//! finding in one part counts only if nothing was committed while the part was read; otherwise the part is read again.
+//! Memory is bounded by the live records and some forty bytes for each finished job.
 
 mod check;
+mod damaged_lines;
 mod ended;
 mod expiries;
 mod finding;
+mod folders;
 mod history;
 mod jobs;
 mod known;
@@ -16,8 +17,6 @@ mod lines;
 mod removed;
 mod repair;
 mod scans;
-mod shelves;
-mod told;
 mod workflows;
 
 use std::path::{Path, PathBuf};
@@ -38,16 +37,15 @@ pub use self::repair::{Repair, RepairError, Repairing, repair};
 use crate::layout::Layout;
 use crate::limits::{CHECK_PAUSE, CHECK_TRIES};
 
-/// What a check says while it goes.
+/// What a check reports while it runs.
 #[derive(Debug)]
 pub enum Progress {
-    /// Something was found.
     Found(Finding),
-    /// So much has been looked at.
+    /// How much has been checked so far.
     Looked(Counts),
 }
 
-/// How much was looked at.
+/// How much was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// Files besides the store's own.
@@ -60,24 +58,23 @@ pub struct Counts {
     pub jobs: u64,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
-    /// What was looked at.
     pub counts: Counts,
-    /// How far the store had come as the check began.
+    /// The store's last commit when the check began.
     pub position: Position,
     /// The process that has the state open, if one does.
     pub user: Option<Owner>,
-    /// Parts that somebody changed each time they were looked at, so that not everything about them could be told.
+    /// Parts that changed each time they were read, so that they are not checked completely.
     pub unsettled: u64,
 }
 
-/// Scans whose counters are wrong, with what there is of their finished jobs.
+/// Scans with wrong counters, and the right ones for the jobs that are there.
 type Miscounted = Vec<(ScanKey, Totals)>;
 
-/// Checks the state folder at `root`. Blocks. One of a newer format, or none at all, is an error; everything else is a
-/// finding.
+/// Checks the state folder at `root`. Blocks. A folder that is no state, or of a newer format, is an error. Everything else
+/// is a finding.
 pub fn fsck(
     root: &Path,
     now: Timestamp,
@@ -131,9 +128,9 @@ struct Fsck<'a> {
 
 impl Fsck<'_> {
     fn run(&mut self) -> Result<Miscounted, OpenError> {
-        self.part(shelves::check_store)?;
-        let top = self.part(shelves::check_root)?.folders;
-        // Workflows come first: what they know of jobs and revisions, jobs are compared with.
+        self.part(folders::check_store)?;
+        let top = self.part(folders::check_root)?.folders;
+        // Workflows come first: jobs are compared with their histories and revisions.
         for top in top.iter().filter(|top| *top == "workflows") {
             for folder in self.folders(top)? {
                 self.part(|check| workflows::check(check, &folder))?;
@@ -145,7 +142,7 @@ impl Fsck<'_> {
                 "jobs" => self.jobs(top)?,
                 "workflows" => {}
                 _ => {
-                    self.part(|check| shelves::check(check, top))?;
+                    self.part(|check| folders::check(check, top))?;
                 }
             }
         }
@@ -178,7 +175,7 @@ impl Fsck<'_> {
         }
     }
 
-    /// Checks one part until what was found in it is certain.
+    /// Checks one part, again and again until nothing was committed meanwhile.
     fn part(&mut self, check: impl Fn(&mut Check<'_>)) -> Result<Facts, OpenError> {
         let mut tries = 1;
         let (mut found, mut facts) = self.once(&check);

@@ -1,8 +1,8 @@
 //! Going through a scan's finished jobs, newest first.
 //!
-//! Lines stand in the order in which jobs ended, and lists show them in the order in which jobs were made. A job ends
-//! after it was made, so whatever was made after the earliest end read so far is newer than all that is still unread:
-//! that is how far back a reader must look before it hands a job out, and no further.
+//! Lines are in the order in which jobs ended, and lists are in the order in which jobs were made. A job ends after it was
+//! made. So a job that was made after the earliest end read so far is newer than every unread job, and the reader may
+//! answer it.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -45,22 +45,22 @@ impl KnownPast {
 pub(crate) struct Wanted {
     /// Only jobs made before this one.
     pub(crate) before: Option<JobId>,
-    /// Only jobs that ended so.
+    /// Only jobs with this end state.
     pub(crate) state: Option<EndState>,
 }
 
 /// What a cursor finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The newest wanted job that was not handed out.
+    /// The newest wanted job that was not taken yet.
     Job(JobId),
     /// There is none.
     End,
-    /// There may be one further back than the reader may look now.
+    /// There may be one further back, but the reader may not look that far now.
     TooFar,
 }
 
-/// Goes through a scan's finished jobs as they were when its head was looked at, newest first.
+/// Goes through the finished jobs that a scan had when its head was read, newest first.
 pub(crate) struct HistoryCursor {
     reader: StoreReader,
     index: Arc<PageIndex>,
@@ -68,15 +68,15 @@ pub(crate) struct HistoryCursor {
     wanted: Wanted,
     latest: JobId,
     end: Tail,
-    /// What was removed of it.
+    /// Which jobs were removed.
     retention: Arc<Retention>,
     /// How far it was read.
     next: Option<Place>,
-    /// Wanted jobs that were read and not handed out.
+    /// Wanted jobs that were read and not taken yet.
     read: BinaryHeap<JobId>,
     /// The earliest end among all lines read.
     earliest_end: Option<Timestamp>,
-    /// How many lines of which pages could not be read.
+    /// Lines that could not be read, by page.
     damaged: BTreeMap<u64, u64>,
 }
 
@@ -111,7 +111,7 @@ impl HistoryCursor {
         }
     }
 
-    /// The pages it came to with lines that could not be read, and how many.
+    /// Lines that could not be read, by page.
     pub(crate) fn damaged(&self) -> impl Iterator<Item = DamagedLines> {
         self.damaged.iter().map(|(page, lines)| DamagedLines {
             file: Layout::history(&self.scan, *page).to_string(),
@@ -119,7 +119,7 @@ impl HistoryCursor {
         })
     }
 
-    /// A job that nothing in this history is newer than, known without reading; none when the history is empty.
+    /// The newest job, without reading the history. None when the history is empty.
     pub(crate) fn bound(&self) -> Option<JobId> {
         let latest = self
             .wanted
@@ -128,8 +128,8 @@ impl HistoryCursor {
         self.next.is_some().then_some(latest)
     }
 
-    /// The newest wanted job that was not handed out. `fruitless` says how many pieces may still be read without finding
-    /// one, and is counted down. What a piece holds is remembered, so the next reader passes over it.
+    /// The newest wanted job that was not taken yet. `fruitless` says how many pieces may still be read without finding one,
+    /// and is counted down. Summaries of pieces are kept, so that the next reader can skip them.
     pub(crate) async fn newest(&mut self, fruitless: &mut usize) -> Result<Look, ReadError> {
         while let Some(place) = self.next
             && !self.is_newest_read()
@@ -152,12 +152,12 @@ impl HistoryCursor {
             .map_or(Look::End, |newest| Look::Job(*newest)))
     }
 
-    /// Hands that job out.
+    /// Takes that job.
     pub(crate) fn pop(&mut self) {
         self.read.pop();
     }
 
-    /// Whether nothing unread can be newer than the newest job that was read.
+    /// Whether every unread job is older than the newest one that was read.
     fn is_newest_read(&self) -> bool {
         match (self.read.peek(), self.earliest_end) {
             (Some(newest), Some(earliest_end)) => newest.moment() > earliest_end,
@@ -196,7 +196,7 @@ fn wanted_of(
     let mut summary = Summary::new(lines.begin);
     for (at, line) in self::lines::<Line>(warned, &lines.key, lines.begin, &lines.bytes) {
         let Some(line) = line else {
-            // Behind what was removed, where every line counts.
+            // Behind the removed jobs, where every line counts.
             summary.damaged += u64::from(at >= retention.from);
             continue;
         };
@@ -213,8 +213,8 @@ fn wanted_of(
     (jobs, summary)
 }
 
-/// The lines in `bytes`, which stand in a page from a place on where one begins, each with its place. One that is
-/// damaged is none.
+/// The lines in `bytes`, each with its place; none for a damaged one. `bytes` begin at a place of the page where a line
+/// begins.
 pub(crate) fn lines<L: DeserializeOwned>(
     warned: &Warned,
     key: &Key,
@@ -243,12 +243,12 @@ pub(crate) fn lines<L: DeserializeOwned>(
         })
 }
 
-/// What the pages of a history and the records of their jobs say.
+/// A count of the jobs of a history.
 #[derive(Default)]
 pub(crate) struct Recount {
-    /// How the jobs that are there ended, and what they take now.
+    /// The jobs that are there, by end state, with the bytes they take now.
     pub(crate) there: Totals,
-    /// What all lines say, also those of jobs that are gone.
+    /// All lines, also those of jobs that are gone.
     pub(crate) lines: Totals,
     /// The newest job.
     pub(crate) newest: Option<JobId>,

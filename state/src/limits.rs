@@ -68,7 +68,7 @@ pub(crate) const CHECK_TRIES: u32 = 8;
 pub(crate) const CHECK_PAUSE: Duration = Duration::from_millis(25);
 
 /// Damaged lines of one file that are reported one by one; the rest is counted.
-pub(crate) const TOLD_LINES: u64 = 5;
+pub(crate) const REPORTED_LINES: u64 = 5;
 
 /// Revisions that are read to find the one that removed a scan: a request waits for it, and a text may have 1 MiB.
 pub(crate) const REVISIONS_LOOKED_AT: usize = 50;

@@ -1,4 +1,4 @@
-//! What can be known of a scan's records that are lost, from its history and from each other.
+//! Rebuilding lost records of a scan from its history and from each other.
 
 use model::retention::Retention;
 use model::{JobId, ScanHead, Tail, Totals};
@@ -9,9 +9,8 @@ use crate::history::recount;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-/// What can be known of a scan whose head is lost: the jobs of its history are counted anew, as far as it can be read,
-/// and what was removed of it is added. Its newest successes begin again. In any case the history goes on behind all
-/// pages there are.
+/// Rebuilds a lost head. It counts the jobs of the history, as far as that can be read, and adds the removed ones. The
+/// newest successes are not known any more. The history goes on behind all existing pages.
 pub(crate) async fn after_loss(
     reader: &StoreReader,
     retention: &Retention,
@@ -36,8 +35,8 @@ pub(crate) async fn after_loss(
     })
 }
 
-/// What can be known of a scan whose record of removed jobs is lost. A page that cannot be read counts for nothing: then
-/// too many jobs are taken for removed, and retention keeps more than it has to.
+/// Rebuilds a lost retention record. Jobs of a page that cannot be read count as removed: then retention keeps more than
+/// it has to.
 pub(crate) async fn retention_after_loss(
     reader: &StoreReader,
     head: &ScanHead,
@@ -48,8 +47,8 @@ pub(crate) async fn retention_after_loss(
     recounted(reader, head, &found.there).await
 }
 
-/// The record of removed jobs of a scan that has these jobs: whatever else its head has counted was removed. What is
-/// left of the history is read again.
+/// The retention record of a scan that has these jobs: all others that its head has counted were removed. Retention reads
+/// the rest of the history again.
 pub(crate) async fn recounted(
     reader: &StoreReader,
     head: &ScanHead,

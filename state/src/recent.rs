@@ -15,9 +15,8 @@ use crate::layout::Layout;
 use crate::limits::RECENT_PIECES;
 use crate::reader::StoreReader;
 
-/// Reads what expressions can reach of a scan's finished jobs.
+/// Reads the finished jobs of a scan that expressions can reach.
 pub(crate) trait ReadRecent: Send + Sync {
-    /// The newest finished jobs as the world knows them.
     fn read<'a>(
         &'a self,
         past: &'a KnownPast,
@@ -33,7 +32,7 @@ impl ReadRecent for StoreReader {
     }
 }
 
-/// Lines that are damaged are left out, and so are records.
+/// Damaged lines and records are left out.
 pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadError> {
     let KnownPast { head, retention } = past;
     let mut recent = Recent::default();
@@ -47,7 +46,7 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
         let read = place.read(reader, &head.key()).await?;
         next = Place::before(read.begin, retention);
         pieces += 1;
-        // Newest first, so that no more are looked up than are needed.
+        // Newest first, so that no record is read that is not needed.
         let lines: Vec<(_, HistoryLine)> =
             lines(reader.warned(), &read.key, read.begin, &read.bytes)
                 .filter_map(|(at, line)| Some((at, line?)))
@@ -84,7 +83,7 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
     Ok(recent)
 }
 
-/// Whether a job was not removed. Its record need be looked for only where jobs were.
+/// Whether a job was not removed. Its record is looked for only where jobs were removed.
 async fn is_there(
     reader: &StoreReader,
     retention: &Retention,

@@ -1,5 +1,5 @@
-//! One part of the state being checked: the files of a job, of a workflow, of a folder. What it finds and what it learns
-//! count only once it is certain that nothing changed meanwhile.
+//! Checking one part of the state: a job, a workflow, a folder. Its findings and facts count only once it is certain that
+//! nothing changed meanwhile.
 
 use bytes::Bytes;
 use model::{EndState, RevisionId, ScanKey, Timestamp, Totals};
@@ -17,7 +17,7 @@ use crate::record::Typed;
 /// What others than the owner may do, in the bits of a mode.
 const OTHERS: u32 = 0o077;
 
-/// A file system of its own has a folder for lost files, which belongs to the system's administrator.
+/// A file system has this folder at its root for lost files. It belongs to the administrator.
 const LOST_FOUND: &str = "lost+found";
 
 /// A part being checked.
@@ -40,19 +40,19 @@ pub(crate) struct Facts {
     pub(crate) folders: Vec<String>,
     pub(crate) revisions: Vec<RevisionId>,
     pub(crate) ended: Vec<EndedJob>,
-    /// Scans whose histories do not have all of their lines any more.
+    /// Scans whose histories have lost lines.
     pub(crate) cut: Vec<ScanKey>,
-    /// What there is of a scan's finished jobs by its counters.
+    /// The finished jobs of a scan that should be there, by its counters.
     pub(crate) counted: Vec<(ScanKey, Totals)>,
-    /// Finished jobs that there are, with what they take.
+    /// Finished jobs that are there, with their bytes.
     pub(crate) there: Vec<(ScanKey, EndState, u64)>,
     /// Scans with a job that cannot be read.
     pub(crate) doubtful: Vec<ScanKey>,
-    /// Scans whose counters are wrong, with what there is of their finished jobs.
+    /// Scans with wrong counters, and the right ones for the jobs that are there.
     pub(crate) miscounted: Vec<(ScanKey, Totals)>,
 }
 
-/// A record that was read and stands where it belongs.
+/// A record that could be read and is at its own key.
 pub(crate) struct Checked {
     pub(crate) typed: Typed,
     pub(crate) sequence: store::Seq,
@@ -77,8 +77,7 @@ impl Check<'_> {
         self.found.push(Finding::new(code, path, what));
     }
 
-    /// What a folder holds. Entries that are no files of keys are told and left out, and so are those whose rights are
-    /// told.
+    /// The entries of a folder. Strange ones are reported and left out. Wrong rights are reported.
     pub(crate) fn entries(&mut self, folder: &str) -> Vec<Entry> {
         let entries = match self.look.entries(folder) {
             Ok(entries) => entries,
@@ -179,7 +178,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads a record that stands at `key`, and tells what is wrong with it by itself.
+    /// Reads the record at `key`, and reports what is wrong with it by itself.
     pub(crate) fn record(&mut self, key: &Key) -> Option<Checked> {
         let bytes = self.content(key)?;
         self.facts.records += 1;
@@ -225,7 +224,7 @@ impl Check<'_> {
         Some(Checked { typed, sequence })
     }
 
-    /// The live index must say of a record what the record says.
+    /// The live index must agree with the record.
     fn check_index(&mut self, key: &Key, live: Option<&Bytes>) {
         if self.look.live().is_none() {
             return;
@@ -262,7 +261,7 @@ impl Check<'_> {
         }
     }
 
-    /// Passes an error of the disk on as a finding.
+    /// Reports an error of the disk as a finding.
     pub(crate) fn readable<T>(&mut self, path: &str, result: Result<T, DiskError>) -> Option<T> {
         result.map_err(|error| self.unreadable(path, &error)).ok()
     }

@@ -1,5 +1,5 @@
-//! Which jobs the histories say have ended, and how: a line of forty bytes for each, so that a million of them fit into
-//! memory while the jobs' own records are compared with them.
+//! The jobs that have ended by their histories. Each takes forty bytes, so that a million fit into memory while they are
+//! compared with the jobs' own records.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl EndedJobs {
         self.jobs.append(&mut jobs);
     }
 
-    /// To be called once, before any is asked for. Answers those that are there twice.
+    /// Sorts the jobs. Call it once, before any lookup. Answers jobs that are there twice.
     pub(crate) fn sort(&mut self) -> Vec<JobId> {
         self.jobs.sort_unstable();
         let pairs = self.jobs.windows(2);

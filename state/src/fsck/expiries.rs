@@ -1,4 +1,4 @@
-//! Records of when artifacts run out, and the jobs whose artifacts do.
+//! Expiry records, and the jobs whose artifacts expire.
 
 use model::Job;
 use model::retention::Expiry;
@@ -9,7 +9,7 @@ use super::finding::Code;
 use crate::envelope;
 use crate::layout::Layout;
 
-/// A finished job whose artifacts run out has a record of when the first one does.
+/// A finished job with artifacts that expire must have an expiry record for the first one.
 pub(super) fn check_job(check: &mut Check<'_>, job: &Job) {
     let Some(expiry) = job.expiry() else {
         return;
@@ -21,13 +21,13 @@ pub(super) fn check_job(check: &mut Check<'_>, job: &Job) {
     }
 }
 
-/// Such a record says what its job says.
+/// An expiry record must agree with its job.
 pub(super) fn check_record(check: &mut Check<'_>, key: &Key, expiry: &Expiry) {
     let id = expiry.job;
     let bytes = match check.look.get(&Layout::job(id)) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return check.find(Code::ExpiryStray, key, format!("there is no job {id}")),
-        // The job itself is told of.
+        // The job's own check reports it.
         Err(_) => return,
     };
     let Ok(job) = envelope::open::<Job>(&bytes) else {

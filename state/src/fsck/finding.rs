@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Something that is not as it should be.
+/// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How bad it is.
@@ -54,12 +54,12 @@ impl Severity {
     }
 }
 
-/// What a code can be believed on.
+/// What a finding with this code depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// One file by itself, which is replaced whole.
+    /// One file, which is always replaced as a whole.
     Alone,
-    /// Several files, which a daemon changes one after the other.
+    /// Several files, which a daemon changes one after another.
     Together,
 }
 
@@ -123,49 +123,49 @@ codes! {
         "restore a backup; without one, `everscand fsck --repair --accept-loss` keeps what is readable";
     /// A live index is not as written.
     IndexDamaged "index_damaged" Warning Alone REPAIR;
-    /// A live index says something else than the records.
+    /// A live index contradicts the records.
     IndexDiffers "index_differs" Warning Together REPAIR;
-    /// A write that never ended has left a file.
+    /// An interrupted write has left a file.
     Leftover "leftover" Note Together ASIDE;
-    /// A file that is none of Everscan's.
+    /// A file that is not Everscan's.
     UnknownFile "unknown_file" Warning Alone ASIDE;
     /// Others than the owner may read or write it.
     Mode "mode" Warning Alone REPAIR;
     /// It belongs to another user than the state folder.
     Owner "owner" Warning Alone "give it to the owner of the state folder with `chown`";
-    /// The file has a second name, so that a change of one changes the other.
+    /// The file has a second name (a hard link), so a change through one name changes the other.
     Links "links" Warning Alone "replace it by a copy of itself, as `cp` makes one";
-    /// A record that is no JSON, or not of its kind.
+    /// A record that is not valid JSON, or not of its kind.
     RecordMalformed "record_malformed" Error Alone RESTORE;
     /// A record that was changed since it was written.
     RecordChecksum "record_checksum" Error Alone RESTORE;
     /// A record that a newer program wrote.
     RecordNewer "record_newer" Error Alone "use the newer program that wrote it";
-    /// A record that belongs elsewhere.
+    /// A record at another record's key.
     RecordMisplaced "record_misplaced" Error Alone RESTORE;
-    /// A record that was written by a commit the journal does not know.
+    /// A record of a commit that the journal does not have.
     RecordAhead "record_ahead" Error Together
         "a part of the folder is from another time than the rest: restore a whole backup";
-    /// A record that says it is live and is settled, or the other way.
+    /// A record that says it is live although it is settled, or the reverse.
     RecordLive "record_live" Error Alone RESTORE;
-    /// A record that others name is not there.
+    /// A missing record that other records name.
     RecordMissing "record_missing" Error Together
         "bring the file back from a backup; the head of a scan is counted anew by `everscand fsck --repair`";
-    /// A job that the life of jobs does not allow.
+    /// A job in a state that no job can reach.
     JobIllegal "job_illegal" Error Alone RESTORE;
     /// A secret that is not sealed as secrets are.
     SecretMalformed "secret_malformed" Error Alone
         "set the secret again with `everscan secret set`";
-    /// A time that has not come, where only past ones may stand.
+    /// A time in the future where only past times are possible.
     ClockAhead "clock_ahead" Warning Alone
         "look at the clock of this machine; the schedule waits until that time";
     /// A workflow text that is missing or not as its revision says.
     RevisionText "revision_text" Error Together "bring the file back from a backup, or from Git";
-    /// A head whose counters are not those of its history.
+    /// A head whose counters differ from its history.
     HeadTotals "head_totals" Error Together REPAIR;
-    /// A head that does not know the newest job of its history.
+    /// A head that lacks the newest job of its history.
     HeadBehind "head_behind" Error Together REPAIR;
-    /// A head whose newest successes are not those of its history.
+    /// A head whose newest successes differ from its history.
     HeadSuccesses "head_successes" Warning Together
         "none: the next two successes of the scan put it right; until then expressions may see older ones";
     /// A line of a history that cannot be read.
@@ -179,7 +179,7 @@ codes! {
     HistoryTwice "history_twice" Error Together LOOK;
     /// A finished job that is not in the history of its scan.
     HistoryLacks "history_lacks" Warning Together LOOK;
-    /// A finished job of which its history says something else.
+    /// A finished job that contradicts its history.
     HistoryDiffers "history_differs" Error Together LOOK;
     /// A line of a ledger that cannot be read.
     LedgerLine "ledger_line" Error Together BACKUP;
@@ -204,15 +204,15 @@ codes! {
         "none, if you removed them; otherwise bring the file back from a backup";
     /// The inputs of a job are not as its record says.
     InputsDiffer "inputs_differ" Error Together RESTORE;
-    /// A record of removed jobs that has read further than its scan's history goes.
+    /// A retention record that has read beyond the end of its scan's history.
     RetentionDiffers "retention_differs" Error Together REPAIR;
-    /// Counters by which other finished jobs are left of a scan than there are.
+    /// Counters that contradict the finished jobs that are there.
     KeptDiffers "kept_differs" Warning Together
         "`everscand fsck --repair` counts what is there; if you did not remove jobs by hand, first bring their folders back from a backup";
-    /// A finished job with an artifact that runs out, and no record of when.
+    /// A finished job with artifacts that expire, and no expiry record.
     ExpiryMissing "expiry_missing" Warning Together
         "none: the artifact is refused from then on, and its file stays until its job goes";
-    /// A record of when an artifact runs out that its job does not know of.
+    /// An expiry record that contradicts its job.
     ExpiryStray "expiry_stray" Note Together ASIDE;
     /// A file that no record names.
     Orphan "orphan" Note Together ASIDE;

@@ -6,11 +6,11 @@ use model::retention::{Position, Retention};
 use model::{EndState, HistoryLine, JobId, ScanHead, Totals};
 
 use super::check::Check;
+use super::damaged_lines::DamagedLines;
 use super::ended::EndedJob;
 use super::finding::Code;
 use super::lines::each_line;
 use super::scans::{PageCodes, Pages, check_end, end_of};
-use super::told::Told;
 use crate::layout::Layout;
 
 const HISTORY: PageCodes = PageCodes {
@@ -25,11 +25,11 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     let mut newest = None;
     let mut successes = Vec::new();
     let mut ended = Vec::new();
-    // Every page that may have a job in it must be there and readable, or the lines are not all there are.
+    // Lines are missing unless every page that may hold a job is there and readable.
     let mut is_whole = (0..head.history.page)
         .all(|page| retention.is_done_with(page) || pages.contains_key(&page));
     for (page, key) in pages {
-        let mut told = Told::new(Code::HistoryLine, key);
+        let mut damaged = DamagedLines::new(Code::HistoryLine, key);
         let end = end_of(*page, head.history);
         let read = each_line(
             check.look,
@@ -42,7 +42,7 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
                     if line.state == EndState::Succeeded {
                         successes.push(line.id);
                     }
-                    // Nobody finds a job that was removed, or not passed over.
+                    // Readers skip lines of jobs that were removed.
                     if retention.may_hold(line.id, Position { page: *page, at }) {
                         ended.push(EndedJob {
                             job: line.id,
@@ -52,11 +52,11 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
                         });
                     }
                 }
-                Err(problem) => told.add(at, problem),
+                Err(problem) => damaged.add(at, problem),
             },
         );
-        is_whole &= told.is_empty();
-        told.finish(check);
+        is_whole &= damaged.is_empty();
+        damaged.finish(check);
         is_whole &= check_end(check, key, read, *page, head.history, &HISTORY);
         // Only the newest two are compared.
         let surplus = successes.len().saturating_sub(2);
@@ -103,8 +103,8 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     }
 }
 
-/// A head counts for the life of its scan, so lines may be fewer where pages are gone, and never more. Answers whether
-/// it fits.
+/// A head counts over the life of its scan. There may be fewer lines, where pages were removed, and never more. Answers
+/// whether they fit.
 fn check_totals(check: &mut Check<'_>, head: &ScanHead, counted: &Totals, has_all: bool) -> bool {
     let known = &head.totals;
     let jobs = EndState::ALL.map(|state| {

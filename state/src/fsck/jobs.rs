@@ -1,4 +1,4 @@
-//! A job's folder: the record, its log, its artifacts, and what other records say of it.
+//! Checks a job's folder: the record, the log, the artifacts, and what other records say about the job.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use model::{Artifact, Inputs, Job, JobId};
 use store::look::Role;
 
 use super::check::{Check, Checked, Expected, join};
+use super::damaged_lines::DamagedLines;
 use super::expiries;
 use super::finding::Code;
 use super::lines::each_line;
-use super::told::Told;
 use crate::layout::Layout;
 use crate::log::LogRecord;
 use crate::record::Typed;
@@ -99,7 +99,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// What the history of its scan says of a job.
+/// Compares a job with the history of its scan.
 fn check_history(check: &mut Check<'_>, job: &Job) {
     let Some(end) = job.state.end() else {
         return;
@@ -131,27 +131,27 @@ fn check_history(check: &mut Check<'_>, job: &Job) {
     }
 }
 
-/// A completed job says how many lines its log has.
+/// Compares a log with the number of lines in its job's record.
 fn check_log(check: &mut Check<'_>, job: &Job) {
     let key = Layout::log(job.id);
-    let mut told = Told::new(Code::LogLine, &key);
+    let mut damaged = DamagedLines::new(Code::LogLine, &key);
     let mut next = 0;
     let read = each_line(check.look, &key, u64::MAX, |at, line| {
-        // A crash or a lost runner can leave a last line that is not whole. It was never acknowledged.
-        if !line.ends_with(b"\n") && told.is_empty() {
+        // A crash or a lost runner can leave half a line. It was never acknowledged.
+        if !line.ends_with(b"\n") && damaged.is_empty() {
             return;
         }
         match serde_json::from_slice::<LogRecord>(line) {
             Ok(record) if record.n == next => next += 1,
             Ok(record) => {
-                told.add(
+                damaged.add(
                     at,
                     format!("the line has the number {}, and {next} is next", record.n),
                 );
                 next = record.n.saturating_add(1);
             }
             Err(error) => {
-                told.add(at, error);
+                damaged.add(at, error);
                 next += 1;
             }
         }
@@ -159,7 +159,7 @@ fn check_log(check: &mut Check<'_>, job: &Job) {
     let Some(length) = check.readable(key.as_str(), read) else {
         return;
     };
-    told.finish(check);
+    damaged.finish(check);
     let Some(run) = job.state.run().filter(|run| run.log_records > 0) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What the parts that were checked so far have told, for those that come after them.
+//! Facts from the parts that were checked so far, for the parts that come later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use store::Seq;
 use super::check::Facts;
 use super::ended::EndedJobs;
 
-/// What is known so far.
+/// The facts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The user that the state folder belongs to.
     pub(crate) owner: Option<u32>,
-    /// The last commit as the check began: what later ones wrote is not compared across parts.
+    /// The last commit when the check began. Changes of later ones are not compared across parts.
     pub(crate) began: Seq,
     /// Whether somebody has the store open, so that unfinished writes may be under way.
     pub(crate) is_used: bool,
     pub(crate) ended: EndedJobs,
     pub(crate) revisions: BTreeSet<RevisionId>,
-    /// Scans whose histories do not have all of their lines any more.
+    /// Scans whose histories have lost lines.
     pub(crate) cut: BTreeSet<ScanKey>,
-    /// What there is of a scan's finished jobs by its counters.
+    /// The finished jobs of a scan that should be there, by its counters.
     pub(crate) counted: BTreeMap<ScanKey, Totals>,
-    /// What there is of a scan's finished jobs.
+    /// The finished jobs of a scan that are there.
     pub(crate) there: BTreeMap<ScanKey, Totals>,
     /// Scans with a job that cannot be read.
     pub(crate) doubtful: BTreeSet<ScanKey>,

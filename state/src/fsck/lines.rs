@@ -5,8 +5,8 @@ use store::{DiskError, Key};
 
 use crate::limits::{LINE_BYTES, READ_BYTES};
 
-/// Gives each line with its line end to `visit`, with where it begins, up to byte `end`. A last one without line end is
-/// given as it is, and one that is too long to be a line in pieces. Answers the length of what was read; none when there is no such file.
+/// Calls `visit` with each line up to byte `end`, its line end included, and where it begins. The last line may lack its
+/// line end. A line that is too long comes in pieces. Answers the bytes that were read; none when there is no such file.
 pub(crate) fn each_line(
     look: &Look,
     key: &Key,

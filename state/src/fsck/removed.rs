@@ -9,8 +9,8 @@ use super::finding::Code;
 use crate::envelope;
 use crate::layout::Layout;
 
-/// Compares what is left of each scan by its counters with the folders of jobs. A scan whose counters have changed since
-/// they were looked at is left out: so may its folders have.
+/// Compares the counters of each scan with the folders of its jobs. A scan whose counters have changed since they were read
+/// is left out, since its folders may have changed too.
 pub(super) fn check(check: &mut Check<'_>) {
     let known = check.known;
     for (scan, counted) in &known.counted {

@@ -1,6 +1,5 @@
-//! Puts right what a check finds, as far as a program can know what is right. Files that cannot be trusted go to the
-//! quarantine, rights are tightened, derived files are made again, scans are counted anew. Nothing is deleted, and all of
-//! it can be undone.
+//! Repairs what a check finds, where a program can know what is right. It moves untrustworthy files to the quarantine,
+//! tightens rights, rebuilds derived files and counts scans anew. It deletes nothing, and every step can be undone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -23,11 +22,11 @@ use crate::rebuilt;
 use crate::scan_places::{is_head, scan_at};
 use crate::written::{Keys, Written};
 
-/// Something that was put right.
+/// Something that was repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "repair", rename_all = "snake_case")]
 pub enum Repair {
-    /// A file went aside.
+    /// A file was moved to the quarantine.
     Moved {
         /// Below the state folder.
         from: String,
@@ -55,20 +54,18 @@ pub enum Repair {
     },
 }
 
-/// What a repair says while it goes.
+/// What a repair reports while it runs.
 #[derive(Debug)]
 pub enum Repairing {
-    /// Something was found.
     Found(Finding),
-    /// Something was put right.
     Done(Repair),
     /// Something is left to a person.
     Left(Finding),
-    /// So much has been looked at.
+    /// How much has been checked so far.
     Looked(super::Counts),
 }
 
-/// Why a state was not repaired, or not to the end.
+/// Why a state was not repaired, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// The state folder, for a tool that works on its files.
@@ -77,27 +74,21 @@ pub enum RepairError {
     /// The store, for counting anew.
     #[error(transparent)]
     Engine(#[from] store::OpenError),
-    /// A file.
     #[error(transparent)]
     Disk(#[from] store::DiskError),
-    /// A file, when reading.
     #[error(transparent)]
     Look(#[from] store::ReadError),
-    /// The past of a scan.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The changes.
     #[error("a record that was counted anew could not be committed")]
     Commit(#[from] store::CommitError),
-    /// The end.
     #[error("the state was repaired, but not closed")]
     Close(#[from] store::CloseError),
-    /// A defect.
     #[error("a record cannot be written as JSON")]
     Unwritable(#[from] serde_json::Error),
 }
 
-/// What is done about a finding.
+/// What a repair does about a finding.
 enum Remedy {
     SetAside,
     CloseToOthers,
@@ -116,7 +107,7 @@ pub async fn repair(
     tell: &mut dyn FnMut(Repairing),
 ) -> Result<Checked, RepairError> {
     mend_store(root, accept_loss, tell)?;
-    // What the journal holds comes into the files first, so that no later redo brings anything back.
+    // The journal is applied first, so that no later redo brings anything back.
     let mut engine = FileEngine::new(root, Options::default());
     engine.open(&mut |_, _| ()).await?;
     engine.close().await?;
@@ -125,7 +116,7 @@ pub async fn repair(
     let heads: Vec<_> = heads.into_iter().map(|key| (key, Anew::Head)).collect();
     rewrite(root, heads, tell).await?;
     let (mut left, mut checked, miscounted) = check(root, now, tell)?;
-    // Only now is it known which jobs went aside, and what the heads count.
+    // Now it is known which jobs are in the quarantine, and what the heads count.
     if !miscounted.is_empty() {
         let records = miscounted.into_iter().map(|(scan, there)| {
             let key = Layout::retention(&scan);
@@ -140,7 +131,7 @@ pub async fn repair(
     Ok(checked)
 }
 
-/// Checks, and answers what it finds.
+/// Checks, and collects the findings.
 fn check(
     root: &Path,
     now: Timestamp,
@@ -173,7 +164,7 @@ fn mend_store(
     Ok(())
 }
 
-/// Checks, and puts right what is a matter of single files. Answers the keys of heads that are to be counted.
+/// Checks, and repairs single files. Answers the keys of heads that must be counted anew.
 fn mend_files(
     root: &Path,
     now: Timestamp,
@@ -211,7 +202,7 @@ fn mend_files(
 /// Does what one file needs.
 fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::DiskError> {
     match remedy(finding.code) {
-        // The index first: should the repair end in between, one that still had the record would miss its file.
+        // The index first: if the repair is interrupted, an index that has the record would miss its file.
         Remedy::SetAside => {
             let mut moved = mending.set_index_aside()?;
             moved.extend(mending.set_aside(&finding.path)?);
@@ -294,7 +285,7 @@ enum Anew {
     Retention(ScanKey, Totals),
 }
 
-/// Writes records anew, each in a commit of its own. One that is there goes aside first.
+/// Writes records anew, each in a commit of its own. An existing one is moved to the quarantine first.
 async fn rewrite(
     root: &Path,
     records: Vec<(Key, Anew)>,
@@ -349,8 +340,8 @@ async fn rewrite(
     Ok(())
 }
 
-/// The head at `key`, whose content was `bytes`. None if no text names the scan any more: that its head is missing is
-/// left to a person.
+/// The head at `key`, whose content was `bytes`. None if no text names the scan any more: then the missing head is left to
+/// a person.
 async fn head_anew(
     look: &Look,
     reader: &StoreReader,
@@ -395,7 +386,7 @@ async fn retention_anew(
     Ok(Some(Change::Retention(retention.into())))
 }
 
-/// What is left of a head whose record is lost, as a start would find it.
+/// The head that a start would rebuild.
 async fn after_loss(
     look: &Look,
     reader: &StoreReader,

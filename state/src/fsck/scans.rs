@@ -1,4 +1,4 @@
-//! A scan's folder: its head, what is stored beside it, its history and its ledger.
+//! Checks a scan's folder: the head, the records beside it, the history and the ledger.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use store::Key;
 use store::look::Role;
 
 use super::check::{Check, Checked, join};
+use super::damaged_lines::DamagedLines;
 use super::finding::Code;
 use super::history;
 use super::lines::each_line;
-use super::told::Told;
 use crate::layout::Layout;
 use crate::record::Typed;
 
@@ -85,14 +85,14 @@ fn pages(check: &mut Check<'_>, folder: &str) -> Pages {
 
 fn check_ledger(check: &mut Check<'_>, head: &ScanHead, pages: &Pages) {
     for (page, key) in pages {
-        let mut told = Told::new(Code::LedgerLine, key);
+        let mut damaged = DamagedLines::new(Code::LedgerLine, key);
         let end = end_of(*page, head.ledger);
         let read = each_line(check.look, key, end, |at, line| {
             if let Err(error) = serde_json::from_slice::<LedgerRecord>(line) {
-                told.add(at, error);
+                damaged.add(at, error);
             }
         });
-        told.finish(check);
+        damaged.finish(check);
         check_end(check, key, read, *page, head.ledger, &LEDGER);
     }
     if head.ledger.bytes > 0 && !pages.contains_key(&head.ledger.page) {

@@ -1,4 +1,4 @@
-//! A workflow's folder: its record and its revisions with their texts. Its scans are checked in `scans.rs`.
+//! Checks a workflow's folder: the record, and the revisions with their texts. `scans.rs` checks the scans.
 
 use model::{RevisionRecord, WorkflowRecord};
 use store::Key;

@@ -1,4 +1,4 @@
-//! The folders besides jobs and workflows: records on shelves, payloads, and what the store keeps for itself.
+//! Checks the folders besides jobs and workflows, and the store's own files.
 
 use store::look::{Part, Role};
 
@@ -13,7 +13,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     for entry in check.entries(folder) {
         let path = join(folder, &entry.name);
         match entry.role {
-            // Git's own files, of which nothing is known here.
+            // Git's own files.
             Role::Folder if is_mirror(&path) => {}
             Role::Folder => self::check(check, &path),
             Role::File(key) if key.is_record() => {
@@ -26,7 +26,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// A bare mirror, or one that is being made or was put aside for a new one.
+/// A bare mirror, also one that is being made or was replaced.
 fn is_mirror(path: &str) -> bool {
     let mut segments = path.split('/');
     let name = segments.nth(2);
@@ -50,7 +50,7 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
     }
 }
 
-/// Checks what the store keeps for itself.
+/// Checks the store's own files.
 pub(crate) fn check_store(check: &mut Check<'_>) {
     for damage in check.look.damage() {
         let (code, what) = match damage.part {

@@ -1,4 +1,5 @@
-//! Damaged lines of one file: the first few are told one by one, so that a file of noise makes no flood.
+//! Damaged lines of one file. The first few are reported one by one and the rest is counted, so that a file of noise makes
+//! few findings.
 
 use std::fmt;
 
@@ -6,17 +7,17 @@ use store::Key;
 
 use super::check::Check;
 use super::finding::Code;
-use crate::limits::TOLD_LINES;
+use crate::limits::REPORTED_LINES;
 
 /// The damaged lines of a file.
-pub(crate) struct Told {
+pub(crate) struct DamagedLines {
     code: Code,
     key: Key,
     lines: Vec<String>,
     more: u64,
 }
 
-impl Told {
+impl DamagedLines {
     pub(crate) fn new(code: Code, key: &Key) -> Self {
         Self {
             code,
@@ -31,7 +32,7 @@ impl Told {
     }
 
     pub(crate) fn add(&mut self, at: u64, problem: impl fmt::Display) {
-        if (self.lines.len() as u64) < TOLD_LINES {
+        if (self.lines.len() as u64) < REPORTED_LINES {
             self.lines.push(format!("at byte {at}: {problem}"));
         } else {
             self.more += 1;

@@ -205,11 +205,8 @@ struct Round {
 
 impl Round {
     fn new(epoch: Epoch) -> Self {
-        let mut batch = Batch::new(epoch);
-        // Who may not use the last space was refused when deciding.
-        batch.urgency = store::Urgency::Finishing;
         Self {
-            batch,
+            batch: Batch::new(epoch),
             changes: Vec::new(),
             notify: Vec::new(),
         }
@@ -278,7 +275,9 @@ impl<E: Engine> Committer<E> {
                         }
                         // It was decided on top of what has just been undone.
                         Outcome::Undone(undo) => (decided.notify)(Err(undo.error())),
-                        Outcome::Failed => return (decided.notify)(Err(SubmitError::OutcomeUnknown)),
+                        Outcome::Failed => {
+                            return (decided.notify)(Err(SubmitError::OutcomeUnknown));
+                        }
                     }
                 } else {
                     self.take(&mut round, decided);

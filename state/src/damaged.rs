@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::retention::Retention;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
-use store::{Batch, Engine, Key, Seq, Urgency};
+use store::{Batch, Engine, Key, Seq};
 
 use crate::envelope::EnvelopeError;
 use crate::error::{OpenError, ReadError};
@@ -128,8 +128,6 @@ impl Damaged {
                 batch.deletes.insert(key.clone());
             }
         }
-        // Nothing new: it makes room rather than taking it.
-        batch.urgency = Urgency::Finishing;
         let keys = Keys::of(&batch);
         let sequence = engine
             .commit(batch)

@@ -15,7 +15,7 @@ use store::{Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
-use crate::committer::{Committer, Histories, Attachment, Waiting, waiting};
+use crate::committer::{Attachment, Committer, Histories, Waiting, waiting};
 use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError};
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;

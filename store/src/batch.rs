@@ -30,8 +30,6 @@ pub struct Seq(pub u64);
 pub struct Batch {
     /// The epoch that `Engine::open` answered.
     pub epoch: Epoch,
-    /// Whether the batch may use the space kept for finishing work on a full disk.
-    pub urgency: Urgency,
     /// Whole files, created or replaced.
     pub puts: BTreeMap<Key, Put>,
     /// Files that go away; one that does not exist is no error.
@@ -40,16 +38,6 @@ pub struct Batch {
     pub appends: Vec<Append>,
     /// Large objects that get their keys; a file that is there already is replaced.
     pub adopts: BTreeMap<Key, Staged>,
-}
-
-/// How much a batch matters when the disk is nearly full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Urgency {
-    /// New work: refused below the watermark.
-    #[default]
-    Ordinary,
-    /// Ends what runs already: accepted as long as the journal has room.
-    Finishing,
 }
 
 /// The whole content of a file.
@@ -88,11 +76,10 @@ pub enum InvalidBatch {
 }
 
 impl Batch {
-    /// An ordinary batch without changes.
+    /// A batch without changes.
     pub fn new(epoch: Epoch) -> Self {
         Self {
             epoch,
-            urgency: Urgency::Ordinary,
             puts: BTreeMap::new(),
             deletes: BTreeSet::new(),
             appends: Vec::new(),

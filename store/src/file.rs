@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::applier::{Applier, End, Policy, Since};
-use crate::batch::{Batch, Epoch, Seq, Urgency};
+use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{Action, Disk, DiskError};
 use crate::engine::{self, CloseError, CommitError, Engine};
 use crate::failpoint;
@@ -27,7 +27,7 @@ use crate::pending::Pending;
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
-use crate::space::{Gauge, Room, Watermarks};
+use crate::space::{Gauge, Watermarks};
 use crate::staged::Staged;
 use crate::top_folders::TopFolders;
 use crate::tree::Tree;
@@ -48,7 +48,7 @@ pub struct Options {
     pub checkpoint_bytes: u64,
     /// Time after a change that makes a checkpoint due.
     pub checkpoint_interval: Duration,
-    /// When new work is refused.
+    /// How full the disk is when the volume says `Low` and `Full`.
     pub watermarks: Watermarks,
     /// Whether another machine may keep the files. Then nobody promises that a lock locks and a sync syncs.
     pub allow_network: bool,
@@ -189,10 +189,6 @@ impl FileEngine {
             return Ok(opened.last);
         }
         batch.check()?;
-        let room = self.gauge.read().map_err(unknown)?;
-        if room == Room::Full && batch.urgency == Urgency::Ordinary {
-            return Err(CommitError::Full);
-        }
         view.check(&batch)?;
         self.pending.wait_for_room().map_err(refuse)?;
         let seq = opened.last.next();

@@ -57,7 +57,7 @@ pub mod volume;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq, Urgency};
+pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq};
 pub use control::FORMAT;
 pub use disk::{Details, DiskError, Form};
 pub use engine::{

@@ -75,7 +75,7 @@ pub(crate) const WATERMARK_BYTES: u64 = 16 * 1024 * 1024;
 /// new files each.
 pub(crate) const WATERMARK_FILES: u64 = 4096;
 
-/// How long a measurement of the free space is believed: asking costs a system call per commit.
+/// How long a measurement of the free space is believed: asking costs a system call per command.
 pub(crate) const SPACE_MEASURED_EVERY: Duration = Duration::from_secs(1);
 
 /// Payload of one journal record: a full batch with its framing, doubled; a longer length field is damage.

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::world::{World, close, expected, files, key, ops, put, temporary_folder, tiny};
+use super::world::{World, close, expected, files, key, put, temporary_folder, tiny};
 use crate::disk::{Action, Disk};
 use crate::file::Options;
-use crate::{CloseError, CommitError, Engine, Reader, Room, Seq, Urgency, Watermark, Watermarks};
+use crate::{CloseError, CommitError, Engine, Reader, Seq};
 
 /// How an operation fails.
 #[derive(Clone, Copy, Debug)]
@@ -258,35 +258,6 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
     }
     drop(world);
     assert_eq!(files(folder.path()), expected(rounds + 400));
-}
-
-#[tokio::test]
-async fn new_work_is_refused_below_the_watermark_and_finishing_work_is_not() {
-    let folder = temporary_folder();
-    let full = Watermark {
-        percent: 1000,
-        bytes: u64::MAX,
-        files: 0,
-    };
-    let low = Watermark::NONE;
-    let mut world = World::open_on(
-        Disk::new(),
-        folder.path(),
-        Options {
-            watermarks: Watermarks { low, full },
-            ..tiny()
-        },
-    )
-    .await
-    .unwrap();
-    assert_eq!(world.engine.volume().room().unwrap(), Room::Full);
-    let mut batch = ops(world.epoch, [put("a", "x")]);
-    assert!(matches!(
-        world.engine.commit(batch.clone()).await,
-        Err(CommitError::Full)
-    ));
-    batch.urgency = Urgency::Finishing;
-    assert_eq!(world.engine.commit(batch).await.unwrap(), Seq(1));
 }
 
 #[tokio::test]

@@ -21,13 +21,13 @@ use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::hold::Hold;
 use crate::key::Key;
-use crate::layout::Layout;
 use crate::limits::{BACKUP_ROUNDS, CONTROL_FILE_BYTES};
 use crate::lock::Owner;
 use crate::manifest::Manifest;
 use crate::objects::Object;
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
+use crate::paths::Paths;
 use crate::record::Record;
 use crate::replace;
 use crate::scan::{self, Scan};
@@ -114,7 +114,7 @@ pub(crate) fn back_up_on(
     to: &Path,
     copying: Copying<'_>,
 ) -> Result<Copied, CopyError> {
-    let from = Layout::new(root);
+    let from = Paths::new(root);
     let Some(store) = control::read_format(disk, &from.format)? else {
         return Err(CopyError::NoState {
             root: root.to_owned(),
@@ -129,7 +129,7 @@ pub(crate) fn back_up_on(
         copier: Copier { disk, copying },
         store,
         from,
-        to: Layout::new(to),
+        to: Paths::new(to),
         being_written: None,
         whole: BTreeSet::new(),
         missed: BTreeSet::new(),
@@ -158,8 +158,8 @@ struct Journal {
 struct Backup<'a> {
     copier: Copier<'a>,
     store: StoreId,
-    from: Layout,
-    to: Layout,
+    from: Paths,
+    to: Paths,
     /// The least epoch of the segment that is being written, if one is.
     being_written: Option<Epoch>,
     /// Objects that the copy has, by their names in `tmp/`.
@@ -210,7 +210,7 @@ impl Backup<'_> {
 
     /// Copies the files, but for those of the engine that the copy gets anew.
     fn copy_tree(&self) -> Result<(), CopyError> {
-        let Layout {
+        let Paths {
             root,
             format,
             lock,
@@ -225,10 +225,7 @@ impl Backup<'_> {
         self.copier.folder(root, &self.to.root, &|path| {
             anew.iter().any(|anew| path == *anew) || copying.leaves_out(root, path)
         })?;
-        self.to
-            .folders()
-            .into_iter()
-            .try_for_each(|folder| self.copier.disk.create_folder(folder))?;
+        self.to.create_folders(self.copier.disk)?;
         Ok(())
     }
 
@@ -273,7 +270,7 @@ impl Backup<'_> {
     /// False when the object is nowhere. It goes from `tmp/` to its key, so it is looked for in that order.
     fn copy_object(&self, key: &Key, staged: &Staged) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
-        let tree = |layout: &Layout| Tree::new(disk.clone(), layout.root.clone());
+        let tree = |paths: &Paths| Tree::new(disk.clone(), paths.root.clone());
         let (from, to) = (tree(&self.from), tree(&self.to));
         if let Some(file) = to.open(key)?
             && is_object(&file, staged)?
@@ -298,7 +295,7 @@ impl Backup<'_> {
         self.growing.extend(journal.counted_on.iter().cloned());
         let mut gone = BTreeSet::new();
         for key in &journal.counted_on {
-            let path = |layout: &Layout| layout.root.join(key.as_str());
+            let path = |paths: &Paths| paths.root.join(key.as_str());
             let to = path(&self.to);
             if let Some(folder) = to.parent() {
                 disk.create_folders(folder)?;
@@ -380,7 +377,7 @@ pub(crate) fn restore_on(
     root: &Path,
     copying: Copying<'_>,
 ) -> Result<Copied, CopyError> {
-    let (source, layout) = (Layout::new(from), Layout::new(root));
+    let (source, paths) = (Paths::new(from), Paths::new(root));
     let store = control::read_format(disk, &source.format)?;
     let manifest = Manifest::read(disk, &source)?;
     let (Some(store), Some(manifest)) = (store, manifest) else {
@@ -416,11 +413,8 @@ pub(crate) fn restore_on(
         )));
     }
     // Some tools copy no empty folders.
-    layout
-        .folders()
-        .into_iter()
-        .try_for_each(|folder| disk.create_folder(folder))?;
-    make_store(disk, &target, &layout, &manifest, &format)?;
+    paths.create_folders(disk)?;
+    make_store(disk, &target, &paths, &manifest, &format)?;
     Ok(Copied {
         files: size.files,
         bytes: size.bytes,
@@ -432,15 +426,15 @@ pub(crate) fn restore_on(
 fn make_store(
     disk: &Disk,
     target: &DiskFile,
-    layout: &Layout,
+    paths: &Paths,
     manifest: &Manifest,
     format: &[u8],
 ) -> Result<(), CopyError> {
     target.sync_file_system()?;
     failpoint::reach("copy-synced");
-    manifest.write(disk, layout)?;
+    manifest.write(disk, paths)?;
     failpoint::reach("manifest-written");
-    replace::replace_durably(disk, &layout.format, format)?;
+    replace::replace_durably(disk, &paths.format, format)?;
     failpoint::reach("copy-finished");
     Ok(())
 }

@@ -18,11 +18,11 @@ use crate::fault::Fault;
 use crate::file_volume::FileVolume;
 use crate::journal::{Journal, JournalError};
 use crate::key::{Key, Prefix};
-use crate::layout::Layout;
 use crate::limits;
 use crate::lock::Lock;
 use crate::objects::Objects;
 pub use crate::open_error::OpenError;
+use crate::paths::Paths;
 use crate::pending::Pending;
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
@@ -57,7 +57,7 @@ pub struct Options {
 /// A store on local files; see `Engine` for what it promises. Dropping it closes it.
 pub struct FileEngine {
     disk: Disk,
-    layout: Layout,
+    paths: Paths,
     options: Options,
     pending: Arc<Pending>,
     gauge: Gauge,
@@ -98,7 +98,7 @@ impl FileEngine {
     pub(crate) fn on(disk: Disk, root: &Path, options: Options) -> Self {
         let gauge = Gauge::new(disk.clone(), root.to_owned(), options.watermarks);
         Self {
-            layout: Layout::new(root),
+            paths: Paths::new(root),
             disk,
             options,
             pending: Arc::default(),
@@ -115,7 +115,7 @@ impl FileEngine {
         if let Err(error) = self.shut() {
             tracing::warn!(%error, "the store was not closed cleanly before it is opened again");
         }
-        let recovered = recovery::recover(&self.disk, &self.layout, &self.options)?;
+        let recovered = recovery::recover(&self.disk, &self.paths, &self.options)?;
         let Recovered {
             epoch,
             last,
@@ -149,7 +149,7 @@ impl FileEngine {
         let applier = std::thread::Builder::new()
             .name("store-applier".to_owned())
             .spawn(move || applier.run())
-            .map_err(|error| DiskError::new(Action::Thread, &self.layout.root, error))?;
+            .map_err(|error| DiskError::new(Action::Thread, &self.paths.root, error))?;
         self.opened = Some(Opened {
             epoch,
             last,
@@ -246,7 +246,7 @@ impl FileEngine {
     }
 
     fn tree(&self) -> Tree {
-        Tree::new(self.disk.clone(), self.layout.root.clone())
+        Tree::new(self.disk.clone(), self.paths.root.clone())
     }
 }
 
@@ -286,16 +286,12 @@ impl Engine for FileEngine {
 
     /// The copy is in `quarantine/`.
     async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
-        let path = quarantine::keep(&self.tree(), &self.layout, key, content)?;
+        let path = quarantine::keep(&self.tree(), &self.paths, key, content)?;
         Ok(path.display().to_string())
     }
 
     async fn has_set_aside(&self, folder: &Prefix) -> Result<bool, Fault> {
-        Ok(quarantine::holds(
-            &self.disk,
-            &self.layout,
-            folder.as_str(),
-        )?)
+        Ok(quarantine::holds(&self.disk, &self.paths, folder.as_str())?)
     }
 
     /// Whether the folder has the manifest of a backup.

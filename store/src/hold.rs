@@ -10,29 +10,29 @@ use std::io;
 use crate::backup::CopyError;
 use crate::disk::{Action, Disk, DiskError};
 use crate::failpoint;
-use crate::layout::Layout;
 use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, LOOKS};
 use crate::lock::Lock;
 use crate::open_error::OpenError;
+use crate::paths::Paths;
 use crate::space::Watermark;
 
 /// The hold of this process. It ends when it is dropped.
 pub(crate) struct Hold {
     disk: Disk,
-    layout: Layout,
+    paths: Paths,
     lock: Lock,
 }
 
 impl Hold {
-    pub(crate) fn take(disk: &Disk, layout: &Layout) -> Result<Self, CopyError> {
+    pub(crate) fn take(disk: &Disk, paths: &Paths) -> Result<Self, CopyError> {
         let mut tries = 1;
         loop {
-            let error = match Lock::take(disk, &layout.hold, &layout.root) {
+            let error = match Lock::take(disk, &paths.hold, &paths.root) {
                 Ok(lock) => {
                     failpoint::reach("hold-taken");
                     return Ok(Self {
                         disk: disk.clone(),
-                        layout: layout.clone(),
+                        paths: paths.clone(),
                         lock,
                     });
                 }
@@ -68,7 +68,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         let ended = match self.lasts() {
-            Ok(true) => self.disk.remove_file(&self.layout.hold),
+            Ok(true) => self.disk.remove_file(&self.paths.hold),
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };
@@ -85,11 +85,11 @@ impl Drop for Hold {
 /// since a backup can be made again.
 pub(crate) fn keeps_journal(
     disk: &Disk,
-    layout: &Layout,
+    paths: &Paths,
     kept_bytes: u64,
     watermark: Watermark,
 ) -> Result<bool, DiskError> {
-    let path = &layout.hold;
+    let path = &paths.hold;
     let file = match disk.open_to_write(path) {
         Err(error) if error.is_missing() => return Ok(false),
         // It belongs to another user, who may be at work.
@@ -107,7 +107,7 @@ pub(crate) fn keeps_journal(
         }
     } else if kept_bytes > HOLD_JOURNAL_BYTES {
         "it keeps too much of the journal"
-    } else if watermark.is_passed_by(disk.space(&layout.root)?) {
+    } else if watermark.is_passed_by(disk.space(&paths.root)?) {
         "the disk is nearly full"
     } else {
         return Ok(true);

@@ -8,9 +8,9 @@ use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, DiskError, DiskFile, Identity};
-use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
 use crate::open_error::OpenError;
+use crate::paths::Paths;
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 const LOCKS: &str = "/proc/locks";
@@ -80,7 +80,7 @@ impl Owner {
 
 /// The process that has the store in `root` open, as far as this system tells.
 pub fn user(root: &Path) -> Option<Owner> {
-    holder(&Disk::new(), &Layout::new(root).lock)
+    holder(&Disk::new(), &Paths::new(root).lock)
 }
 
 /// Who holds the lock of a store, if anybody does, asked without touching it: even a shared lock of a moment could keep

@@ -19,13 +19,13 @@ use crate::batch::{Epoch, Seq};
 use crate::control::{self, StoreId};
 use crate::disk::{Disk, DiskError};
 use crate::key::Key;
-use crate::layout::Layout;
 use crate::limits::LOOKS;
 use crate::live::{self, LiveSet};
 use crate::lock::{self, Owner};
 pub use crate::objects::Object;
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
+use crate::paths::Paths;
 use crate::record::Record;
 use crate::scan;
 use crate::tree::Tree;
@@ -33,7 +33,7 @@ use crate::tree::Tree;
 /// A store as it was at one moment.
 pub struct Look {
     tree: Tree,
-    layout: Layout,
+    paths: Paths,
     position: Position,
     overlay: Overlay,
     live: Option<LiveSet>,
@@ -66,17 +66,17 @@ pub struct JournalSize {
 impl Look {
     /// Looks at the store at `root`. One of a newer format, or none at all, is an error; damage is not.
     pub fn at(root: impl AsRef<Path>) -> Result<Self, OpenError> {
-        let (disk, layout) = (Disk::new(), Layout::new(root.as_ref()));
+        let (disk, paths) = (Disk::new(), Paths::new(root.as_ref()));
         // No folder at all is another mistake than one with other files.
-        disk.identity(&layout.root)?;
-        let Some(store) = control::read_format(&disk, &layout.format)? else {
+        disk.identity(&paths.root)?;
+        let Some(store) = control::read_format(&disk, &paths.format)? else {
             return Err(OpenError::NotAState {
-                root: layout.root.clone(),
+                root: paths.root.clone(),
             });
         };
         let mut tries = 1;
         loop {
-            match Self::read(&disk, &layout, store) {
+            match Self::read(&disk, &paths, store) {
                 // A segment or an index can go while it is looked for; then a checkpoint has come in between.
                 Err(error) if error.is_missing() && tries < LOOKS => tries += 1,
                 result => return Ok(result?),
@@ -84,10 +84,10 @@ impl Look {
         }
     }
 
-    fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, DiskError> {
-        let mut damage = DamageList::of(layout);
+    fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Self, DiskError> {
+        let mut damage = DamageList::of(paths);
         // Read before everything else, so that a checkpoint in between shows as a change of the mark.
-        let checkpoint_bytes = mark::checkpoint_bytes(disk, layout)?;
+        let checkpoint_bytes = mark::checkpoint_bytes(disk, paths)?;
         let marked = damage.read_mark(disk, store)?;
         let checkpoint = marked.map(|marked| marked.at);
         let being_written = if damage.has_checkpoint() {
@@ -96,7 +96,7 @@ impl Look {
             control::Mark::being_written(marked)
         };
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let live::Survey { newest, unreadable } = live::survey(disk, &layout.index, store, least)?;
+        let live::Survey { newest, unreadable } = live::survey(disk, &paths.index, store, least)?;
         let mut unmarked = Vec::new();
         for (seq, path) in unreadable {
             // A crash before the end of a checkpoint may take the content of its index.
@@ -111,9 +111,9 @@ impl Look {
             None => {
                 if !damage.has_checkpoint() {
                     let what = "it is missing, and no live index tells the position of the store";
-                    damage.add(Part::Checkpoint, &layout.checkpoint, 0, what.to_owned());
+                    damage.add(Part::Checkpoint, &paths.checkpoint, 0, what.to_owned());
                 }
-                scan::beginning(disk, &layout.journal)?
+                scan::beginning(disk, &paths.journal)?
             }
         };
         let (mut overlay, mut live, mut commits) = (Overlay::default(), newest, 0);
@@ -123,7 +123,7 @@ impl Look {
             live.iter_mut().for_each(|index| index.follow(&record));
             commits += 1;
         };
-        let journal = &layout.journal;
+        let journal = &paths.journal;
         let mut scan = scan::survey(disk, journal, store, base.seq, being_written, &mut take)?;
         damage.add_journal(disk, store, &scan, indexed)?;
         damage.add_manifest(disk, store, scan.last)?;
@@ -133,8 +133,8 @@ impl Look {
             end: scan.end.clone(),
         };
         Ok(Self {
-            tree: Tree::new(disk.clone(), layout.root.clone()),
-            layout: layout.clone(),
+            tree: Tree::new(disk.clone(), paths.root.clone()),
+            paths: paths.clone(),
             position: Position {
                 checkpoint: base.seq,
                 last: scan.last,
@@ -167,12 +167,12 @@ impl Look {
     }
 
     pub fn root(&self) -> &Path {
-        &self.layout.root
+        &self.paths.root
     }
 
     /// Whether nothing has been committed since this look, so that what was read through it fits together.
     pub fn is_current(&self) -> Result<bool, DiskError> {
-        match Mark::read(&self.tree.disk, &self.layout, self.mark.end.offset) {
+        match Mark::read(&self.tree.disk, &self.paths, self.mark.end.offset) {
             Ok(now) => Ok(now == self.mark),
             Err(error) if error.is_missing() => Ok(false),
             Err(error) => Err(error),
@@ -181,13 +181,13 @@ impl Look {
 
     /// The user that the state folder belongs to.
     pub fn owner(&self) -> Result<Option<u32>, DiskError> {
-        let root = self.tree.disk.details(&self.layout.root)?;
+        let root = self.tree.disk.details(&self.paths.root)?;
         Ok(root.map(|details| details.owner))
     }
 
     /// The process that has the store open, as far as this system tells.
     pub fn user(&self) -> Option<Owner> {
-        lock::holder(&self.tree.disk, &self.layout.lock)
+        lock::holder(&self.tree.disk, &self.paths.lock)
     }
 
     /// The live records as the next start would stream them; none when it would have to look for them.

@@ -10,13 +10,13 @@ use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
 use crate::disk::{Disk, DiskError, Form};
 use crate::failpoint;
 use crate::key::Prefix;
-use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
+use crate::paths::Paths;
 use crate::quarantine;
 use crate::record::Record;
 use crate::scan;
@@ -27,7 +27,7 @@ use crate::tree::Tree;
 /// A store that is being mended. Nobody else can open it meanwhile.
 pub struct Mending {
     disk: Disk,
-    layout: Layout,
+    paths: Paths,
     store: StoreId,
     _lock: Lock,
 }
@@ -64,16 +64,16 @@ impl Mending {
     }
 
     pub(crate) fn begin_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
-        let layout = Layout::new(root);
-        let Some(store) = control::read_format(&disk, &layout.format)? else {
+        let paths = Paths::new(root);
+        let Some(store) = control::read_format(&disk, &paths.format)? else {
             return Err(OpenError::NotAState {
-                root: layout.root.clone(),
+                root: paths.root.clone(),
             });
         };
-        let lock = Lock::take(&disk, &layout.lock, &layout.root)?;
+        let lock = Lock::take(&disk, &paths.lock, &paths.root)?;
         Ok(Self {
             disk,
-            layout,
+            paths,
             store,
             _lock: lock,
         })
@@ -81,14 +81,14 @@ impl Mending {
 
     /// Moves what stands at `path` aside; none when nothing does. Durable when this returns.
     pub fn set_aside(&self, path: &str) -> Result<Option<Moved>, DiskError> {
-        let from = self.layout.root.join(path);
-        let to = quarantine::take(&self.disk, &self.layout, &from)?;
+        let from = self.paths.root.join(path);
+        let to = quarantine::take(&self.disk, &self.paths, &from)?;
         Ok(to.map(|to| self.moved(&from, &to)))
     }
 
     /// Takes everything from others than the owner, and answers the mode before.
     pub fn close_to_others(&self, path: &str) -> Result<Option<u32>, DiskError> {
-        let path = self.layout.root.join(path);
+        let path = self.paths.root.join(path);
         let Some(details) = self.disk.details(&path)? else {
             return Ok(None);
         };
@@ -104,8 +104,8 @@ impl Mending {
     /// Moves the live indexes aside: the next start reads the files instead.
     pub fn set_index_aside(&self) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
-        for path in live::paths(&self.disk, &self.layout.index)? {
-            moved.extend(self.set_aside(&self.layout.below(&path))?);
+        for path in live::paths(&self.disk, &self.paths.index)? {
+            moved.extend(self.set_aside(&self.paths.below(&path))?);
         }
         Ok(moved)
     }
@@ -113,20 +113,20 @@ impl Mending {
     /// Writes `CHECKPOINT` anew when it is missing or damaged and an index or the journal still tells the position. The journal is
     /// then done again from further back than needed, which changes nothing.
     pub fn mend_checkpoint(&self) -> Result<Vec<Moved>, OpenError> {
-        let segments = scan::segments(&self.disk, &self.layout.journal)?;
-        match control::read_checkpoint(&self.disk, &self.layout.checkpoint, self.store) {
+        let segments = scan::segments(&self.disk, &self.paths.journal)?;
+        match control::read_checkpoint(&self.disk, &self.paths.checkpoint, self.store) {
             Ok(Some(_)) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
             // What went with it may have been acknowledged: that is a loss to be accepted.
             Ok(None) if segments.is_empty() => return Ok(Vec::new()),
             Ok(None) | Err(_) => {}
         }
-        let index = live::survey(&self.disk, &self.layout.index, self.store, Seq(0))?.newest;
+        let index = live::survey(&self.disk, &self.paths.index, self.store, Seq(0))?.newest;
         let at = match index {
             Some(index) => index.at,
             None if segments.is_empty() => return Ok(Vec::new()),
-            None => scan::beginning(&self.disk, &self.layout.journal)?,
+            None => scan::beginning(&self.disk, &self.paths.journal)?,
         };
-        let moved = self.set_aside(&self.layout.below(&self.layout.checkpoint))?;
+        let moved = self.set_aside(&self.paths.below(&self.paths.checkpoint))?;
         // Whether a segment was being written is not known any more: where one is, the newest must not be missing.
         let condition = if segments.is_empty() {
             Condition::Stopped
@@ -138,15 +138,15 @@ impl Mending {
     }
 
     fn write_checkpoint(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
-        let (disk, path) = (&self.disk, &self.layout.checkpoint);
+        let (disk, path) = (&self.disk, &self.paths.checkpoint);
         control::write_checkpoint(disk, path, self.store, at, condition)
     }
 
     /// Gives up what a damaged journal holds behind the damage, or a backup lacks. What is readable in front of it is done again, except where a file is newer already; then the segments go aside. Nothing happens to a journal that is
     /// whole.
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let tree = Tree::new(disk.clone(), layout.root.clone());
+        let (disk, paths) = (&self.disk, &self.paths);
+        let tree = Tree::new(disk.clone(), paths.root.clone());
         let Readable {
             epoch,
             segments,
@@ -156,12 +156,9 @@ impl Mending {
         else {
             return Ok(None);
         };
-        let root = disk.open_to_read(&layout.root)?;
+        let root = disk.open_to_read(&paths.root)?;
         // A tool may have copied no empty folders.
-        layout
-            .folders()
-            .into_iter()
-            .try_for_each(|folder| disk.create_folder(folder))?;
+        paths.create_folders(disk)?;
         overlay.redo_unless(&tree, |key, seq| {
             // Only records tell when they were written. Anything else may be large, and is not read for nothing.
             if !key.is_record() {
@@ -174,7 +171,7 @@ impl Mending {
         root.sync_file_system()?;
         // Should this end before its end, the store can be opened, which may remove these, or the loss has to be accepted
         // again.
-        let mut leaving = live::paths(disk, &layout.index)?;
+        let mut leaving = live::paths(disk, &paths.index)?;
         leaving.extend(segments);
         leaving.extend(self.objects_without_a_place()?);
         let moved = self.name_aside(&leaving)?;
@@ -191,30 +188,30 @@ impl Mending {
     }
 
     /// Gives files a second name in the quarantine. Durable when this returns.
-    fn name_aside(&self, paths: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
+    fn name_aside(&self, files: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
-        for path in paths {
-            let kept = quarantine::name(&self.disk, &self.layout, path)?;
+        for path in files {
+            let kept = quarantine::name(&self.disk, &self.paths, path)?;
             moved.extend(kept.map(|to| self.moved(path, &to)));
         }
         Ok(moved)
     }
 
     /// Takes their first names from files of the journal, the index and `tmp/`. Durable when this returns.
-    fn remove(&self, paths: &[PathBuf]) -> Result<(), DiskError> {
-        for path in paths {
+    fn remove(&self, files: &[PathBuf]) -> Result<(), DiskError> {
+        for path in files {
             match self.disk.remove_file(path) {
                 Err(error) if error.is_missing() => {}
                 result => result?,
             }
             failpoint::reach("loss-removed");
         }
-        let Layout {
+        let Paths {
             journal,
             index,
             tmp,
             ..
-        } = &self.layout;
+        } = &self.paths;
         [journal, index, tmp]
             .into_iter()
             .try_for_each(|folder| self.disk.sync_folder(folder))
@@ -222,35 +219,35 @@ impl Mending {
 
     /// Objects that no readable record gives a place: the next start would remove them.
     fn objects_without_a_place(&self) -> Result<Vec<PathBuf>, DiskError> {
-        let tmp = &self.layout.tmp;
+        let tmp = &self.paths.tmp;
         let names = self.disk.list(tmp)?.into_iter().map(|(name, _)| name);
         let objects = names.filter(|name| StagedName::parse(name).is_some());
         Ok(objects.map(|name| tmp.join(name)).collect())
     }
 
     fn readable(&self) -> Result<Readable, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let mark = control::read_mark(disk, &layout.checkpoint, self.store)?;
+        let (disk, paths) = (&self.disk, &self.paths);
+        let mark = control::read_mark(disk, &paths.checkpoint, self.store)?;
         let checkpoint = mark.map(|mark| mark.at);
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let index = live::survey(disk, &layout.index, self.store, least)?.newest;
+        let index = live::survey(disk, &paths.index, self.store, least)?.newest;
         let indexed = index.map(|index| index.at);
         let base = match checkpoint.or(indexed) {
             Some(base) => base,
-            None => scan::beginning(disk, &layout.journal)?,
+            None => scan::beginning(disk, &paths.journal)?,
         };
         let mut overlay = Overlay::default();
         let mut take = |record: Record| overlay.add(record.seq, &record.batch);
         let scan = scan::survey(
             disk,
-            &layout.journal,
+            &paths.journal,
             self.store,
             base.seq,
             Mark::being_written(mark),
             &mut take,
         )?;
         let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
-        let manifest = Manifest::read(disk, layout)?;
+        let manifest = Manifest::read(disk, paths)?;
         let told = manifest.map(|manifest| manifest.sequence);
         let applied = indexed.map(|at| at.seq).max(told);
         let applied = applied.filter(|seq| *seq > scan.last);
@@ -270,8 +267,8 @@ impl Mending {
 
     fn moved(&self, from: &Path, to: &Path) -> Moved {
         Moved {
-            from: self.layout.below(from),
-            to: self.layout.below(to),
+            from: self.paths.below(from),
+            to: self.paths.below(to),
         }
     }
 }

@@ -12,13 +12,13 @@ use crate::failpoint;
 use crate::file::Options;
 use crate::journal::Journal;
 use crate::key::RESERVED;
-use crate::layout::Layout;
 use crate::limits::COPY_EPOCHS;
 use crate::live::{self, Index, LiveSet};
 use crate::lock::Lock;
 use crate::manifest::{self, Manifest};
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
+use crate::paths::Paths;
 use crate::record::Record;
 use crate::replace;
 use crate::scan::{self, Scan};
@@ -40,26 +40,23 @@ pub(crate) struct Recovered {
 
 pub(crate) fn recover(
     disk: &Disk,
-    layout: &Layout,
+    paths: &Paths,
     options: &Options,
 ) -> Result<Recovered, OpenError> {
     if !options.allow_network {
-        refuse_network(disk, &layout.root)?;
+        refuse_network(disk, &paths.root)?;
     }
-    let (lock, store) = claim(disk, layout)?;
+    let (lock, store) = claim(disk, paths)?;
     failpoint::reach("store-made");
     // Open before the first write, so that the sync of a checkpoint reports every error since.
-    let root = disk.open_to_read(&layout.root)?;
-    layout
-        .folders()
-        .into_iter()
-        .try_for_each(|folder| disk.create_folder(folder))?;
-    let tree = Tree::new(disk.clone(), layout.root.clone());
-    let past = Past::read(disk, layout, store)?;
+    let root = disk.open_to_read(&paths.root)?;
+    paths.create_folders(disk)?;
+    let tree = Tree::new(disk.clone(), paths.root.clone());
+    let past = Past::read(disk, paths, store)?;
     past.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
-    sweep(disk, layout)?;
+    sweep(disk, paths)?;
     failpoint::reach("tmp-swept");
     let Past {
         base,
@@ -67,7 +64,7 @@ pub(crate) fn recover(
         overlay,
         index,
     } = past;
-    let is_restored = manifest::is_restored(disk, layout)?;
+    let is_restored = manifest::is_restored(disk, paths)?;
     let mut epoch = base.epoch.max(scan.epoch).next();
     if is_restored {
         epoch.0 = epoch.0.saturating_add(COPY_EPOCHS);
@@ -94,13 +91,13 @@ pub(crate) fn recover(
         keep: options.spare_segments,
         watermark: options.watermarks.full,
     };
-    let segments = Arc::new(Segments::open(disk, layout, store, sizes)?);
+    let segments = Arc::new(Segments::open(disk, paths, store, sizes)?);
     scan.segments
         .into_iter()
         .for_each(|path| segments.seal(path, at.seq));
     let checkpointer = Checkpointer {
         disk: disk.clone(),
-        layout: layout.clone(),
+        paths: paths.clone(),
         store,
         epoch: at.epoch,
         lock: Arc::new(lock),
@@ -153,23 +150,23 @@ fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
 
 /// Locks the store at the root, or makes one there. Nothing is written before it is certain that there is a store of
 /// this format, or nothing at all.
-fn claim(disk: &Disk, layout: &Layout) -> Result<(Lock, StoreId), OpenError> {
-    if control::read_format(disk, &layout.format)?.is_none() {
-        check_vacant(disk, layout)?;
-        create_root(disk, &layout.root)?;
+fn claim(disk: &Disk, paths: &Paths) -> Result<(Lock, StoreId), OpenError> {
+    if control::read_format(disk, &paths.format)?.is_none() {
+        check_vacant(disk, paths)?;
+        create_root(disk, &paths.root)?;
     }
-    let lock = Lock::take(disk, &layout.lock, &layout.root)?;
+    let lock = Lock::take(disk, &paths.lock, &paths.root)?;
     failpoint::reach("store-locked");
     // Asked again under the lock: another process may have made the store in between.
-    let store = match control::read_format(disk, &layout.format)? {
+    let store = match control::read_format(disk, &paths.format)? {
         Some(store) => store,
-        None => initialise(disk, layout)?,
+        None => initialise(disk, paths)?,
     };
     Ok((lock, store))
 }
 
 /// A folder is vacant when it is missing or empty, or holds what an interrupted first start leaves.
-fn check_vacant(disk: &Disk, layout: &Layout) -> Result<(), OpenError> {
+fn check_vacant(disk: &Disk, paths: &Paths) -> Result<(), OpenError> {
     let list = |path| match disk.list(path) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
         result => result,
@@ -178,18 +175,18 @@ fn check_vacant(disk: &Disk, layout: &Layout) -> Result<(), OpenError> {
     let ours = |name: &str| {
         RESERVED.contains(&name) || replace::is_temporary(name) || name == "lost+found"
     };
-    if !list(&layout.root)?.iter().all(|(name, _)| ours(name)) {
+    if !list(&paths.root)?.iter().all(|(name, _)| ours(name)) {
         return Err(OpenError::NotAState {
-            root: layout.root.clone(),
+            root: paths.root.clone(),
         });
     }
-    if list(&layout.journal)?
+    if list(&paths.journal)?
         .iter()
         .any(|(name, _)| segment::first_of_file_name(name).is_some())
     {
         let what = "it is missing, although there is a journal".to_owned();
         return Err(OpenError::Damaged {
-            path: layout.format.clone(),
+            path: paths.format.clone(),
             offset: 0,
             what,
         });
@@ -214,33 +211,30 @@ fn create_root(disk: &Disk, root: &Path) -> Result<(), DiskError> {
         .try_for_each(|parent| disk.sync_folder(parent))
 }
 
-fn initialise(disk: &Disk, layout: &Layout) -> Result<StoreId, DiskError> {
+fn initialise(disk: &Disk, paths: &Paths) -> Result<StoreId, DiskError> {
     let store = StoreId(disk.random()?);
-    layout
-        .folders()
-        .into_iter()
-        .try_for_each(|folder| disk.create_folder(folder))?;
+    paths.create_folders(disk)?;
     let nothing = Checkpoint {
         seq: Seq(0),
         epoch: Epoch(0),
     };
-    control::write_checkpoint(disk, &layout.checkpoint, store, nothing, Condition::Stopped)?;
+    control::write_checkpoint(disk, &paths.checkpoint, store, nothing, Condition::Stopped)?;
     // `FORMAT` comes last: where it is there is all the rest.
-    disk.sync_folder(&layout.root)?;
-    control::write_format(disk, &layout.format, store)?;
+    disk.sync_folder(&paths.root)?;
+    control::write_format(disk, &paths.format, store)?;
     Ok(store)
 }
 
 /// Removes what unfinished work of an earlier opening left. Beside the files of keys nothing is left over, since a
 /// redo writes them again under the same temporary name.
-fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
+fn sweep(disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
     for (folder, is_left) in [
         (
-            &layout.tmp,
+            &paths.tmp,
             (|name| StagedName::parse(name).is_some()) as fn(&str) -> bool,
         ),
-        (&layout.index, replace::is_temporary),
-        (&layout.journal, replace::is_temporary),
+        (&paths.index, replace::is_temporary),
+        (&paths.journal, replace::is_temporary),
     ] {
         for (name, _) in disk
             .list(folder)?
@@ -265,17 +259,17 @@ struct Past {
 }
 
 impl Past {
-    fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, OpenError> {
-        let mark = control::read_mark(disk, &layout.checkpoint, store)?;
+    fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Self, OpenError> {
+        let mark = control::read_mark(disk, &paths.checkpoint, store)?;
         let checkpoint = mark.map(|mark| mark.at);
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let mut index = live::newest(disk, &layout.index, store, least)?;
+        let mut index = live::newest(disk, &paths.index, store, least)?;
         // The index knows the position too.
         let Some(base) = checkpoint.or(index.as_ref().map(|index| index.at)) else {
             let what =
                 "it is missing, and no live index tells the position of the store".to_owned();
             return Err(OpenError::Damaged {
-                path: layout.checkpoint.clone(),
+                path: paths.checkpoint.clone(),
                 offset: 0,
                 what,
             });
@@ -286,7 +280,7 @@ impl Past {
             index.iter_mut().for_each(|index| index.follow(&record));
         };
         let being_written = Mark::being_written(mark);
-        let journal = &layout.journal;
+        let journal = &paths.journal;
         let scan = scan::scan(disk, journal, store, base.seq, being_written, &mut take)?;
         if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
             let what = format!(
@@ -294,16 +288,16 @@ impl Past {
                 scan.last, index.at.seq
             );
             return Err(OpenError::Damaged {
-                path: layout.journal.clone(),
+                path: paths.journal.clone(),
                 offset: 0,
                 what,
             });
         }
-        if let Some(manifest) = Manifest::read(disk, layout)?
+        if let Some(manifest) = Manifest::read(disk, paths)?
             && let Some(what) = manifest.contradicts(store, scan.last)
         {
             return Err(OpenError::Damaged {
-                path: layout.manifest.clone(),
+                path: paths.manifest.clone(),
                 offset: 0,
                 what,
             });

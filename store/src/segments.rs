@@ -10,7 +10,7 @@ use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::hold;
-use crate::layout::Layout;
+use crate::paths::Paths;
 use crate::replace;
 use crate::space::Watermark;
 
@@ -19,7 +19,7 @@ const SPARE: &str = "spare-";
 pub(crate) struct Segments {
     pub(crate) disk: Disk,
     pub(crate) store: StoreId,
-    layout: Layout,
+    paths: Paths,
     /// Size of a spare.
     size: u64,
     /// Spares to keep.
@@ -57,7 +57,7 @@ impl Segments {
     /// Finds the spares in the journal's folder and removes those of no use.
     pub(crate) fn open(
         disk: &Disk,
-        layout: &Layout,
+        paths: &Paths,
         store: StoreId,
         sizes: Sizes,
     ) -> Result<Self, DiskError> {
@@ -66,7 +66,7 @@ impl Segments {
             keep,
             watermark,
         } = sizes;
-        let folder = &layout.journal;
+        let folder = &paths.journal;
         let mut files = Files::default();
         for (name, _) in disk.list(folder)? {
             let Some(number) = name
@@ -86,7 +86,7 @@ impl Segments {
         Ok(Self {
             disk: disk.clone(),
             store,
-            layout: layout.clone(),
+            paths: paths.clone(),
             size,
             keep,
             watermark,
@@ -95,7 +95,7 @@ impl Segments {
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        &self.layout.journal
+        &self.paths.journal
     }
 
     /// A file of at least `needed` bytes to become a segment: a spare, or else a new one of `fresh` bytes or more.
@@ -133,7 +133,7 @@ impl Segments {
     /// become spares or go away, unless a hold keeps them.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
         let kept = self.files().sealed.len() as u64 * self.size;
-        if hold::keeps_journal(&self.disk, &self.layout, kept, self.watermark)? {
+        if hold::keeps_journal(&self.disk, &self.paths, kept, self.watermark)? {
             return Ok(());
         }
         let retired: Vec<Sealed> = self

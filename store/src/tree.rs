@@ -11,8 +11,8 @@ use bytes::Bytes;
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::failpoint;
 use crate::key::{Key, Prefix};
-use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;
+use crate::paths::Paths;
 use crate::replace;
 use crate::staged::{Staged, StagedName};
 
@@ -26,7 +26,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new(disk: Disk, root: PathBuf) -> Self {
-        let tmp = Layout::new(&root).tmp;
+        let tmp = Paths::new(&root).tmp;
         Self { disk, root, tmp }
     }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::batch::Seq;
 use crate::control::{self, Mark, StoreId};
 use crate::disk::{Disk, DiskError};
-use crate::layout::Layout;
 use crate::manifest::Manifest;
 use crate::open_error::OpenError;
+use crate::paths::Paths;
 use crate::scan::{self, Scan};
 
 /// A file of the store's own that is not as it was written.
@@ -33,14 +33,14 @@ pub enum Part {
 
 /// Damage as it is found.
 pub(super) struct DamageList<'a> {
-    layout: &'a Layout,
+    paths: &'a Paths,
     pub(super) found: Vec<Damage>,
 }
 
 impl<'a> DamageList<'a> {
-    pub(super) fn of(layout: &'a Layout) -> Self {
+    pub(super) fn of(paths: &'a Paths) -> Self {
         Self {
-            layout,
+            paths,
             found: Vec::new(),
         }
     }
@@ -48,7 +48,7 @@ impl<'a> DamageList<'a> {
     pub(super) fn add(&mut self, part: Part, path: &Path, offset: u64, what: String) {
         self.found.push(Damage {
             part,
-            path: self.layout.below(path),
+            path: self.paths.below(path),
             offset,
             what,
         });
@@ -60,7 +60,7 @@ impl<'a> DamageList<'a> {
         disk: &Disk,
         store: StoreId,
     ) -> Result<Option<Mark>, DiskError> {
-        let path = &self.layout.checkpoint;
+        let path = &self.paths.checkpoint;
         let what = match control::read_mark(disk, path, store) {
             Ok(mark) => return Ok(mark),
             Err(OpenError::Disk(error)) => return Err(error),
@@ -91,7 +91,7 @@ impl<'a> DamageList<'a> {
             );
         } else if let Some(last) = indexed.filter(|indexed| *indexed > end) {
             let what = format!("it ends with record {end}, but record {last} was applied");
-            let journal = &self.layout.journal;
+            let journal = &self.paths.journal;
             self.add(Part::Journal { first, last }, journal, 0, what);
         }
         Ok(())
@@ -104,14 +104,14 @@ impl<'a> DamageList<'a> {
         store: StoreId,
         last: Seq,
     ) -> Result<(), DiskError> {
-        if let Some(manifest) = Manifest::read(disk, self.layout)?
+        if let Some(manifest) = Manifest::read(disk, self.paths)?
             && let Some(what) = manifest.contradicts(store, last)
         {
             let part = Part::Journal {
                 first: last.next(),
                 last: manifest.sequence.max(last.next()),
             };
-            self.add(part, &self.layout.manifest, 0, what);
+            self.add(part, &self.paths.manifest, 0, what);
         }
         Ok(())
     }

@@ -15,15 +15,15 @@ use crate::backup::{CopyError, Copying, back_up, back_up_on, restore};
 use crate::disk::{Action, Disk};
 use crate::file::OpenError;
 use crate::hold::{Hold, keeps_journal};
-use crate::layout::Layout;
 use crate::limits::HOLD_JOURNAL_BYTES;
 use crate::look::{Look, Part};
 use crate::manifest::Manifest;
 use crate::mend::Mending;
+use crate::paths::Paths;
 use crate::{Engine, Key, Seq, Watermark};
 
 fn take_hold(root: &Path) -> Hold {
-    Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
+    Hold::take(&Disk::new(), &Paths::new(root)).unwrap()
 }
 
 /// Objects get their places late on it.
@@ -139,8 +139,8 @@ async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
     };
     let folder = temporary_folder();
     drop(World::open(folder.path()).await.unwrap());
-    let (disk, layout) = (Disk::new(), Layout::new(folder.path()));
-    let keeps = |bytes, watermark| keeps_journal(&disk, &layout, bytes, watermark).unwrap();
+    let (disk, paths) = (Disk::new(), Paths::new(folder.path()));
+    let keeps = |bytes, watermark| keeps_journal(&disk, &paths, bytes, watermark).unwrap();
     assert!(!keeps(0, roomy), "there is no hold");
     for (bytes, watermark) in [(HOLD_JOURNAL_BYTES + 1, roomy), (0, full)] {
         let hold = take_hold(folder.path());
@@ -321,8 +321,8 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
     busy.steps(9).await;
     let (root, backup) = (busy.root(), busy.folder("backup"));
     let copied = back_up(&root, &backup, copying()).unwrap();
-    let (disk, layout) = (Disk::new(), Layout::new(&backup));
-    let manifest = Manifest::read(&disk, &layout).unwrap().unwrap();
+    let (disk, paths) = (Disk::new(), Paths::new(&backup));
+    let manifest = Manifest::read(&disk, &paths).unwrap().unwrap();
     assert_eq!(manifest.sequence, copied.sequence);
     assert_eq!(
         (manifest.files, manifest.bytes),
@@ -348,7 +348,7 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
         sequence: ahead,
         ..manifest.clone()
     };
-    other.write(&disk, &layout).unwrap();
+    other.write(&disk, &paths).unwrap();
     assert!(refused().contains("it tells of record"));
     let error = World::open(&backup).await.err();
     assert!(
@@ -371,7 +371,7 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
         store: crate::control::StoreId([1; 16]),
         ..manifest
     };
-    nobody.write(&disk, &layout).unwrap();
+    nobody.write(&disk, &paths).unwrap();
     assert!(refused().contains("it is of store"));
 }
 

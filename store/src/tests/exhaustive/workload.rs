@@ -14,8 +14,8 @@ use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::Hold;
-use crate::layout::Layout;
 use crate::objects::Objects;
+use crate::paths::Paths;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
 use crate::tests::world::{
@@ -202,7 +202,7 @@ impl Beginning {
                 }
                 Step::Hold => {
                     hold = match hold.take() {
-                        None => Some(Hold::take(&disk, &Layout::new(Path::new(ROOT))).unwrap()),
+                        None => Some(Hold::take(&disk, &Paths::new(Path::new(ROOT))).unwrap()),
                         Some(_) => None,
                     }
                 }
@@ -367,8 +367,8 @@ impl Other {
     fn hold(&self) {
         let mut hold = self.hold.lock().unwrap();
         if self.held_at.is_some() && hold.is_none() {
-            let layout = Layout::new(Path::new(ROOT));
-            *hold = Some(Hold::take(&self.disk, &layout).unwrap());
+            let paths = Paths::new(Path::new(ROOT));
+            *hold = Some(Hold::take(&self.disk, &paths).unwrap());
             self.simulated.note(Event::Held);
         }
     }

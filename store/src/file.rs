@@ -16,14 +16,14 @@ use crate::engine::{self, CloseError, CommitError, Engine};
 use crate::failpoint;
 use crate::fault::Fault;
 use crate::file_volume::FileVolume;
-use crate::journal::{Journal, JournalError};
+use crate::journal::Journal;
 use crate::key::{Key, Prefix};
 use crate::limits;
 use crate::lock::Lock;
 use crate::objects::Objects;
 pub use crate::open_error::OpenError;
 use crate::paths::Paths;
-use crate::pending::Pending;
+use crate::pending::{Pending, Refused};
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
@@ -32,7 +32,6 @@ use crate::staged::Staged;
 use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
-use crate::view::{refuse, unknown};
 use crate::volume::Volume;
 
 /// How a store uses its disk. The defaults suit a daemon; tests make everything smaller.
@@ -171,7 +170,7 @@ impl FileEngine {
             });
         };
         if let Some(source) = self.pending.failure() {
-            return Err(unknown(source));
+            return Err(CommitError::Unknown { source });
         }
         if batch.epoch != opened.epoch {
             return Err(CommitError::Fenced {
@@ -190,23 +189,20 @@ impl FileEngine {
         }
         batch.check()?;
         view.check(&batch)?;
-        self.pending.wait_for_room().map_err(refuse)?;
+        self.pending.wait_for_room()?;
         let seq = opened.last.next();
         failpoint::reach("commit-begun");
         let mut written = opened.journal.append(seq, &batch);
-        if matches!(written, Err(JournalError::Full)) {
+        if matches!(written, Err(Refused::Full)) {
             // A checkpoint turns segments that are done with into spares.
-            self.pending.wait_for_checkpoint().map_err(refuse)?;
+            self.pending.wait_for_checkpoint()?;
             written = opened.journal.append(seq, &batch);
         }
-        if !matches!(written, Err(JournalError::Full)) {
+        if !matches!(written, Err(Refused::Full)) {
             // Also when the write failed: a record that names them may be there after the next open.
             batch.adopts.values().for_each(Staged::adopt);
         }
-        written.map_err(|error| match error {
-            JournalError::Full => CommitError::Full,
-            JournalError::Broken(error) => unknown(error),
-        })?;
+        written?;
         opened.last = seq;
         self.pending.publish(seq, batch);
         failpoint::reach("commit-visible");

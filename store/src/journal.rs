@@ -9,6 +9,7 @@ use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{DiskError, DiskFile, Identity};
 use crate::failpoint;
 use crate::lock::Lock;
+use crate::pending::Refused;
 use crate::record;
 use crate::segment::{self, DATA_START, Header};
 use crate::segments::Segments;
@@ -34,14 +35,6 @@ struct Current {
     last: Seq,
 }
 
-#[derive(Debug)]
-pub(crate) enum JournalError {
-    /// No room for another segment; nothing was written.
-    Full,
-    /// What the disk holds is unknown.
-    Broken(DiskError),
-}
-
 impl Journal {
     /// Begins a segment for the records after `last`. Without a spare a new file of `fresh` bytes is made.
     pub(crate) fn start(
@@ -62,16 +55,14 @@ impl Journal {
     }
 
     /// Writes one record; it is durable when this returns.
-    pub(crate) fn append(&mut self, seq: Seq, batch: &Batch) -> Result<(), JournalError> {
+    pub(crate) fn append(&mut self, seq: Seq, batch: &Batch) -> Result<(), Refused> {
         let mut bytes = record::encode(self.current.salt, seq, batch);
         if self.current.end + bytes.len() as u64 + MARK_BYTES > self.current.size {
             self.rotate(bytes.len() as u64)?;
             bytes = record::encode(self.current.salt, seq, batch);
         }
-        self.current
-            .append(seq, &bytes)
-            .and_then(|()| self.verify())
-            .map_err(JournalError::Broken)
+        self.current.append(seq, &bytes)?;
+        Ok(self.verify()?)
     }
 
     /// Whether what was written is found by the next start, and by no other process before. Asked after the sync: whoever
@@ -88,25 +79,17 @@ impl Journal {
             .seal(self.current.file.path().to_owned(), self.current.last);
     }
 
-    fn rotate(&mut self, record: u64) -> Result<(), JournalError> {
+    fn rotate(&mut self, record: u64) -> Result<(), Refused> {
         let needed = DATA_START as u64 + record + MARK_BYTES;
-        let next = self
-            .segments
-            .take(needed, self.segments.size())
-            .map_err(|error| {
-                if error.is_full() {
-                    JournalError::Full
-                } else {
-                    JournalError::Broken(error)
-                }
-            })?;
+        let next = match self.segments.take(needed, self.segments.size()) {
+            Err(error) if error.is_full() => return Err(Refused::Full),
+            taken => taken?,
+        };
         let last = self.current.last;
-        let next =
-            Current::begin(&self.segments, next, self.epoch, last).map_err(JournalError::Broken)?;
+        let next = Current::begin(&self.segments, next, self.epoch, last)?;
         // A segment without records has just lost its name to the next one, which begins with the same record.
         if !self.current.is_empty() {
-            let marked = self.current.mark(self.epoch);
-            marked.map_err(JournalError::Broken)?;
+            self.current.mark(self.epoch)?;
             let path = self.current.file.path().to_owned();
             self.segments.seal(path, last);
         }

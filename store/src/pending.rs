@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Batch, Seq};
+use crate::disk::DiskError;
+use crate::engine::CommitError;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
@@ -57,11 +59,28 @@ pub(crate) enum Work {
     Stop,
 }
 
-/// Why a batch cannot wait for the tree.
+/// Why a batch is not written.
 #[derive(Debug)]
 pub(crate) enum Refused {
+    /// There is no room. Nothing was written.
     Full,
+    /// It is unknown what the disk holds.
     Failed(Fault),
+}
+
+impl From<DiskError> for Refused {
+    fn from(error: DiskError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Refused> for CommitError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Full => Self::Full,
+            Refused::Failed(source) => Self::Unknown { source },
+        }
+    }
 }
 
 impl Pending {
@@ -177,10 +196,7 @@ impl Pending {
         state.queue.pop_front();
         state.bytes = state.bytes.saturating_sub(committed.batch.bytes());
         state.stalled = false;
-        state.overlay.settle(
-            committed.seq,
-            committed.batch.written().chain(&committed.batch.deletes),
-        );
+        state.overlay.settle(committed.seq, committed.batch.keys());
         drop(state);
         self.progress.notify_all();
     }

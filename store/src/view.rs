@@ -11,7 +11,6 @@ use bytes::Bytes;
 use crate::batch::{Batch, InvalidBatch};
 use crate::disk::{DiskError, DiskFile, Kind};
 use crate::engine::{CommitError, Piece, ReadError, Reader};
-use crate::fault::Fault;
 use crate::key::{Key, Prefix};
 use crate::limits::{GET_BYTES, LENGTHS_THREADS, OPTIMISTIC_READS, RECORDS_THREADS};
 use crate::overlay::Entry;
@@ -223,7 +222,7 @@ impl FileReader {
         for key in batch.written() {
             if self.is_in_the_way(key)? {
                 // The conflict may be with a file that is deleted already and only still in the tree.
-                self.pending.wait_for_tree().map_err(refuse)?;
+                self.pending.wait_for_tree()?;
                 if self.is_in_the_way(key)? {
                     return Err(InvalidBatch::PathConflict { key: key.clone() }.into());
                 }
@@ -237,10 +236,7 @@ impl FileReader {
         for append in &batch.appends {
             let length = match lengths.get(&append.ledger) {
                 Some(length) => *length,
-                None => self
-                    .length(&append.ledger)
-                    .map_err(unknown)?
-                    .unwrap_or_default(),
+                None => self.length(&append.ledger)?.unwrap_or_default(),
             };
             if append.at > length {
                 let key = append.ledger.clone();
@@ -287,19 +283,7 @@ impl FileReader {
                     .inside(&Prefix::of(key))
                     .any(|(_, entry)| entry.exists())
         };
-        let kind = self.tree.kind(key).map_err(unknown)?;
+        let kind = self.tree.kind(key)?;
         Ok(pending || matches!(kind, Kind::Folder | Kind::BelowFile))
     }
-}
-
-pub(crate) fn refuse(refused: Refused) -> CommitError {
-    match refused {
-        Refused::Full => CommitError::Full,
-        Refused::Failed(source) => CommitError::Unknown { source },
-    }
-}
-
-pub(crate) fn unknown(error: impl Into<Fault>) -> CommitError {
-    let source = error.into();
-    CommitError::Unknown { source }
 }

@@ -24,14 +24,13 @@ use crate::key::Key;
 use crate::limits::{BACKUP_ROUNDS, CONTROL_FILE_BYTES};
 use crate::lock::Owner;
 use crate::manifest::Manifest;
-use crate::objects::Object;
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
 use crate::paths::Paths;
 use crate::record::Record;
 use crate::replace;
 use crate::scan::{self, Scan};
-use crate::staged::Staged;
+use crate::staged::{Object, Staged};
 use crate::tree::Tree;
 
 /// What was copied.
@@ -359,11 +358,7 @@ impl Backup<'_> {
 
 /// Whether a file is that object, and not another one of the same key.
 fn is_object(file: &DiskFile, staged: &Staged) -> Result<bool, DiskError> {
-    let expected = Object {
-        sha256: staged.sha256(),
-        size: staged.size(),
-    };
-    Ok(file.len()? == expected.size && Object::read(file)? == expected)
+    Ok(file.len()? == staged.size() && Object::read(file)? == staged.object())
 }
 
 /// Puts a backup back into the empty folder `root`. Whoever opens it next finds the manifest.

@@ -20,7 +20,6 @@ use crate::journal::Journal;
 use crate::key::{Key, Prefix};
 use crate::limits;
 use crate::lock::Lock;
-use crate::objects::Objects;
 pub use crate::open_error::OpenError;
 use crate::paths::Paths;
 use crate::pending::{Pending, Refused};
@@ -237,10 +236,6 @@ impl FileEngine {
         }
     }
 
-    pub(crate) fn objects(&self) -> Objects {
-        Objects::new(self.tree(), self.pending.clone())
-    }
-
     fn tree(&self) -> Tree {
         Tree::new(self.disk.clone(), self.paths.root.clone())
     }
@@ -275,7 +270,7 @@ impl Engine for FileEngine {
     fn volume(&self) -> Arc<dyn Volume> {
         Arc::new(FileVolume {
             tree: self.tree(),
-            objects: self.objects(),
+            pending: self.pending.clone(),
             gauge: self.gauge.clone(),
         })
     }

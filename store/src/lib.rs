@@ -26,7 +26,6 @@ mod key;
 mod live;
 mod lock;
 mod manifest;
-mod objects;
 mod open_error;
 mod overlay;
 mod parallel;

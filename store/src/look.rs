@@ -22,12 +22,12 @@ use crate::key::Key;
 use crate::limits::LOOKS;
 use crate::live::{self, LiveSet};
 use crate::lock::{self, Owner};
-pub use crate::objects::Object;
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
 use crate::paths::Paths;
 use crate::record::Record;
 use crate::scan;
+pub use crate::staged::Object;
 use crate::tree::Tree;
 
 /// A store as it was at one moment.

@@ -21,7 +21,7 @@ pub(crate) struct Tree {
     pub(crate) disk: Disk,
     root: PathBuf,
     /// Where objects wait for their keys.
-    tmp: PathBuf,
+    pub(crate) tmp: PathBuf,
 }
 
 impl Tree {
@@ -166,11 +166,6 @@ impl Tree {
         self.read(key, limit)
     }
 
-    /// The object of that name, while it has no key.
-    pub(crate) fn open_staged(&self, name: &StagedName) -> Result<Option<DiskFile>, DiskError> {
-        absent(self.disk.open_to_read(&self.staged(name)))
-    }
-
     /// The file of a key, or of the object that will get it.
     pub(crate) fn open_adopted(
         &self,
@@ -178,16 +173,11 @@ impl Tree {
         staged: Option<&Staged>,
     ) -> Result<Option<DiskFile>, DiskError> {
         if let Some(staged) = staged
-            && let Some(file) = self.open_staged(staged.name())?
+            && let Some(file) = absent(self.disk.open_to_read(&self.staged(staged.name())))?
         {
             return Ok(Some(file));
         }
         self.open(key)
-    }
-
-    /// Makes the names of objects durable that have no key yet.
-    pub(crate) fn sync_staged(&self) -> Result<(), DiskError> {
-        self.disk.sync_folder(&self.tmp)
     }
 
     pub(crate) fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {

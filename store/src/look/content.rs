@@ -7,9 +7,8 @@ use crate::disk::DiskError;
 use crate::engine::ReadError;
 use crate::key::Key;
 use crate::limits::GET_BYTES;
-use crate::objects::Object;
 use crate::overlay::Entry as Pending;
-use crate::staged::Staged;
+use crate::staged::{Object, Staged};
 
 impl Look {
     /// The content of a file as it will be once the journal has been redone.

@@ -20,6 +20,7 @@ use crate::look::{Look, Part};
 use crate::manifest::Manifest;
 use crate::mend::Mending;
 use crate::paths::Paths;
+use crate::volume::GrowingFile;
 use crate::{Engine, Key, Seq, Watermark};
 
 fn take_hold(root: &Path) -> Hold {
@@ -242,7 +243,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     });
     let mut world = World::open_on(disk, &root, tiny()).await.unwrap();
     world.round(0).await.unwrap();
-    let object = staged(&world.engine.objects(), "whole");
+    let object = staged(&world.engine.volume(), "whole");
     let waits = root.join("tmp").join(object.name().as_str());
     let adopt = [adopt("late.zip", object), put("late", "named")];
     world.commit(adopt).await.unwrap();
@@ -255,7 +256,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     let disk = Disk::with_hook(move |action, path| {
         // The files are copied, and a record comes that counts on a log which has grown since.
         let mut log = log.lock().unwrap();
-        if action == Action::Open && path == segment && log.len() == 0 {
+        if action == Action::Open && path == segment && log.size() == 0 {
             log.append(b"grown").unwrap();
             let mut world = deleting.lock().unwrap();
             futures_now(world.as_mut().unwrap().commit([put("lines", "counts")])).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::world::{
     World, append, close, copy, delete, expected, expected_live, files, key, live, put,
-    replace_journal, segments, temporary_folder, tiny,
+    replace_journal, segments, temporary_folder, tiny, unhurried,
 };
 use crate::disk::{Action, Disk};
 use crate::file::{FileReader, OpenError, Options};
@@ -22,14 +22,6 @@ async fn assert_holds(root: &Path, rounds: u64) {
     assert_eq!(world.records, expected_live(rounds));
     close(world.engine).unwrap();
     assert_eq!(files(root), expected(rounds));
-}
-
-/// Never makes a checkpoint by itself.
-fn unhurried() -> Options {
-    Options {
-        checkpoint_bytes: u64::MAX,
-        ..tiny()
-    }
 }
 
 #[tokio::test]

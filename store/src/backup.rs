@@ -233,7 +233,7 @@ impl Backup<'_> {
     fn read_journal(&self, after: Seq, take: &mut dyn FnMut(Record)) -> Result<Scan, CopyError> {
         let read = |take: &mut dyn FnMut(Record)| {
             let (disk, folder) = (self.copier.disk, &self.from.journal);
-            scan::survey(disk, folder, self.store, after, self.being_written, take)
+            scan::read(disk, folder, self.store, after, self.being_written, take)
         };
         let scan = read(take)?;
         // The end of a journal that is being written can look damaged, but not twice in one place.

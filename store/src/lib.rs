@@ -40,6 +40,7 @@ mod segment;
 mod segments;
 mod space;
 mod staged;
+mod survey;
 mod top_folders;
 mod tree;
 mod view;

@@ -110,9 +110,6 @@ pub(crate) const LENGTHS_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// Threads that read the tree where there is no live index: as for a redo.
 pub(crate) const READING_THREADS: NonZeroUsize = REDO_THREADS;
 
-/// Folders that are shared out among those threads: so many that none has much more to do than the others.
-pub(crate) const SHARED_FOLDERS: usize = 16 * 16;
-
 /// Bytes of an object from which on they are hashed and written by two threads: each has some tens of microseconds to do,
 /// more than a thread costs.
 pub(crate) const LARGE_WRITE: usize = 256 * 1024;

@@ -4,7 +4,6 @@
 //! is damaged at every start.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -13,7 +12,7 @@ use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::key::{Key, Prefix};
-use crate::limits::{BATCH_BYTES, GET_BYTES, READING_THREADS, SHARED_FOLDERS};
+use crate::limits::{BATCH_BYTES, GET_BYTES, READING_THREADS};
 use crate::parallel;
 use crate::record::{Cursor, Record};
 use crate::replace::replace_with;
@@ -76,12 +75,11 @@ impl LiveSet {
         self.records.iter()
     }
 
-    /// Reads every record of the tree.
+    /// Reads every record of the tree, level by level: the folders of one level are shared out among several threads.
     pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
         let mut records = BTreeMap::new();
-        // Level by level, until there are enough folders to share them out.
         let mut folders = vec![Prefix::root()];
-        while (1..SHARED_FOLDERS).contains(&folders.len()) {
+        while !folders.is_empty() {
             let read = |folder: &Prefix| Level::read(tree, folder);
             let levels = parallel::try_map(READING_THREADS, &folders, read)?;
             folders.clear();
@@ -90,20 +88,11 @@ impl LiveSet {
                 folders.extend(level.folders);
             }
         }
-        let found = parallel::try_map(READING_THREADS, &folders, |folder| {
-            let mut found = Vec::new();
-            tree.walk(folder, |key| {
-                found.extend(read_live(tree, key)?);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            Ok(found)
-        })?;
-        records.extend(found.into_iter().flatten());
         Ok(Self { records })
     }
 }
 
-/// What is right in a folder.
+/// What is directly in a folder.
 #[derive(Default)]
 struct Level {
     /// The live records.
@@ -179,29 +168,14 @@ pub(crate) fn write(
     })
 }
 
-/// The newest readable index that is not older than the commit `least`. One that is damaged is passed over, since it
-/// can be rebuilt.
-pub(crate) fn newest(
-    disk: &Disk,
-    folder: &Path,
-    store: StoreId,
-    least: Seq,
-) -> Result<Option<Index>, DiskError> {
-    let survey = survey(disk, folder, store, least)?;
-    for (_, path) in &survey.unreadable {
-        tracing::warn!(path = %path.display(), "a live index is not readable and is passed over");
-    }
-    Ok(survey.newest)
-}
-
-/// What a folder of indexes has to offer.
+/// The indexes in a folder.
 pub(crate) struct Survey {
     pub(crate) newest: Option<Index>,
-    /// Those that were passed over, with the commit each is of.
+    /// Those that were skipped, with the commit that each was written for.
     pub(crate) unreadable: Vec<(Seq, PathBuf)>,
 }
 
-/// Looks for the newest readable index that is not older than the commit `least`.
+/// Finds the newest readable index that is not older than the commit `least`. A damaged one is skipped: it can be rebuilt.
 pub(crate) fn survey(
     disk: &Disk,
     folder: &Path,
@@ -348,7 +322,10 @@ mod tests {
         for seq in [4, 5, 6] {
             write(&disk, folder.path(), STORE, at(seq), &sample(seq as usize)).unwrap();
         }
-        let newest = |least| newest(&disk, folder.path(), STORE, Seq(least)).unwrap();
+        let newest = |least| {
+            let survey = survey(&disk, folder.path(), STORE, Seq(least));
+            survey.unwrap().newest
+        };
         assert_eq!(
             newest(0),
             Some(Index {
@@ -381,9 +358,7 @@ mod tests {
             epoch: Epoch(1),
         };
         write(&Disk::new(), folder.path(), STORE, at, &sample(2)).unwrap();
-        assert_eq!(
-            newest(&Disk::new(), folder.path(), StoreId([4; 16]), Seq(0)).unwrap(),
-            None
-        );
+        let other = survey(&Disk::new(), folder.path(), StoreId([4; 16]), Seq(0));
+        assert_eq!(other.unwrap().newest, None);
     }
 }

@@ -5,23 +5,21 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::batch::{Epoch, Seq, sequence_of};
-use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
+use crate::batch::{Seq, sequence_of};
+use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Form};
 use crate::failpoint;
 use crate::key::Prefix;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
-use crate::manifest::Manifest;
 use crate::open_error::OpenError;
-use crate::overlay::Overlay;
 use crate::paths::Paths;
 use crate::quarantine;
-use crate::record::Record;
 use crate::scan;
 use crate::segment::SEARCH_AHEAD;
 use crate::staged::StagedName;
+use crate::survey::Survey;
 use crate::tree::Tree;
 
 /// A store that is being mended. Nobody else can open it meanwhile.
@@ -46,15 +44,6 @@ pub struct Loss {
     pub first: Seq,
     /// The last that is known to have been there.
     pub last: Seq,
-}
-
-/// What can still be read of a journal.
-struct Readable {
-    epoch: Epoch,
-    segments: Vec<PathBuf>,
-    overlay: Overlay,
-    /// None when that is all of it.
-    loss: Option<Loss>,
 }
 
 impl Mending {
@@ -147,19 +136,17 @@ impl Mending {
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
         let (disk, paths) = (&self.disk, &self.paths);
         let tree = Tree::new(disk.clone(), paths.root.clone());
-        let Readable {
-            epoch,
-            segments,
-            overlay,
-            loss: Some(mut loss),
-        } = self.readable()?
-        else {
+        // What cannot be read is moved aside first, by `mend_checkpoint`.
+        control::read_checkpoint(disk, &paths.checkpoint, self.store)?;
+        let survey = Survey::read(disk, paths, self.store)?;
+        let Some((first, last)) = survey.lost() else {
             return Ok(None);
         };
+        let epoch = survey.base.epoch.max(survey.scan.epoch);
         let root = disk.open_to_read(&paths.root)?;
         // A tool may have copied no empty folders.
         paths.create_folders(disk)?;
-        overlay.redo_unless(&tree, |key, seq| {
+        survey.overlay.redo_unless(&tree, |key, seq| {
             // Only records tell when they were written. Anything else may be large, and is not read for nothing.
             if !key.is_record() {
                 return Ok(false);
@@ -172,19 +159,19 @@ impl Mending {
         // Should this end before its end, the store can be opened, which may remove these, or the loss has to be accepted
         // again.
         let mut leaving = live::paths(disk, &paths.index)?;
-        leaving.extend(segments);
+        leaving.extend(survey.scan.segments);
         leaving.extend(self.objects_without_a_place()?);
         let moved = self.name_aside(&leaving)?;
         // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
         // so that no index is as new: it may be all that tells of the loss.
-        loss.last = newest_record(&tree, loss.last)?;
+        let last = newest_record(&tree, last)?;
         let at = Checkpoint {
-            seq: loss.last.next(),
+            seq: last.next(),
             epoch,
         };
         self.write_checkpoint(at, Condition::Stopped)?;
         self.remove(&leaving)?;
-        Ok(Some((loss, moved)))
+        Ok(Some((Loss { first, last }, moved)))
     }
 
     /// Gives files a second name in the quarantine. Durable when this returns.
@@ -223,46 +210,6 @@ impl Mending {
         let names = self.disk.list(tmp)?.into_iter().map(|(name, _)| name);
         let objects = names.filter(|name| StagedName::parse(name).is_some());
         Ok(objects.map(|name| tmp.join(name)).collect())
-    }
-
-    fn readable(&self) -> Result<Readable, OpenError> {
-        let (disk, paths) = (&self.disk, &self.paths);
-        let mark = control::read_mark(disk, &paths.checkpoint, self.store)?;
-        let checkpoint = mark.map(|mark| mark.at);
-        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let index = live::survey(disk, &paths.index, self.store, least)?.newest;
-        let indexed = index.map(|index| index.at);
-        let base = match checkpoint.or(indexed) {
-            Some(base) => base,
-            None => scan::beginning(disk, &paths.journal)?,
-        };
-        let mut overlay = Overlay::default();
-        let mut take = |record: Record| overlay.add(record.seq, &record.batch);
-        let scan = scan::survey(
-            disk,
-            &paths.journal,
-            self.store,
-            base.seq,
-            Mark::being_written(mark),
-            &mut take,
-        )?;
-        let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
-        let manifest = Manifest::read(disk, paths)?;
-        let told = manifest.map(|manifest| manifest.sequence);
-        let applied = indexed.map(|at| at.seq).max(told);
-        let applied = applied.filter(|seq| *seq > scan.last);
-        let first = scan.last.next();
-        let is_damaged = scan.broken.is_some() || applied.is_some();
-        let loss = is_damaged.then(|| Loss {
-            first,
-            last: cut_off.max(applied).unwrap_or(first),
-        });
-        Ok(Readable {
-            epoch: base.epoch.max(scan.epoch),
-            segments: scan.segments,
-            overlay,
-            loss,
-        })
     }
 
     fn moved(&self, from: &Path, to: &Path) -> Moved {

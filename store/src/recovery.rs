@@ -6,25 +6,23 @@ use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
-use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
+use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::failpoint;
 use crate::file::Options;
 use crate::journal::Journal;
 use crate::key::RESERVED;
 use crate::limits::COPY_EPOCHS;
-use crate::live::{self, Index, LiveSet};
+use crate::live::{Index, LiveSet};
 use crate::lock::Lock;
-use crate::manifest::{self, Manifest};
+use crate::manifest;
 use crate::open_error::OpenError;
-use crate::overlay::Overlay;
 use crate::paths::Paths;
-use crate::record::Record;
 use crate::replace;
-use crate::scan::{self, Scan};
 use crate::segment;
 use crate::segments::{Segments, Sizes};
 use crate::staged::StagedName;
+use crate::survey::Survey;
 use crate::tree::Tree;
 
 /// A store that is ready to be written.
@@ -52,18 +50,26 @@ pub(crate) fn recover(
     let root = disk.open_to_read(&paths.root)?;
     paths.create_folders(disk)?;
     let tree = Tree::new(disk.clone(), paths.root.clone());
-    let past = Past::read(disk, paths, store)?;
-    past.overlay.redo(&tree)?;
+    let survey = Survey::read(disk, paths, store)?;
+    survey.check(paths)?;
+    for damage in &survey.damage {
+        tracing::warn!(
+            path = damage.path,
+            "a live index is not readable; it is made again"
+        );
+    }
+    survey.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
     sweep(disk, paths)?;
     failpoint::reach("tmp-swept");
-    let Past {
+    let Survey {
         base,
         scan,
         overlay,
         index,
-    } = past;
+        ..
+    } = survey;
     let is_restored = manifest::is_restored(disk, paths)?;
     let mut epoch = base.epoch.max(scan.epoch).next();
     if is_restored {
@@ -245,68 +251,4 @@ fn sweep(disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
         }
     }
     Ok(())
-}
-
-/// What the files besides the tree say.
-struct Past {
-    base: Checkpoint,
-    scan: Scan,
-    /// What the records after the base make of the tree. Only the last word on each key is kept and written: a name
-    /// that was a file and became a folder stays what it became.
-    overlay: Overlay,
-    /// The newest index, as the journal goes on from it.
-    index: Option<Index>,
-}
-
-impl Past {
-    fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Self, OpenError> {
-        let mark = control::read_mark(disk, &paths.checkpoint, store)?;
-        let checkpoint = mark.map(|mark| mark.at);
-        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let mut index = live::newest(disk, &paths.index, store, least)?;
-        // The index knows the position too.
-        let Some(base) = checkpoint.or(index.as_ref().map(|index| index.at)) else {
-            let what =
-                "it is missing, and no live index tells the position of the store".to_owned();
-            return Err(OpenError::Damaged {
-                path: paths.checkpoint.clone(),
-                offset: 0,
-                what,
-            });
-        };
-        let mut overlay = Overlay::default();
-        let mut take = |record: Record| {
-            overlay.add(record.seq, &record.batch);
-            index.iter_mut().for_each(|index| index.follow(&record));
-        };
-        let being_written = Mark::being_written(mark);
-        let journal = &paths.journal;
-        let scan = scan::scan(disk, journal, store, base.seq, being_written, &mut take)?;
-        if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
-            let what = format!(
-                "it ends with record {}, but record {} was applied",
-                scan.last, index.at.seq
-            );
-            return Err(OpenError::Damaged {
-                path: paths.journal.clone(),
-                offset: 0,
-                what,
-            });
-        }
-        if let Some(manifest) = Manifest::read(disk, paths)?
-            && let Some(what) = manifest.contradicts(store, scan.last)
-        {
-            return Err(OpenError::Damaged {
-                path: paths.manifest.clone(),
-                offset: 0,
-                what,
-            });
-        }
-        Ok(Self {
-            base,
-            scan,
-            overlay,
-            index,
-        })
-    }
 }

@@ -10,7 +10,6 @@ use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Action, Disk, DiskError};
 use crate::limits::{COPY_BYTES, GIVEN_BACK_BYTES, SEGMENT_FILE_BYTES};
-use crate::open_error::OpenError;
 use crate::record::{HEADER_BYTES, Record};
 use crate::segment::{self, Damage, Header};
 
@@ -44,26 +43,10 @@ pub(crate) struct Broken {
     pub(crate) what: String,
 }
 
-/// Reads a journal in which nothing may be missing. Like the others here it gives the records after the checkpoint to
-/// `take`, in order and without a gap; their contents keep the segment they are from in memory.
-pub(crate) fn scan(
-    disk: &Disk,
-    folder: &Path,
-    store: StoreId,
-    checkpoint: Seq,
-    being_written: Option<Epoch>,
-    take: &mut dyn FnMut(Record),
-) -> Result<Scan, OpenError> {
-    let mut scan = survey(disk, folder, store, checkpoint, being_written, take)?;
-    match scan.broken.take() {
-        None => Ok(scan),
-        Some(Broken { path, offset, what }) => Err(OpenError::Damaged { path, offset, what }),
-    }
-}
-
-/// Reads a journal as far as it is readable. With `being_written` no segment may be short or missing, and the last one must
-/// be of that epoch or a later one.
-pub(crate) fn survey(
+/// Reads a journal as far as it is readable, and gives the records after the checkpoint to `take`, in order and without a
+/// gap. Their contents keep the segment they are from in memory. With `being_written` no segment may be short or missing,
+/// and the last one must be of that epoch or a later one.
+pub(crate) fn read(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
@@ -95,11 +78,11 @@ pub(crate) fn survey(
                 take(record);
             }
         };
-        let read = follows(*first, expected, previous.is_some())
+        let found = follows(*first, expected, previous.is_some())
             .and_then(|()| header_of(&bytes, *first, store, scan.epoch))
             .map(|header| (header, segment::read(&header, &bytes, &mut take_needed)));
-        let (header, contents) = match read {
-            Ok(read) => read,
+        let (header, contents) = match found {
+            Ok(found) => found,
             Err(damage) => {
                 scan.broken = Some(Broken::of(path, damage));
                 break;

@@ -14,7 +14,7 @@ impl Look {
     /// The content of a file as it will be once the journal has been redone.
     pub fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         let tree = |staged: Option<&Staged>| self.tree.read_adopted(key, staged, GET_BYTES);
-        let content = match self.overlay.get(key) {
+        let content = match self.survey.overlay.get(key) {
             Some(entry) => entry.content(tree),
             None => tree(None),
         };
@@ -33,7 +33,7 @@ impl Look {
             Some(file) => file.read_at(at, limit).map(Some),
             None => Ok(None),
         };
-        match self.overlay.get(key) {
+        match self.survey.overlay.get(key) {
             Some(entry) => entry.piece(at, limit, tree),
             None => Ok(tree(None)?.map(Bytes::from)),
         }
@@ -41,7 +41,7 @@ impl Look {
 
     /// Size and digest of a large object.
     pub fn object(&self, key: &Key) -> Result<Option<Object>, DiskError> {
-        let staged = self.overlay.get(key).and_then(Pending::adopted);
+        let staged = self.survey.overlay.get(key).and_then(Pending::adopted);
         let file = self.tree.open_adopted(key, staged)?;
         file.map(|file| Object::read(&file)).transpose()
     }
@@ -49,7 +49,7 @@ impl Look {
     /// The length of a file as it will be.
     pub fn length(&self, key: &Key) -> Result<Option<u64>, ReadError> {
         let tree = || self.tree.length(key);
-        match self.overlay.get(key) {
+        match self.survey.overlay.get(key) {
             Some(entry) if !entry.exists() => Ok(None),
             Some(entry) => Ok(Some(entry.length(|| Ok(tree()?.unwrap_or_default()))?)),
             None => Ok(tree()?),

@@ -51,7 +51,11 @@ impl Look {
             let name = name.to_string_lossy().into_owned();
             let role = self.role(folder, prefix.as_ref(), &name, &details);
             if let Role::File(key) = &role
-                && self.overlay.get(key).is_some_and(|entry| !entry.exists())
+                && self
+                    .survey
+                    .overlay
+                    .get(key)
+                    .is_some_and(|entry| !entry.exists())
             {
                 continue;
             }
@@ -64,6 +68,7 @@ impl Look {
         }
         if let Some(prefix) = &prefix {
             for (key, _) in self
+                .survey
                 .overlay
                 .inside(prefix)
                 .filter(|(_, entry)| entry.exists())
@@ -119,10 +124,10 @@ impl Look {
 
     /// Files that an interrupted write has left in the store's own folders: the next start removes them.
     pub fn leftovers(&self) -> Result<Vec<String>, DiskError> {
-        let unmarked = self.unmarked.iter();
-        let mut found: Vec<String> = unmarked.map(|path| self.paths.below(path)).collect();
+        let indexes = self.survey.unfinished_indexes.iter();
+        let mut found: Vec<String> = indexes.map(|path| self.paths.below(path)).collect();
         let waits = |name: &str| {
-            let mut adoptions = self.overlay.adoptions();
+            let mut adoptions = self.survey.overlay.adoptions();
             adoptions.any(|(_, _, staged)| staged.name().as_str() == name)
         };
         let Paths {

@@ -5,7 +5,7 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) enum End {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Since {
     bytes: u64,
-    /// When the first batch was applied, or when a checkpoint was last tried in vain.
+    /// When the first batch was applied, or when a checkpoint last failed for lack of room.
     dirty: Option<Duration>,
 }
 
@@ -174,28 +174,15 @@ impl Applier {
         Ok(())
     }
 
-    /// Each file by itself: those of one batch do not depend on each other.
+    /// The files of one batch do not depend on each other.
     fn put_all(&self, puts: &[(&Key, &Put)]) -> Result<(), DiskError> {
         let threads = if puts.len() < PARALLEL_PUTS {
             NonZeroUsize::MIN
         } else {
             PUT_THREADS
         };
-        // One that ends the store must not be taken for a full disk that another thread has met.
-        let fatal = Mutex::new(None);
-        let put = |(key, put): &(&Key, &Put)| {
-            let note = |error: &DiskError| {
-                if !error.is_full() {
-                    *fatal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
-                }
-            };
-            self.tree.put(key, &put.bytes).inspect_err(note)
-        };
-        let done = parallel::try_map(threads, puts, put);
-        match fatal.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(fatal) => Err(fatal),
-            None => done.map(drop),
-        }
+        let put = |(key, put): &(&Key, &Put)| self.tree.put(key, &put.bytes);
+        parallel::try_map(threads, puts, put).map(drop)
     }
 
     fn checkpoint(&mut self, condition: Condition) -> Result<End, DiskError> {

@@ -62,10 +62,8 @@ pub const POINTS_ASIDE: &[&str] = &[
     "hold-ended",
     "copy-settled",
     "manifest-removed",
-    "damage-copied",
-    "damage-kept",
+    "file-kept",
     "file-set-aside",
-    "file-named-aside",
     "loss-removed",
 ];
 

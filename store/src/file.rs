@@ -275,9 +275,10 @@ impl Engine for FileEngine {
         })
     }
 
-    /// The copy is in `quarantine/`.
+    /// The record is kept in `quarantine/`.
     async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
-        let path = quarantine::keep(&self.tree(), &self.paths, key, content)?;
+        let from = self.tree().path(key);
+        let path = quarantine::keep(&self.disk, &self.paths, &from, content)?;
         Ok(path.display().to_string())
     }
 

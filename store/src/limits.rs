@@ -124,9 +124,6 @@ pub(crate) const OPTIMISTIC_READS: usize = 4;
 /// Attempts to create a file whose folder another thread removes as empty at the same time.
 pub(crate) const FOLDER_RACES: usize = 16;
 
-/// Files of one path that are kept in quarantine: each is another one, so a person has long been needed.
-pub(crate) const QUARANTINE_COPIES: u32 = 1_000;
-
 /// Bytes copied at once.
 pub(crate) const COPY_BYTES: usize = 1024 * 1024;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::{Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, StoreId};
-use crate::disk::{Disk, DiskError, Form};
+use crate::disk::{Disk, DiskError, Form, Kind};
 use crate::failpoint;
 use crate::key::Prefix;
 use crate::limits::GET_BYTES;
@@ -178,8 +178,10 @@ impl Mending {
     fn name_aside(&self, files: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
         for path in files {
-            let kept = quarantine::name(&self.disk, &self.paths, path)?;
-            moved.extend(kept.map(|to| self.moved(path, &to)));
+            if self.disk.kind(path)? == Kind::File {
+                let to = quarantine::keep(&self.disk, &self.paths, path, &[])?;
+                moved.push(self.moved(path, &to));
+            }
         }
         Ok(moved)
     }

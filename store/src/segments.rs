@@ -143,8 +143,10 @@ impl Segments {
             .collect();
         let mut recycled = Vec::new();
         for Sealed { path, .. } in retired {
+            let file = self.disk.open_to_read(&path)?;
             let wanted = self.files().spares.len() + recycled.len() < self.keep;
-            if wanted && self.disk.open_to_read(&path)?.len()? >= self.size {
+            // A second name may be in the quarantine, whose content must stay as it is.
+            if wanted && file.len()? >= self.size && file.links()? == 1 {
                 let spare = self.next_spare_path();
                 self.disk.rename(&path, &spare)?;
                 failpoint::reach("segment-recycled");

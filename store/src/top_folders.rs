@@ -34,7 +34,7 @@ impl TopFolders {
 
     /// Fails when a folder that `batch` writes to is not the one it was. To be asked before the batch is written.
     pub(crate) fn verify(&self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
-        for key in tops(written(batch)) {
+        for key in tops(batch.keys()) {
             if let Some(folder) = self.known.get(&key) {
                 tree.disk.verify(&tree.path(&key), folder.identity)?;
             }
@@ -44,7 +44,7 @@ impl TopFolders {
 
     /// Follows what `batch` has made of the folders: the first file in one makes it, and removing the last takes it away.
     pub(crate) fn follow(&mut self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
-        let unknown = tops(written(batch)).filter(|key| !self.known.contains_key(key));
+        let unknown = tops(batch.keys()).filter(|key| !self.known.contains_key(key));
         let changed: BTreeSet<Key> = unknown.chain(tops(batch.deletes.iter())).collect();
         changed
             .into_iter()
@@ -64,16 +64,6 @@ impl TopFolders {
         self.known.insert(key, folder);
         Ok(())
     }
-}
-
-fn written(batch: &Batch) -> impl Iterator<Item = &Key> {
-    let ledgers = batch.appends.iter().map(|append| &append.ledger);
-    batch
-        .puts
-        .keys()
-        .chain(batch.adopts.keys())
-        .chain(ledgers)
-        .chain(&batch.deletes)
 }
 
 /// The folders right below the root that keys lie in.

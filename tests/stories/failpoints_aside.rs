@@ -67,9 +67,9 @@ fn deed(point: &str) -> Deed {
         "copy-synced" | "manifest-written" | "copy-finished" | "copy-settled"
         | "manifest-removed" => Deed::Restore,
         "hold-ended" => Deed::StartHeld,
-        "damage-copied" | "damage-kept" => Deed::StartDamaged,
+        "file-kept" => Deed::StartDamaged,
         "file-set-aside" => Deed::Repair,
-        "file-named-aside" | "loss-removed" => Deed::AcceptLoss,
+        "loss-removed" => Deed::AcceptLoss,
         _ => panic!("nobody here comes to {point}"),
     }
 }

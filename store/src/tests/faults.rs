@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::world::{
-    World, adopt, close, expected, files, key, put, temporary_folder, tiny, waiting_objects,
+    World, adopt, close, expected, files, key, temporary_folder, tiny, waiting_objects,
 };
 use crate::disk::{Action, Disk};
 use crate::file::Options;
@@ -151,26 +151,6 @@ async fn after_a_failed_sync_every_commit_is_unknown() {
     );
     assert!(matches!(close(world.engine), Err(CloseError::Fault(_))));
     assert!(World::open(folder.path()).await.unwrap().last >= Seq(1));
-}
-
-/// Two threads write the files of a large batch, and what ends the store counts for more than a full disk.
-#[tokio::test]
-async fn a_broken_disk_is_not_taken_for_a_full_one() {
-    let disk = Disk::with_hook(|action, path: &Path| match (action, path.to_str()) {
-        (Action::Rename, Some(path)) if path.ends_with("broken") => Err(io::Error::other("I/O")),
-        (Action::Rename, Some(path)) if path.contains("/full/") => {
-            Err(io::ErrorKind::StorageFull.into())
-        }
-        _ => Ok(()),
-    });
-    let folder = temporary_folder();
-    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
-    // The order is that of the keys: the two threads begin with one of each kind.
-    let mut batch = vec![put("a/broken", "x")];
-    batch.extend((0..50).map(|n| put(&format!("a/full/{n}"), "x")));
-    world.commit(batch).await.unwrap();
-    let closed = close(world.engine);
-    assert!(matches!(closed, Err(CloseError::Fault(error)) if !error.is_full()));
 }
 
 #[tokio::test]

@@ -1,15 +1,12 @@
 //! Backups: a copy of the folder of a store, made beside its writer, and its way back.
 //!
-//! While the files are copied they change, and the copy has them of different moments. The journal puts that right: a
-//! [`Hold`] keeps it, and the records since the last checkpoint are done again in the copy, as after a crash. Three
-//! things are not in the journal, and are copied once it has been read:
-//! - The objects that its records give a key. One that is gone was deleted meanwhile, and the record of that is in the
-//!   journal by now.
-//! - The growing files that its records count on. What such a record counts on was written before it. The same holds
-//!   for one that is gone.
+//! Files change while they are copied, so the copy holds files of different moments. The journal corrects that: a
+//! [`Hold`] keeps it, and the records since the last checkpoint are applied to the copy, as after a crash. The journal
+//! does not hold large objects and growing files. Those that its records name are copied after the journal was read. When
+//! one of them is missing, it was deleted in the meantime, and the journal is read once more to find that record.
 //!
-//! So whenever something is gone, the journal is read once more. A finished backup is a store that was stopped, with
-//! its manifest. `FORMAT` comes last, durably; without it nothing takes the folder for a store.
+//! A finished backup is a stopped store with a manifest. `FORMAT` is written last, durably. Without it nothing opens the
+//! folder as a store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -150,7 +147,7 @@ pub(crate) fn back_up_on(
 #[derive(Default)]
 struct Journal {
     overlay: Overlay,
-    /// The growing files that its newest records may count on.
+    /// The growing files that its newest records name.
     counted_on: BTreeSet<Key>,
 }
 
@@ -163,7 +160,7 @@ struct Backup<'a> {
     being_written: Option<Epoch>,
     /// Objects that the copy has, by their names in `tmp/`.
     whole: BTreeSet<String>,
-    /// Objects that were looked for and were not there.
+    /// Objects that were not found.
     missed: BTreeSet<String>,
     /// Growing files that were looked for after the files were copied.
     growing: BTreeSet<Key>,
@@ -292,7 +289,7 @@ impl Backup<'_> {
     fn copy_growing(&mut self, journal: &Journal, last: Seq) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
         self.growing.extend(journal.counted_on.iter().cloned());
-        let mut gone = BTreeSet::new();
+        let mut missing = BTreeSet::new();
         for key in &journal.counted_on {
             let path = |paths: &Paths| paths.root.join(key.as_str());
             let to = path(&self.to);
@@ -300,13 +297,13 @@ impl Backup<'_> {
                 disk.create_folders(folder)?;
             }
             if self.copier.file(&path(&self.from), &to)?.is_none() {
-                gone.insert(key);
+                missing.insert(key);
             }
         }
         failpoint::reach("logs-copied");
         let mut is_deleted = false;
         self.read_journal(last, &mut |record| {
-            is_deleted |= record.batch.deletes.iter().any(|key| gone.contains(key));
+            is_deleted |= record.batch.deletes.iter().any(|key| missing.contains(key));
         })?;
         Ok(!is_deleted)
     }

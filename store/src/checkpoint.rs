@@ -1,5 +1,5 @@
-//! Makes the tree durable up to a commit and lets the journal go. The order is the safety: index, tree, mark, and
-//! only then the segments, so that a crash at any point leaves either the old mark with its journal or the new one.
+//! Makes the tree durable up to a commit and retires the journal before it. The order makes it safe: index, tree,
+//! `CHECKPOINT`, and only then the segments. A crash leaves either the old `CHECKPOINT` with its journal, or the new one.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The engine on local files: a redo journal in front of a tree with one file per key. A commit is one write and one
-//! sync; the tree follows on a thread of its own, and after a clean close it alone is the state. One process at a
-//! time may have a store open.
+//! The engine on local files: a redo journal and a tree with one file per key. A commit is one write to the journal and
+//! one sync. Another thread writes the tree. After a clean close the tree alone is the state. Only one process at a time
+//! can open a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::applier::{Applier, End, Policy, Since};
+use crate::applier::{Applier, End, Policy, Unsynced};
 use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{Action, Disk, DiskError};
 use crate::engine::{self, CloseError, CommitError, Engine};
@@ -48,7 +48,7 @@ pub struct Options {
     pub checkpoint_interval: Duration,
     /// How full the disk is when the volume says `Low` and `Full`.
     pub watermarks: Watermarks,
-    /// Whether another machine may keep the files. Then nobody promises that a lock locks and a sync syncs.
+    /// Whether the files may be on a network file system, where locks and syncs may not work.
     pub allow_network: bool,
 }
 
@@ -88,7 +88,7 @@ impl Default for Options {
 }
 
 impl FileEngine {
-    /// An engine for the store at `root`; nothing is touched before `open`.
+    /// An engine for the store at `root`. Nothing is read or written before `open`.
     pub fn new(root: impl AsRef<Path>, options: Options) -> Self {
         Self::on(Disk::new(), root.as_ref(), options)
     }
@@ -142,7 +142,7 @@ impl FileEngine {
                 interval: self.options.checkpoint_interval,
                 spares_from: self.options.first_segment_bytes / 4,
             },
-            since: Since::default(),
+            unsynced: Unsynced::default(),
         };
         let applier = std::thread::Builder::new()
             .name("store-applier".to_owned())
@@ -193,12 +193,12 @@ impl FileEngine {
         failpoint::reach("commit-begun");
         let mut written = opened.journal.append(seq, &batch);
         if matches!(written, Err(Refused::Full)) {
-            // A checkpoint turns segments that are done with into spares.
+            // A checkpoint turns old segments into spares.
             self.pending.wait_for_checkpoint()?;
             written = opened.journal.append(seq, &batch);
         }
         if !matches!(written, Err(Refused::Full)) {
-            // Also when the write failed: a record that names them may be there after the next open.
+            // Also when the write failed: the next open may find a record that names them.
             batch.adopts.values().for_each(Staged::adopt);
         }
         written?;

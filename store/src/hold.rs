@@ -1,16 +1,16 @@
-//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that
-//! copies; a file that nobody locks is left from a process that is gone, and means nothing.
+//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that makes
+//! the backup. A file that nobody locks was left by a process that ended, and means nothing.
 //!
-//! The writer and the backup never wait for each other. A backup takes its hold first and reads `CHECKPOINT` then. The
-//! writer looks for a hold after it has written a checkpoint and before segments go. So a writer that saw no hold had
-//! written the checkpoint that the backup reads, or an earlier one.
+//! The writer and the backup never wait for each other. A backup takes its hold first and reads `CHECKPOINT` after that.
+//! The writer looks for a hold after it has written `CHECKPOINT` and before it removes segments. So when the writer saw
+//! no hold, the backup reads that `CHECKPOINT` or a later one.
 
 use std::io;
 
 use crate::backup::CopyError;
 use crate::disk::{Action, Disk, DiskError};
 use crate::failpoint;
-use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, LOOKS};
+use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, READ_TRIES};
 use crate::lock::Lock;
 use crate::open_error::OpenError;
 use crate::paths::Paths;
@@ -36,18 +36,18 @@ impl Hold {
                         lock,
                     });
                 }
-                Err(OpenError::Locked { root, owner }) if tries == LOOKS => {
+                Err(OpenError::Locked { root, owner }) if tries == READ_TRIES => {
                     return Err(CopyError::Busy { root, owner });
                 }
                 Err(error) => error,
             };
-            // The writer locks the file for a moment, to find out whose it is, and may remove it.
+            // The writer locks the file for a moment, to learn whether it is in use, and may remove it.
             let passes = match &error {
                 OpenError::Locked { .. } => true,
                 OpenError::Disk(error) => error.action() == Action::GoOn,
                 _ => false,
             };
-            if !passes || tries == LOOKS {
+            if !passes || tries == READ_TRIES {
                 return Err(error.into());
             }
             std::thread::sleep(HOLD_PAUSE);
@@ -55,7 +55,7 @@ impl Hold {
         }
     }
 
-    /// Whether it lasted until now: the writer ends one that keeps too much.
+    /// Whether the hold still exists. The writer ends one that keeps too much.
     pub(crate) fn lasts(&self) -> Result<bool, DiskError> {
         match self.lock.verify(&self.disk) {
             Ok(()) => Ok(true),

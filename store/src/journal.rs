@@ -1,7 +1,7 @@
-//! The writing end of the journal: one write and one sync per batch, into a segment that was reserved and filled
-//! before. When a segment is full the next one is durable, name and header, before its first record. Says nothing
-//! about the tree. Each sync is followed by a look whether lock and segment still have their names: without them another
-//! process may write the store, or nobody finds what was written.
+//! Writes the journal: one write and one sync per batch, into a segment that was allocated and filled before. Name and
+//! header of a new segment are durable before its first record. After each sync the journal checks that the lock file and
+//! the segment still have their names. Otherwise another process could write the store, or the next start would not find
+//! the record.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ impl Journal {
         Ok(self.verify()?)
     }
 
-    /// Whether what was written is found by the next start, and by no other process before. Asked after the sync: whoever
-    /// takes the lock later reads the record.
+    /// Fails when the next start would not find the record, or another process may have the lock. Called after the sync:
+    /// whoever takes the lock later reads the record.
     fn verify(&self) -> Result<(), DiskError> {
         let disk = &self.segments.disk;
         self.lock.verify(disk)?;
@@ -139,7 +139,7 @@ impl Current {
         self.end == DATA_START as u64
     }
 
-    /// Ends a full segment. The next one has its name, so that it can be asked for.
+    /// Marks a full segment. The next one has its name already, so a missing one is noticed.
     fn mark(&self, epoch: Epoch) -> Result<(), DiskError> {
         let mark = segment::mark(self.salt, epoch, self.last.next());
         self.file.write_at(&mark, self.end)?;

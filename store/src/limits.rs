@@ -45,7 +45,7 @@ pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
 /// Journal that a hold may keep: a backup reads it into memory as a whole.
 pub(crate) const HOLD_JOURNAL_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Pause between two tries to take a hold: the writer locks the file of a hold only for a moment.
+/// Pause between two tries to take a hold: the writer locks its file only for a moment.
 pub(crate) const HOLD_PAUSE: Duration = Duration::from_millis(20);
 
 /// Times that a backup reads the journal, because something was deleted before it was copied. Each round has only what
@@ -127,8 +127,8 @@ pub(crate) const FOLDER_RACES: usize = 16;
 /// Bytes copied at once.
 pub(crate) const COPY_BYTES: usize = 1024 * 1024;
 
-/// Tries of a look at a store whose journal moves on meanwhile: a checkpoint comes once in seconds, a look is quicker.
-pub(crate) const LOOKS: usize = 16;
+/// Tries to read a store while checkpoints change its journal: a checkpoint comes once in seconds, a try is quicker.
+pub(crate) const READ_TRIES: usize = 16;
 
 /// Longest `/proc/locks` that is read: it has a line of some fifty bytes for each lock of the system.
 pub(crate) const LOCKS_BYTES: usize = 4 * 1024 * 1024;

@@ -1,7 +1,6 @@
-//! The live records: those that a caller keeps in memory. The set follows every batch, is written as one sequential
-//! file at each checkpoint so that a start need not visit the tree, and can be rebuilt from the tree alone. Then it
-//! also holds the records that do not say whether they are live, until a batch changes them: the caller learns what
-//! is damaged at every start.
+//! The live records, which the caller keeps in memory. The set follows every batch. Each checkpoint writes it as one
+//! file, the live index, so that a start need not read the tree. The set can be rebuilt from the tree. A rebuilt set also
+//! holds damaged records, until a batch changes them, so that the caller learns of them at every start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ pub(crate) struct LiveSet {
     records: BTreeMap<Key, Bytes>,
 }
 
-/// A live set as of a commit, and of those that it has followed since.
+/// A live set as of the commit `at`, with the later records that were applied to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) at: Checkpoint,
@@ -37,7 +36,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Goes on to a record of the journal, if it is a later one.
+    /// Applies a record of the journal, if it is later than the index.
     pub(crate) fn follow(&mut self, record: &Record) {
         if record.seq > self.at.seq {
             self.live.apply(&record.batch);
@@ -60,7 +59,7 @@ impl LiveSet {
         // An adopted object is never a record.
     }
 
-    /// Copies every content, so that none keeps what it was read from in memory.
+    /// Copies every content, so that none keeps a whole segment in memory.
     pub(crate) fn unshare(&mut self) {
         for content in self.records.values_mut() {
             *content = Bytes::copy_from_slice(content);
@@ -114,7 +113,7 @@ impl Level {
     }
 }
 
-/// The file at `key` if it is a live record, or one that does not say whether it is.
+/// The file at `key` if it is a live record, or a damaged one.
 fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
     if !key.is_record() {
         return Ok(None);
@@ -123,8 +122,8 @@ fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
         Ok(Some(bytes)) => match liveness(&key, &bytes) {
             Liveness::Live => Some(bytes),
             Liveness::Settled => None,
-            // Of a file that no batch could hold its beginning tells enough.
-            Liveness::Unsaid => {
+            // The beginning is enough of a file that is larger than any batch.
+            Liveness::Unknown => {
                 let length = bytes.len().min(BATCH_BYTES);
                 Some(Bytes::copy_from_slice(&bytes[..length]))
             }
@@ -223,7 +222,7 @@ fn list(disk: &Disk, folder: &Path) -> Result<Vec<(Seq, PathBuf)>, DiskError> {
             .filter(|seq| file_name(*seq) == name)
     };
     let names = match disk.list(folder) {
-        // Somebody removed all there was, which costs no more than reading the files.
+        // Somebody removed the folder. Then the tree is read instead.
         Err(error) if error.is_missing() => Vec::new(),
         names => names?,
     };
@@ -260,7 +259,7 @@ fn decode(store: StoreId, bytes: &[u8]) -> Option<Index> {
     fields.rest.is_empty().then_some(Index { at, live })
 }
 
-/// Writes in large pieces and sums what passes.
+/// Writes in large pieces and computes the checksum.
 struct Writer<'a> {
     file: &'a DiskFile,
     chunk: Vec<u8>,

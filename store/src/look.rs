@@ -1,6 +1,6 @@
-//! A look at a store from outside: what its journal, its index and its files say together, as one picture. It takes no
-//! lock and writes nothing, so it may be used beside the process that has the store open; whoever finds something odd
-//! asks [`Look::is_current`] before believing it.
+//! Reads a store from outside: the files as they will be once the journal has been redone. It takes no lock and writes
+//! nothing, so it works beside the process that has the store open. A caller that finds a problem asks
+//! [`Look::is_current`] first, since the store may have changed meanwhile.
 
 mod content;
 mod folders;
@@ -14,7 +14,7 @@ use crate::batch::{Epoch, Seq};
 use crate::control::{self, StoreId};
 use crate::disk::{Disk, DiskError};
 use crate::key::Key;
-use crate::limits::{CONTROL_FILE_BYTES, LOOKS};
+use crate::limits::{CONTROL_FILE_BYTES, READ_TRIES};
 use crate::live::LiveSet;
 use crate::lock::{self, Owner};
 use crate::open_error::OpenError;
@@ -75,7 +75,7 @@ impl Look {
         loop {
             match Self::read(&disk, &paths, store) {
                 // A segment or an index can go while it is looked for; then a checkpoint has come in between.
-                Err(error) if error.is_missing() && tries < LOOKS => tries += 1,
+                Err(error) if error.is_missing() && tries < READ_TRIES => tries += 1,
                 result => return Ok(result?),
             }
         }

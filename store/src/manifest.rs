@@ -1,5 +1,5 @@
-//! The file `BACKUP`: what a backup says of itself. It goes with the files when the backup is restored, and tells the
-//! first opening that what went on when the backup was made does not go on here.
+//! The file `BACKUP`, the manifest of a backup. `restore` copies it too. It tells the first opening that the work which
+//! ran when the backup was made does not run here.
 
 use std::path::Path;
 
@@ -46,9 +46,9 @@ impl Manifest {
         if self.store != store {
             Some(format!("it is of store {}, not {store}", self.store))
         } else if self.sequence > last {
-            let told = self.sequence;
+            let sequence = self.sequence;
             Some(format!(
-                "it tells of record {told}, and the files end with record {last}"
+                "it says that the last record is {sequence}, and the files end with record {last}"
             ))
         } else {
             None

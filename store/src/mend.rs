@@ -1,6 +1,5 @@
-//! Putting a store right by hand while nobody has it open: files that are not trusted go aside, a damaged journal is
-//! cut where it breaks. Nothing is ever removed; everything that leaves its place is found in `quarantine/`, at the
-//! same path.
+//! Repairs a store that nobody has open: files that cannot be trusted are moved to `quarantine/`, and a damaged journal
+//! is cut where it becomes unreadable. Nothing is lost by it: everything is in `quarantine/`, at the same path.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -22,7 +21,7 @@ use crate::staged::StagedName;
 use crate::survey::Survey;
 use crate::tree::Tree;
 
-/// A store that is being mended. Nobody else can open it meanwhile.
+/// A store that is being repaired. Nobody else can open it meanwhile.
 pub struct Mending {
     disk: Disk,
     paths: Paths,
@@ -37,7 +36,7 @@ pub struct Moved {
     pub to: String,
 }
 
-/// What was given up.
+/// Changes that were lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The first change that can no longer be read.
@@ -131,8 +130,8 @@ impl Mending {
         control::write_checkpoint(disk, path, self.store, at, condition)
     }
 
-    /// Gives up what a damaged journal holds behind the damage, or a backup lacks. What is readable in front of it is done again, except where a file is newer already; then the segments go aside. Nothing happens to a journal that is
-    /// whole.
+    /// Gives up the records behind the damage of a journal, or those that a backup lacks. The readable records are applied,
+    /// except where a file is newer already. Then the segments go to the quarantine. An intact journal stays as it is.
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
         let (disk, paths) = (&self.disk, &self.paths);
         let tree = Tree::new(disk.clone(), paths.root.clone());
@@ -156,14 +155,13 @@ impl Mending {
             Ok(newer.is_some_and(|newer| newer > seq))
         })?;
         root.sync_file_system()?;
-        // Should this end before its end, the store can be opened, which may remove these, or the loss has to be accepted
-        // again.
+        // When this is interrupted, the store may open and remove these files, or the loss has to be accepted again.
         let mut leaving = live::paths(disk, &paths.index)?;
         leaving.extend(survey.scan.segments);
         leaving.extend(self.objects_without_a_place()?);
         let moved = self.name_aside(&leaving)?;
-        // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
-        // so that no index is as new: it may be all that tells of the loss.
+        // No number is given out twice: a file may be left from a lost change. One more, so that no index is as new: an
+        // index may be the only evidence of the loss.
         let last = newest_record(&tree, last)?;
         let at = Checkpoint {
             seq: last.next(),

@@ -1,6 +1,6 @@
-//! What writer, applier and readers share: the acknowledged batches that the tree does not hold yet, in order, and
-//! the overlay that lets readers see them. Becoming visible is one step under one lock. A failure is kept for good:
-//! it answers every later commit.
+//! The acknowledged batches that are not in the tree yet, in order, and the overlay through which readers see them.
+//! Writer, applier and readers share it. A batch becomes visible in one step under one lock. After a failure every later
+//! commit gets the same answer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -126,7 +126,7 @@ impl Pending {
         self.wait(|state| state.queue.is_empty())
     }
 
-    /// Waits for a checkpoint, or for the news that there is no room for one either.
+    /// Waits for a checkpoint, or until there is no room for one either.
     pub(crate) fn wait_for_checkpoint(&self) -> Result<(), Refused> {
         self.lock().checkpoint_wanted = true;
         self.work.notify_one();

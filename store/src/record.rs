@@ -272,18 +272,6 @@ mod tests {
     }
 
     #[test]
-    fn no_changed_or_missing_byte_passes() {
-        let bytes = encode(9, Seq(5), &sample());
-        assert!(frame(8, &bytes, |_, _| true).is_none(), "another salt");
-        for at in 0..bytes.len() {
-            let mut changed = bytes.clone();
-            changed[at] ^= 0x40;
-            assert!(frame(9, &changed, |_, _| true).is_none(), "byte {at}");
-            assert!(frame(9, &bytes[..at], |_, _| true).is_none(), "cut at {at}");
-        }
-    }
-
-    #[test]
     fn a_record_that_lies_about_itself_is_no_panic() {
         let good = encode(9, Seq(5), &sample());
         for at in 0..good.len() {

@@ -1,5 +1,5 @@
-//! Opens a store: tells whether it is one, locks it, and makes the tree what was acknowledged. The order keeps two
-//! promises: a store that is refused is left as it was, and the next epoch is durable before anybody hears of it.
+//! Opens a store: recognises it, locks it, and redoes the journal in the tree. The order keeps two promises: a store that
+//! is refused is not changed, and the new epoch is durable before it is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ pub(crate) fn recover(
     })
 }
 
-/// Refuses a root that is kept by another machine, or would be.
+/// Refuses a root on a network file system.
 fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
     for path in root.ancestors() {
         let path = if path.as_os_str().is_empty() {

@@ -1,5 +1,5 @@
-//! Reads a whole journal: which records follow the checkpoint, and whether any acknowledged one is missing. Changes
-//! nothing on disk; damage is reported with segment and offset and left as it is.
+//! Reads a whole journal: the records after the checkpoint, and whether an acknowledged one is missing. Writes nothing.
+//! Damage is reported with segment and offset.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(crate) struct End {
     behind: Vec<u8>,
 }
 
-/// Where a journal can no longer be read, although it goes on.
+/// Where a journal becomes unreadable before its end.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) path: PathBuf,
@@ -125,8 +125,7 @@ pub(crate) fn read(
     Ok(scan)
 }
 
-/// A segment in memory. It is so large that the allocator gives it back to the system as soon as it is dropped, at
-/// whatever size it has settled what to keep.
+/// Reads a segment into memory. The allocation is so large that the allocator returns it to the system when it is freed.
 fn read_segment(disk: &Disk, path: &Path) -> Result<Bytes, DiskError> {
     let file = disk.open_to_read(path)?;
     let length = file.len()?;

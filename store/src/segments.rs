@@ -1,6 +1,6 @@
-//! The files of the journal besides the one being written: full segments that wait for a checkpoint, and spare ones.
-//! A spare is reserved, filled with zeros and synced ahead of need, so that the journal can go on while the disk is
-//! full. Writer and applier share this; neither waits for the other's disk operations.
+//! The files of the journal besides the one being written: full segments that wait for a checkpoint, and spares. A spare
+//! is allocated, filled with zeros and synced ahead of need, so that the journal can grow while the disk is full. Writer
+//! and applier share this; neither waits for the other's disk operations.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,14 +28,14 @@ pub(crate) struct Segments {
     files: Mutex<Files>,
 }
 
-/// How many bytes its files have, and when they are given up.
+/// The sizes of segments, and when a hold is ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Size of a spare.
     pub(crate) spare: u64,
     /// Spares to keep.
     pub(crate) keep: usize,
-    /// When the disk is so full that no hold keeps anything.
+    /// How full the disk is when a hold is ended.
     pub(crate) watermark: Watermark,
 }
 
@@ -54,7 +54,7 @@ struct Sealed {
 }
 
 impl Segments {
-    /// Finds the spares in the journal's folder and removes those of no use.
+    /// Finds the spares in the journal's folder, and removes those that are too small or too many.
     pub(crate) fn open(
         disk: &Disk,
         paths: &Paths,
@@ -129,8 +129,8 @@ impl Segments {
         self.files().sealed.retain(|sealed| sealed.path != path);
     }
 
-    /// The records up to `checkpoint` are in the tree for good, and the mark that says so is durable: their segments
-    /// become spares or go away, unless a hold keeps them.
+    /// Recycles or removes the segments whose records are up to `checkpoint`, unless a hold keeps them. `CHECKPOINT` says
+    /// durably that the tree holds these records.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
         let kept = self.files().sealed.len() as u64 * self.size;
         if hold::keeps_journal(&self.disk, &self.paths, kept, self.watermark)? {

@@ -1,5 +1,5 @@
-//! A large object that is whole and has no key yet. A batch that adopts it gives it its key; until then whoever holds it
-//! owns it, and it goes when nobody does. On files it is a file in `tmp/`, durable with its name.
+//! A large object that is complete and has no key yet. A batch that adopts it gives it its key. An object that no batch
+//! adopts is removed when its last owner drops it. On files it is a durable file in `tmp/`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ impl Drop for OwnedFile {
         if !*self.is_adopted.get_mut()
             && let Err(error) = self.disk.remove_file(&self.path)
         {
-            tracing::warn!(%error, "an object that nobody wants stays until the next start");
+            tracing::warn!(%error, "an unused object stays in `tmp/` until the next start");
         }
     }
 }

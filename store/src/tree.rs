@@ -1,6 +1,5 @@
-//! The files themselves: one per key below the root. A put replaces whole, a delete also removes folders it leaves
-//! empty, an append writes in place. Nothing here is durable by itself: the journal or a checkpoint makes it so.
-//! Every operation may be done again.
+//! The files: one per key below the root. A put replaces a file whole. A delete also removes folders that become empty.
+//! An append writes in place. The journal or a checkpoint makes changes durable. Every operation can be repeated.
 
 use std::io;
 use std::ops::ControlFlow;

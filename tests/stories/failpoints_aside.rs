@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
-use store::failpoint::POINTS_ASIDE;
+use store::failpoint::MAINTENANCE_POINTS;
 
 use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
@@ -49,7 +49,7 @@ fn ended_there_it_is_in_nobodys_way() {
         site,
     };
     aside.back_up();
-    for point in POINTS_ASIDE {
+    for point in MAINTENANCE_POINTS {
         aside.end_at(point);
     }
     drop(load);

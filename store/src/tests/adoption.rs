@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::world::{
-    World, adopt, close, copy, delete, files, key, put, replace_journal, staged, temporary_folder,
-    tiny, unhurried, waiting_objects,
+    World, adopt, close, copy, files, key, put, replace_journal, staged, temporary_folder, tiny,
+    unhurried, waiting_objects,
 };
 use crate::disk::{Action, Disk};
 use crate::volume::Volume;
@@ -65,47 +65,6 @@ async fn an_adopted_object_is_found_before_it_has_its_place() {
     is_full.store(false, Ordering::SeqCst);
     close(world.engine).unwrap();
     assert_eq!(files(folder.path())["a.zip"], "zip");
-}
-
-#[tokio::test]
-async fn a_redo_gives_objects_their_keys_and_removes_what_nobody_adopted() {
-    let folder = temporary_folder();
-    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    let objects = world.engine.volume();
-    let [kept, replaced, deleted, unwanted] =
-        ["kept", "replaced", "deleted", "unwanted"].map(|content| staged(&objects, content));
-    // What a power cut leaves at the least: objects are durable before a batch adopts them, nothing else is.
-    copy(&root, &cut);
-    let adoptions = [
-        adopt("job/kept.zip", kept),
-        adopt("job/replaced.zip", replaced),
-        adopt("job/deleted.zip", deleted),
-    ];
-    world.commit(adoptions).await.unwrap();
-    world
-        .commit([put("job/replaced.zip", "new"), delete("job/deleted.zip")])
-        .await
-        .unwrap();
-    replace_journal(&root, &cut);
-    let again = folder.path().join("again");
-    copy(&cut, &again);
-
-    let expected = [("job/kept.zip", "kept"), ("job/replaced.zip", "new")]
-        .map(|(name, content)| (name.to_owned(), content.to_owned()));
-    for interrupted in [false, true] {
-        if interrupted {
-            // The redo came as far as the files and is done once more.
-            replace_journal(&again, &cut);
-            fs::remove_dir_all(cut.join("index")).unwrap();
-        }
-        close(World::open(&cut).await.unwrap().engine).unwrap();
-        assert_eq!(files(&cut), expected.clone().into());
-        assert_eq!(waiting_objects(&cut), Vec::<String>::new());
-    }
-    drop(unwanted);
 }
 
 #[tokio::test]

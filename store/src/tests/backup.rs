@@ -350,7 +350,7 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
         ..manifest.clone()
     };
     other.write(&disk, &paths).unwrap();
-    assert!(refused().contains("it tells of record"));
+    assert!(refused().contains("it says that the last record is"));
     let error = World::open(&backup).await.err();
     assert!(
         matches!(error, Some(OpenError::Damaged { .. })),

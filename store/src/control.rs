@@ -232,31 +232,6 @@ mod tests {
     const STORE: StoreId = StoreId([7; 16]);
 
     #[test]
-    fn control_files_are_read_as_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let disk = Disk::new();
-        let path = folder.path().join("FORMAT");
-        assert_eq!(read_format(&disk, &path).unwrap(), None);
-        write_format(&disk, &path, STORE).unwrap();
-        assert_eq!(read_format(&disk, &path).unwrap(), Some(STORE));
-
-        let path = folder.path().join("CHECKPOINT");
-        let checkpoint = Checkpoint {
-            seq: Seq(u64::MAX),
-            epoch: Epoch(3),
-        };
-        assert_eq!(read_checkpoint(&disk, &path, STORE).unwrap(), None);
-        for condition in [Condition::Open, Condition::Stopped] {
-            write_checkpoint(&disk, &path, STORE, checkpoint, condition).unwrap();
-            let mark = Mark {
-                at: checkpoint,
-                condition: Some(condition),
-            };
-            assert_eq!(read_mark(&disk, &path, STORE).unwrap(), Some(mark));
-        }
-    }
-
-    #[test]
     fn a_checkpoint_of_an_older_program_says_nothing_of_the_journal() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new();

@@ -27,7 +27,7 @@ impl Hold {
     pub(crate) fn take(disk: &Disk, paths: &Paths) -> Result<Self, CopyError> {
         let mut tries = 1;
         loop {
-            let error = match Lock::take(disk, &paths.hold, &paths.root) {
+            match Lock::take(disk, &paths.hold, &paths.root) {
                 Ok(lock) => {
                     failpoint::reach("hold-taken");
                     return Ok(Self {
@@ -36,19 +36,14 @@ impl Hold {
                         lock,
                     });
                 }
-                Err(OpenError::Locked { root, owner }) if tries == READ_TRIES => {
+                // The writer locks the file for a moment, to learn whether it is in use, and may remove it.
+                Err(OpenError::Locked { .. }) if tries < READ_TRIES => {}
+                Err(OpenError::Disk(error))
+                    if error.action() == Action::GoOn && tries < READ_TRIES => {}
+                Err(OpenError::Locked { root, owner }) => {
                     return Err(CopyError::Busy { root, owner });
                 }
-                Err(error) => error,
-            };
-            // The writer locks the file for a moment, to learn whether it is in use, and may remove it.
-            let passes = match &error {
-                OpenError::Locked { .. } => true,
-                OpenError::Disk(error) => error.action() == Action::GoOn,
-                _ => false,
-            };
-            if !passes || tries == READ_TRIES {
-                return Err(error.into());
+                Err(error) => return Err(error.into()),
             }
             std::thread::sleep(HOLD_PAUSE);
             tries += 1;

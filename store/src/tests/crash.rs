@@ -133,42 +133,6 @@ async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
 }
 
 #[tokio::test]
-async fn many_segments_and_checkpoints_lose_nothing() {
-    let folder = temporary_folder();
-    let root = folder.path();
-    let options = Options {
-        checkpoint_bytes: 8 * 1024,
-        first_segment_bytes: 8 * 1024,
-        segment_bytes: 8 * 1024,
-        ..tiny()
-    };
-    let mut world = World::open_on(Disk::new(), root, options.clone())
-        .await
-        .unwrap();
-    for n in 0..150 {
-        world.round(n).await.unwrap();
-        if n == 100 {
-            drop(world);
-            world = World::open_on(Disk::new(), root, options.clone())
-                .await
-                .unwrap();
-        }
-    }
-    let reader = world.engine.reader();
-    assert_eq!(
-        reader.get(&key("twin")).await.unwrap().unwrap(),
-        "0000149\n"
-    );
-    let count = segments(root).len();
-    assert!(
-        count < 8,
-        "{count} segments are left although checkpoints were due"
-    );
-    drop(world);
-    assert_holds(root, 150).await;
-}
-
-#[tokio::test]
 async fn nothing_is_seen_before_it_is_durable() {
     let folder = temporary_folder();
     let root = folder.path().to_owned();

@@ -204,11 +204,8 @@ struct Round {
 
 impl Round {
     fn new(epoch: Epoch) -> Self {
-        let mut batch = Batch::new(epoch);
-        // Commands that may not use the last space were refused when they were decided.
-        batch.urgency = store::Urgency::Finishing;
         Self {
-            batch,
+            batch: Batch::new(epoch),
             changes: Vec::new(),
             notify: Vec::new(),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::retention::Retention;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
-use store::{Batch, Engine, Key, Seq, Urgency};
+use store::{Batch, Engine, Key, Seq};
 
 use crate::envelope::EnvelopeError;
 use crate::error::{OpenError, ReadError};
@@ -129,8 +129,6 @@ impl Damaged {
                 batch.deletes.insert(key.clone());
             }
         }
-        // It replaces or removes a record, so it takes no room.
-        batch.urgency = Urgency::Finishing;
         let keys = Keys::of(&batch);
         let sequence = engine
             .commit(batch)

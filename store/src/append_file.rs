@@ -1,11 +1,13 @@
 //! Growing files of the tree, written beside the journal: too much to pass through batches, and durable only when asked.
-//! See [`GrowingFile`](crate::volume::GrowingFile) for what they promise.
+//! See [`GrowingFile`] for what they promise.
 
 use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
+use crate::fault::Fault;
 use crate::key::Key;
 use crate::limits::WRITEBACK_BYTES;
 use crate::tree::Tree;
+use crate::volume::GrowingFile;
 
 /// The one writer of a growing file.
 pub(crate) struct AppendFile {
@@ -34,10 +36,14 @@ impl AppendFile {
             begun: length,
         })
     }
+}
 
-    /// Adds `bytes` at the end and answers where they begin. A failure may leave a part of them behind the end, which
-    /// the next append overwrites.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<u64, DiskError> {
+impl GrowingFile for AppendFile {
+    fn size(&self) -> u64 {
+        self.length
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Fault> {
         let at = self.length;
         self.file.write_at(bytes, at)?;
         failpoint::reach("log-appended");
@@ -51,24 +57,16 @@ impl AppendFile {
         Ok(at)
     }
 
-    /// Cuts off what lies behind `length`: the torn end that its caller found.
-    pub(crate) fn cut(&mut self, length: u64) -> Result<(), DiskError> {
-        if length < self.length {
-            self.file.set_len(length)?;
-            self.length = length;
-            self.begun = self.begun.min(length);
+    fn cut(&mut self, size: u64) -> Result<(), Fault> {
+        if size < self.length {
+            self.file.set_len(size)?;
+            self.length = size;
+            self.begun = self.begun.min(size);
         }
         Ok(())
     }
 
-    /// Bytes in the file.
-    pub(crate) fn len(&self) -> u64 {
-        self.length
-    }
-
-    /// Everything appended so far is durable when this returns. After an error nothing is known about what is, and a
-    /// second try says nothing either.
-    pub(crate) fn sync(&mut self) -> Result<(), DiskError> {
+    fn sync(&mut self) -> Result<(), Fault> {
         self.file.sync_data()?;
         if !self.is_named {
             self.tree.sync_folders_of(&self.key)?;

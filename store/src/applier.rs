@@ -1,11 +1,11 @@
-//! The thread that brings acknowledged batches into the tree, in order, and makes checkpoints. It runs behind the
-//! writer, so that a commit costs one sync. A full disk makes it wait, since the journal holds what it cannot write
-//! yet; any other failure ends the opening.
+//! The thread that writes acknowledged batches to the tree, in order, and makes checkpoints. It runs behind the writer,
+//! so that a commit costs one sync. It waits while the disk is full: the journal holds what is not written yet. Any
+//! other failure ends the opening.
 
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) struct Applier {
     /// The last batch the tree holds.
     pub(crate) applied: Seq,
     pub(crate) policy: Policy,
-    pub(crate) since: Since,
+    pub(crate) unsynced: Unsynced,
 }
 
 /// When a checkpoint is due.
@@ -47,7 +47,7 @@ pub(crate) struct Applier {
 pub(crate) struct Policy {
     pub(crate) journal_bytes: u64,
     pub(crate) interval: Duration,
-    /// Bytes in the journal that make spares worth having.
+    /// Bytes in the journal from which on spares are made.
     pub(crate) spares_from: u64,
 }
 
@@ -60,15 +60,15 @@ pub(crate) enum End {
     Unfinished,
 }
 
-/// What happened since the last checkpoint.
+/// What was applied since the last checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Since {
+pub(crate) struct Unsynced {
     bytes: u64,
-    /// When the first batch was applied, or when a checkpoint was last tried in vain.
-    dirty: Option<Duration>,
+    /// When the first batch was applied, or when a checkpoint last found no room.
+    since: Option<Duration>,
 }
 
-/// Ends the opening when the thread panics: whoever waits for the tree would wait forever.
+/// Ends the opening when the thread panics. Otherwise a writer would wait forever for the tree.
 struct Watchdog {
     pending: Arc<Pending>,
     root: PathBuf,
@@ -123,7 +123,7 @@ impl Applier {
             if self.is_checkpoint_due() {
                 self.checkpoint(Condition::Open)?;
             }
-            if self.since.bytes >= self.policy.spares_from {
+            if self.unsynced.bytes >= self.policy.spares_from {
                 self.checkpointer
                     .segments
                     .refill(|| self.pending.is_stopping())?;
@@ -131,7 +131,7 @@ impl Applier {
         }
     }
 
-    /// False when the disk is full and it is time to stop.
+    /// Answers false when the disk is full and the store is being closed.
     fn apply(&mut self, committed: &Committed) -> Result<bool, DiskError> {
         self.folders.verify(&self.tree, &committed.batch)?;
         let mut pause = SHORTEST_PAUSE;
@@ -154,8 +154,8 @@ impl Applier {
         self.live.apply(&committed.batch);
         self.applied = committed.seq;
         self.pending.applied(committed);
-        self.since.bytes += committed.batch.bytes() as u64 + RECORD_OVERHEAD;
-        self.since.dirty.get_or_insert(self.tree.disk.elapsed());
+        self.unsynced.bytes += committed.batch.bytes() as u64 + RECORD_OVERHEAD;
+        self.unsynced.since.get_or_insert(self.tree.disk.elapsed());
         Ok(true)
     }
 
@@ -174,41 +174,28 @@ impl Applier {
         Ok(())
     }
 
-    /// Each file by itself: those of one batch do not depend on each other.
+    /// The files of one batch do not depend on each other.
     fn put_all(&self, puts: &[(&Key, &Put)]) -> Result<(), DiskError> {
         let threads = if puts.len() < PARALLEL_PUTS {
             NonZeroUsize::MIN
         } else {
             PUT_THREADS
         };
-        // One that ends the store must not be taken for a full disk that another thread has met.
-        let fatal = Mutex::new(None);
-        let put = |(key, put): &(&Key, &Put)| {
-            let note = |error: &DiskError| {
-                if !error.is_full() {
-                    *fatal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
-                }
-            };
-            self.tree.put(key, &put.bytes).inspect_err(note)
-        };
-        let done = parallel::try_map(threads, puts, put);
-        match fatal.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(fatal) => Err(fatal),
-            None => done.map(drop),
-        }
+        let put = |(key, put): &(&Key, &Put)| self.tree.put(key, &put.bytes);
+        parallel::try_map(threads, puts, put).map(drop)
     }
 
     fn checkpoint(&mut self, condition: Condition) -> Result<End, DiskError> {
         match self.checkpointer.run(self.applied, &self.live, condition) {
             Ok(()) => {
-                self.since = Since::default();
+                self.unsynced = Unsynced::default();
                 Ok(End::Clean)
             }
             Err(error) if error.is_full() => {
                 tracing::warn!(%error, "a checkpoint is put off: the disk is full");
-                self.since = Since {
+                self.unsynced = Unsynced {
                     bytes: 0,
-                    dirty: Some(self.tree.disk.elapsed()),
+                    since: Some(self.tree.disk.elapsed()),
                 };
                 Ok(End::Unfinished)
             }
@@ -217,13 +204,13 @@ impl Applier {
     }
 
     fn is_checkpoint_due(&self) -> bool {
-        self.since.bytes >= self.policy.journal_bytes
+        self.unsynced.bytes >= self.policy.journal_bytes
             || self.patience().is_some_and(|left| left.is_zero())
     }
 
-    /// Time left until a checkpoint is due; none when there is nothing to do.
+    /// Time left until a checkpoint is due; `None` when nothing was applied.
     fn patience(&self) -> Option<Duration> {
-        let due = self.since.dirty? + self.policy.interval;
+        let due = self.unsynced.since? + self.policy.interval;
         Some(due.saturating_sub(self.tree.disk.elapsed()))
     }
 }

@@ -1,15 +1,12 @@
 //! Backups: a copy of the folder of a store, made beside its writer, and its way back.
 //!
-//! While the files are copied they change, and the copy has them of different moments. The journal puts that right: a
-//! [`Hold`] keeps it, and the records since the last checkpoint are done again in the copy, as after a crash. Three
-//! things are not in the journal, and are copied once it has been read:
-//! - The objects that its records give a key. One that is gone was deleted meanwhile, and the record of that is in the
-//!   journal by now.
-//! - The growing files that its records count on. What such a record counts on was written before it. The same holds
-//!   for one that is gone.
+//! Files change while they are copied, so the copy holds files of different moments. The journal corrects that: a
+//! [`Hold`] keeps it, and the records since the last checkpoint are applied to the copy, as after a crash. The journal
+//! does not hold large objects and growing files. Those that its records name are copied after the journal was read. When
+//! one of them is missing, it was deleted in the meantime, and the journal is read once more to find that record.
 //!
-//! So whenever something is gone, the journal is read once more. A finished backup is a store that was stopped, with
-//! its manifest. `FORMAT` comes last, durably; without it nothing takes the folder for a store.
+//! A finished backup is a stopped store with a manifest. `FORMAT` is written last, durably. Without it nothing opens the
+//! folder as a store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,17 +18,16 @@ use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::hold::Hold;
 use crate::key::Key;
-use crate::layout::Layout;
 use crate::limits::{BACKUP_ROUNDS, CONTROL_FILE_BYTES};
 use crate::lock::Owner;
 use crate::manifest::Manifest;
-use crate::objects::Object;
 use crate::open_error::OpenError;
 use crate::overlay::Overlay;
+use crate::paths::Paths;
 use crate::record::Record;
 use crate::replace;
 use crate::scan::{self, Scan};
-use crate::staged::Staged;
+use crate::staged::{Object, Staged};
 use crate::tree::Tree;
 
 /// What was copied.
@@ -114,7 +110,7 @@ pub(crate) fn back_up_on(
     to: &Path,
     copying: Copying<'_>,
 ) -> Result<Copied, CopyError> {
-    let from = Layout::new(root);
+    let from = Paths::new(root);
     let Some(store) = control::read_format(disk, &from.format)? else {
         return Err(CopyError::NoState {
             root: root.to_owned(),
@@ -129,7 +125,7 @@ pub(crate) fn back_up_on(
         copier: Copier { disk, copying },
         store,
         from,
-        to: Layout::new(to),
+        to: Paths::new(to),
         being_written: None,
         whole: BTreeSet::new(),
         missed: BTreeSet::new(),
@@ -151,20 +147,20 @@ pub(crate) fn back_up_on(
 #[derive(Default)]
 struct Journal {
     overlay: Overlay,
-    /// The growing files that its newest records may count on.
+    /// The growing files that its newest records name.
     counted_on: BTreeSet<Key>,
 }
 
 struct Backup<'a> {
     copier: Copier<'a>,
     store: StoreId,
-    from: Layout,
-    to: Layout,
+    from: Paths,
+    to: Paths,
     /// The least epoch of the segment that is being written, if one is.
     being_written: Option<Epoch>,
     /// Objects that the copy has, by their names in `tmp/`.
     whole: BTreeSet<String>,
-    /// Objects that were looked for and were not there.
+    /// Objects that were not found.
     missed: BTreeSet<String>,
     /// Growing files that were looked for after the files were copied.
     growing: BTreeSet<Key>,
@@ -210,7 +206,7 @@ impl Backup<'_> {
 
     /// Copies the files, but for those of the engine that the copy gets anew.
     fn copy_tree(&self) -> Result<(), CopyError> {
-        let Layout {
+        let Paths {
             root,
             format,
             lock,
@@ -225,10 +221,7 @@ impl Backup<'_> {
         self.copier.folder(root, &self.to.root, &|path| {
             anew.iter().any(|anew| path == *anew) || copying.leaves_out(root, path)
         })?;
-        self.to
-            .folders()
-            .into_iter()
-            .try_for_each(|folder| self.copier.disk.create_folder(folder))?;
+        self.to.create_folders(self.copier.disk)?;
         Ok(())
     }
 
@@ -237,7 +230,7 @@ impl Backup<'_> {
     fn read_journal(&self, after: Seq, take: &mut dyn FnMut(Record)) -> Result<Scan, CopyError> {
         let read = |take: &mut dyn FnMut(Record)| {
             let (disk, folder) = (self.copier.disk, &self.from.journal);
-            scan::survey(disk, folder, self.store, after, self.being_written, take)
+            scan::read(disk, folder, self.store, after, self.being_written, take)
         };
         let scan = read(take)?;
         // The end of a journal that is being written can look damaged, but not twice in one place.
@@ -273,7 +266,7 @@ impl Backup<'_> {
     /// False when the object is nowhere. It goes from `tmp/` to its key, so it is looked for in that order.
     fn copy_object(&self, key: &Key, staged: &Staged) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
-        let tree = |layout: &Layout| Tree::new(disk.clone(), layout.root.clone());
+        let tree = |paths: &Paths| Tree::new(disk.clone(), paths.root.clone());
         let (from, to) = (tree(&self.from), tree(&self.to));
         if let Some(file) = to.open(key)?
             && is_object(&file, staged)?
@@ -296,21 +289,21 @@ impl Backup<'_> {
     fn copy_growing(&mut self, journal: &Journal, last: Seq) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
         self.growing.extend(journal.counted_on.iter().cloned());
-        let mut gone = BTreeSet::new();
+        let mut missing = BTreeSet::new();
         for key in &journal.counted_on {
-            let path = |layout: &Layout| layout.root.join(key.as_str());
+            let path = |paths: &Paths| paths.root.join(key.as_str());
             let to = path(&self.to);
             if let Some(folder) = to.parent() {
                 disk.create_folders(folder)?;
             }
             if self.copier.file(&path(&self.from), &to)?.is_none() {
-                gone.insert(key);
+                missing.insert(key);
             }
         }
         failpoint::reach("logs-copied");
         let mut is_deleted = false;
         self.read_journal(last, &mut |record| {
-            is_deleted |= record.batch.deletes.iter().any(|key| gone.contains(key));
+            is_deleted |= record.batch.deletes.iter().any(|key| missing.contains(key));
         })?;
         Ok(!is_deleted)
     }
@@ -362,11 +355,7 @@ impl Backup<'_> {
 
 /// Whether a file is that object, and not another one of the same key.
 fn is_object(file: &DiskFile, staged: &Staged) -> Result<bool, DiskError> {
-    let expected = Object {
-        sha256: staged.sha256(),
-        size: staged.size(),
-    };
-    Ok(file.len()? == expected.size && Object::read(file)? == expected)
+    Ok(file.len()? == staged.size() && Object::read(file)? == staged.object())
 }
 
 /// Puts a backup back into the empty folder `root`. Whoever opens it next finds the manifest.
@@ -380,7 +369,7 @@ pub(crate) fn restore_on(
     root: &Path,
     copying: Copying<'_>,
 ) -> Result<Copied, CopyError> {
-    let (source, layout) = (Layout::new(from), Layout::new(root));
+    let (source, paths) = (Paths::new(from), Paths::new(root));
     let store = control::read_format(disk, &source.format)?;
     let manifest = Manifest::read(disk, &source)?;
     let (Some(store), Some(manifest)) = (store, manifest) else {
@@ -416,11 +405,8 @@ pub(crate) fn restore_on(
         )));
     }
     // Some tools copy no empty folders.
-    layout
-        .folders()
-        .into_iter()
-        .try_for_each(|folder| disk.create_folder(folder))?;
-    make_store(disk, &target, &layout, &manifest, &format)?;
+    paths.create_folders(disk)?;
+    make_store(disk, &target, &paths, &manifest, &format)?;
     Ok(Copied {
         files: size.files,
         bytes: size.bytes,
@@ -432,15 +418,15 @@ pub(crate) fn restore_on(
 fn make_store(
     disk: &Disk,
     target: &DiskFile,
-    layout: &Layout,
+    paths: &Paths,
     manifest: &Manifest,
     format: &[u8],
 ) -> Result<(), CopyError> {
     target.sync_file_system()?;
     failpoint::reach("copy-synced");
-    manifest.write(disk, layout)?;
+    manifest.write(disk, paths)?;
     failpoint::reach("manifest-written");
-    replace::replace_durably(disk, &layout.format, format)?;
+    replace::replace_durably(disk, &paths.format, format)?;
     failpoint::reach("copy-finished");
     Ok(())
 }

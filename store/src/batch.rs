@@ -1,5 +1,5 @@
-//! What one commit changes. A batch is checked here for everything that can be said without looking at the store:
-//! size, names used twice, live flags. Whether it fits the files that exist is the engine's to say.
+//! What one commit changes. This module checks what needs no look at the store: size, keys used twice, live flags. The
+//! engine checks whether the batch fits the files that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,14 +11,14 @@ use crate::key::Key;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
 use crate::staged::Staged;
 
-/// One opening of a store; grows by one each time, so that a writer of the past is told apart.
+/// The number of an opening of the store. It grows with each one, so that an earlier writer is recognised.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
-/// The position of a commit; grows by one with each, across openings.
+/// The number of a commit. It grows by one with each commit, across openings.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -30,26 +30,14 @@ pub struct Seq(pub u64);
 pub struct Batch {
     /// The epoch that `Engine::open` answered.
     pub epoch: Epoch,
-    /// Whether the batch may use the space kept for finishing work on a full disk.
-    pub urgency: Urgency,
     /// Whole files, created or replaced.
     pub puts: BTreeMap<Key, Put>,
-    /// Files that go away; one that does not exist is no error.
+    /// Files to remove. A file that does not exist is no error.
     pub deletes: BTreeSet<Key>,
-    /// Pieces of growing files.
+    /// Pieces of ledgers.
     pub appends: Vec<Append>,
-    /// Large objects that get their keys; a file that is there already is replaced.
+    /// Large objects that get their keys. A file at that key is replaced.
     pub adopts: BTreeMap<Key, Staged>,
-}
-
-/// How much a batch matters when the disk is nearly full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Urgency {
-    /// New work: refused below the watermark.
-    #[default]
-    Ordinary,
-    /// Ends what runs already: accepted as long as the journal has room.
-    Finishing,
 }
 
 /// The whole content of a file.
@@ -61,7 +49,7 @@ pub struct Put {
     pub live: bool,
 }
 
-/// A piece of a growing file. Writing it again changes nothing.
+/// A piece of a ledger, a file that grows. Writing it again changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     pub ledger: Key,
@@ -70,7 +58,7 @@ pub struct Append {
     pub bytes: Bytes,
 }
 
-/// Why a batch can never be committed as it is; a mistake of the caller.
+/// Why a batch can never be committed. The caller made a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBatch {
     #[error("key `{key}` is changed twice in one batch")]
@@ -88,11 +76,10 @@ pub enum InvalidBatch {
 }
 
 impl Batch {
-    /// An ordinary batch without changes.
+    /// A batch without changes.
     pub fn new(epoch: Epoch) -> Self {
         Self {
             epoch,
-            urgency: Urgency::Ordinary,
             puts: BTreeMap::new(),
             deletes: BTreeSet::new(),
             appends: Vec::new(),
@@ -192,17 +179,16 @@ impl Batch {
     }
 }
 
-/// What a file says of itself.
+/// What the content of a file says about its liveness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Liveness {
     Live,
-    /// Also everything that is no record.
+    /// Not live. Every file that is no record is settled.
     Settled,
-    /// A record that does not say it: it is damaged, or somebody else's.
-    Unsaid,
+    /// A record without the member `live`: it is damaged, or another program wrote it.
+    Unknown,
 }
 
-/// What the file `key` says of itself with this content.
 pub(crate) fn liveness(key: &Key, bytes: &[u8]) -> Liveness {
     #[derive(Deserialize)]
     struct Envelope {
@@ -214,7 +200,7 @@ pub(crate) fn liveness(key: &Key, bytes: &[u8]) -> Liveness {
     match serde_json::from_slice(bytes) {
         Ok(Envelope { live: true }) => Liveness::Live,
         Ok(Envelope { live: false }) => Liveness::Settled,
-        Err(_) => Liveness::Unsaid,
+        Err(_) => Liveness::Unknown,
     }
 }
 
@@ -279,24 +265,6 @@ mod tests {
         }
     }
 
-    fn append(ledger: &str) -> Append {
-        Append {
-            ledger: key(ledger),
-            at: 0,
-            bytes: Bytes::from_static(b"line\n"),
-        }
-    }
-
-    #[test]
-    fn counts_keys_and_contents() {
-        let mut batch = Batch::new(Epoch(1));
-        assert!(batch.is_empty());
-        batch.puts.insert(key("ab"), put("123", false));
-        batch.deletes.insert(key("c"));
-        batch.appends.push(append("d"));
-        assert_eq!((batch.len(), batch.bytes()), (3, 2 + 3 + 1 + 1 + 5));
-    }
-
     #[test]
     fn fits_up_to_the_limits_and_no_further() {
         let mut full = Batch::new(Epoch(1));
@@ -319,37 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_contradictions() {
-        let check = |puts: &[&str], deletes: &[&str], appends: &[&str]| {
-            let mut batch = Batch::new(Epoch(1));
-            batch
-                .puts
-                .extend(puts.iter().map(|name| (key(name), put("", false))));
-            batch.deletes.extend(deletes.iter().map(|name| key(name)));
-            batch
-                .appends
-                .extend(appends.iter().map(|name| append(name)));
-            batch.check()
-        };
-        let twice = Err(InvalidBatch::NamedTwice { key: key("a") });
-        assert_eq!(check(&["a"], &["a"], &[]), twice);
-        assert_eq!(check(&["a"], &[], &["a"]), twice);
-        assert_eq!(check(&[], &["a"], &["a"]), twice);
-        let record = key("a.json");
-        assert_eq!(
-            check(&[], &[], &["a.json"]),
-            Err(InvalidBatch::AppendToRecord { key: record })
-        );
-        let below = key("a/b");
-        assert_eq!(
-            check(&["a"], &[], &["a/b"]),
-            Err(InvalidBatch::PathConflict { key: below })
-        );
-        assert_eq!(check(&["a-b", "a.b"], &["a/b"], &["a", "a"]), Ok(()));
-    }
-
-    #[test]
-    fn a_record_is_live_by_its_own_word() {
+    fn the_member_live_decides() {
         for (name, content, live) in [
             ("a.json", r#"{"live":true}"#, true),
             (

@@ -1,5 +1,5 @@
-//! Makes the tree durable up to a commit and lets the journal go. The order is the safety: index, tree, mark, and
-//! only then the segments, so that a crash at any point leaves either the old mark with its journal or the new one.
+//! Makes the tree durable up to a commit and retires the journal before it. The order makes it safe: index, tree,
+//! `CHECKPOINT`, and only then the segments. A crash leaves either the old `CHECKPOINT` with its journal, or the new one.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use crate::batch::{Epoch, Seq};
 use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
-use crate::layout::Layout;
 use crate::live::{self, LiveSet};
 use crate::lock::Lock;
+use crate::paths::Paths;
 use crate::segments::Segments;
 
 pub(crate) struct Checkpointer {
     pub(crate) disk: Disk,
-    pub(crate) layout: Layout,
+    pub(crate) paths: Paths,
     pub(crate) store: StoreId,
     pub(crate) epoch: Epoch,
     pub(crate) lock: Arc<Lock>,
@@ -38,7 +38,7 @@ impl Checkpointer {
             seq,
             epoch: self.epoch,
         };
-        match live::write(&self.disk, &self.layout.index, self.store, at, live) {
+        match live::write(&self.disk, &self.paths.index, self.store, at, live) {
             // An index can be rebuilt at the next start, and the room in the journal is needed now.
             Err(error) if error.is_full() => {
                 tracing::warn!(%error, "the live index is not written: the disk is full")
@@ -55,7 +55,7 @@ impl Checkpointer {
     pub(crate) fn mark(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
         self.write(at, condition)?;
         failpoint::reach("checkpoint-written");
-        live::remove_older(&self.disk, &self.layout.index, at.seq)?;
+        live::remove_older(&self.disk, &self.paths.index, at.seq)?;
         failpoint::reach("index-removed");
         self.segments.retire(at.seq)
     }
@@ -72,7 +72,7 @@ impl Checkpointer {
         self.lock.verify(&self.disk)?;
         control::write_checkpoint(
             &self.disk,
-            &self.layout.checkpoint,
+            &self.paths.checkpoint,
             self.store,
             at,
             condition,

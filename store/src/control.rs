@@ -1,5 +1,5 @@
-//! Small control files that are replaced whole: `FORMAT` and `CHECKPOINT`. Each holds one line of JSON and is durable
-//! once written. A newer format is recognised before anything is touched.
+//! The small files `FORMAT` and `CHECKPOINT`. Each holds one line of JSON, is replaced whole and is durable once written.
+//! A newer format is recognised before anything is written.
 
 use std::fmt;
 use std::path::Path;
@@ -28,13 +28,13 @@ pub(crate) struct Checkpoint {
     pub(crate) epoch: Epoch,
 }
 
-/// What the journal is to a store.
+/// Whether the journal is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Condition {
-    /// A segment is being written. Without it acknowledged changes may be missing.
+    /// A segment is being written. If it is missing, acknowledged changes may be lost.
     Open,
-    /// The files alone show everything.
+    /// The tree alone holds everything.
     Stopped,
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The least epoch of the segment that must be there. None when no segment is needed, or nobody knows.
+    /// The epoch that the newest segment must have at least. `None` when no segment is needed, or it is not known.
     pub(crate) fn being_written(mark: Option<Self>) -> Option<Epoch> {
         match mark {
             Some(Self { at, condition }) => match condition {
                 Some(Condition::Open) => Some(at.epoch),
                 Some(Condition::Stopped) | None => None,
             },
-            // A folder that lost its mark may have lost its journal with it.
+            // A folder without `CHECKPOINT` may have lost its journal too.
             None => Some(Epoch(0)),
         }
     }
@@ -77,7 +77,7 @@ struct CheckpointFile {
     store: StoreId,
     seq: Seq,
     epoch: Epoch,
-    /// Not in the checksum, so that older programs read this: no damage makes one word of the other.
+    /// Not in the checksum, so that older programs can read the file. No small damage turns one word into the other.
     #[serde(default)]
     state: Option<Condition>,
     sum: u32,
@@ -108,7 +108,7 @@ pub(crate) fn write_format(disk: &Disk, path: &Path, store: StoreId) -> Result<(
     replace_durably(disk, path, format!("{content}\n").as_bytes())
 }
 
-/// The position that `CHECKPOINT` tells.
+/// The position in `CHECKPOINT`.
 pub(crate) fn read_checkpoint(
     disk: &Disk,
     path: &Path,
@@ -230,31 +230,6 @@ mod tests {
     use super::*;
 
     const STORE: StoreId = StoreId([7; 16]);
-
-    #[test]
-    fn control_files_are_read_as_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let disk = Disk::new();
-        let path = folder.path().join("FORMAT");
-        assert_eq!(read_format(&disk, &path).unwrap(), None);
-        write_format(&disk, &path, STORE).unwrap();
-        assert_eq!(read_format(&disk, &path).unwrap(), Some(STORE));
-
-        let path = folder.path().join("CHECKPOINT");
-        let checkpoint = Checkpoint {
-            seq: Seq(u64::MAX),
-            epoch: Epoch(3),
-        };
-        assert_eq!(read_checkpoint(&disk, &path, STORE).unwrap(), None);
-        for condition in [Condition::Open, Condition::Stopped] {
-            write_checkpoint(&disk, &path, STORE, checkpoint, condition).unwrap();
-            let mark = Mark {
-                at: checkpoint,
-                condition: Some(condition),
-            };
-            assert_eq!(read_mark(&disk, &path, STORE).unwrap(), Some(mark));
-        }
-    }
 
     #[test]
     fn a_checkpoint_of_an_older_program_says_nothing_of_the_journal() {

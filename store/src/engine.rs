@@ -205,6 +205,13 @@ pub enum ReadError {
     Fault(#[from] Fault),
 }
 
+impl From<DiskError> for CommitError {
+    fn from(error: DiskError) -> Self {
+        let source = error.into();
+        Self::Unknown { source }
+    }
+}
+
 impl From<DiskError> for ReadError {
     fn from(error: DiskError) -> Self {
         Self::Fault(error.into())

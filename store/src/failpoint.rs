@@ -7,8 +7,8 @@ pub(crate) use armed::is_journal_synced;
 #[cfg(feature = "failpoints")]
 pub use armed::{clock_offset, reach};
 
-/// Every place that a store at work comes to, in the order in which a change meets them: its commit, its way into the
-/// tree, the checkpoint, and the next start; then what is written beside the journal.
+/// The places in normal work, in the order of a change: its commit, the tree, the checkpoint, and the next start; then
+/// what is written beside the journal.
 pub const POINTS: &[&str] = &[
     "commit-begun",
     "journal-written",
@@ -49,9 +49,8 @@ pub const POINTS: &[&str] = &[
     "log-synced",
 ];
 
-/// The places of what happens beside that work, now and then: a backup, its way back, its first opening, and what is done
-/// about damage.
-pub const POINTS_ASIDE: &[&str] = &[
+/// The places in maintenance: a backup, a restore, the first opening after it, and repairs.
+pub const MAINTENANCE_POINTS: &[&str] = &[
     "hold-taken",
     "files-copied",
     "logs-copied",
@@ -62,10 +61,8 @@ pub const POINTS_ASIDE: &[&str] = &[
     "hold-ended",
     "copy-settled",
     "manifest-removed",
-    "damage-copied",
-    "damage-kept",
+    "file-kept",
     "file-set-aside",
-    "file-named-aside",
     "loss-removed",
 ];
 
@@ -93,7 +90,7 @@ mod armed {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::{POINTS, POINTS_ASIDE};
+    use super::{MAINTENANCE_POINTS, POINTS};
 
     static ARMED: LazyLock<Option<Armed>> = LazyLock::new(|| {
         let armed = std::env::var("EVERSCAND_FAILPOINT").ok()?;
@@ -120,7 +117,7 @@ mod armed {
     }
 
     fn is_listed(point: &str) -> bool {
-        POINTS.contains(&point) || POINTS_ASIDE.contains(&point)
+        POINTS.contains(&point) || MAINTENANCE_POINTS.contains(&point)
     }
 
     /// Passes a place of the lists, or ends the process there.

@@ -1,6 +1,6 @@
-//! The engine on local files: a redo journal in front of a tree with one file per key. A commit is one write and one
-//! sync; the tree follows on a thread of its own, and after a clean close it alone is the state. One process at a
-//! time may have a store open.
+//! The engine on local files: a redo journal and a tree with one file per key. A commit is one write to the journal and
+//! one sync. Another thread writes the tree. After a clean close the tree alone is the state. Only one process at a time
+//! can open a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,30 +9,28 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::applier::{Applier, End, Policy, Since};
-use crate::batch::{Batch, Epoch, Seq, Urgency};
+use crate::applier::{Applier, End, Policy, Unsynced};
+use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{Action, Disk, DiskError};
 use crate::engine::{self, CloseError, CommitError, Engine};
 use crate::failpoint;
 use crate::fault::Fault;
 use crate::file_volume::FileVolume;
-use crate::journal::{Journal, JournalError};
+use crate::journal::Journal;
 use crate::key::{Key, Prefix};
-use crate::layout::Layout;
 use crate::limits;
 use crate::lock::Lock;
-use crate::objects::Objects;
 pub use crate::open_error::OpenError;
-use crate::pending::Pending;
+use crate::paths::Paths;
+use crate::pending::{Pending, Refused};
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
 use crate::segments::Segments;
-use crate::space::{Gauge, Room, Watermarks};
+use crate::space::{Gauge, Watermarks};
 use crate::staged::Staged;
 use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 pub use crate::view::FileReader;
-use crate::view::{refuse, unknown};
 use crate::volume::Volume;
 
 /// How a store uses its disk. The defaults suit a daemon; tests make everything smaller.
@@ -48,16 +46,16 @@ pub struct Options {
     pub checkpoint_bytes: u64,
     /// Time after a change that makes a checkpoint due.
     pub checkpoint_interval: Duration,
-    /// When new work is refused.
+    /// How full the disk is when the volume says `Low` and `Full`.
     pub watermarks: Watermarks,
-    /// Whether another machine may keep the files. Then nobody promises that a lock locks and a sync syncs.
+    /// Whether the files may be on a network file system, where locks and syncs may not work.
     pub allow_network: bool,
 }
 
 /// A store on local files; see `Engine` for what it promises. Dropping it closes it.
 pub struct FileEngine {
     disk: Disk,
-    layout: Layout,
+    paths: Paths,
     options: Options,
     pending: Arc<Pending>,
     gauge: Gauge,
@@ -90,7 +88,7 @@ impl Default for Options {
 }
 
 impl FileEngine {
-    /// An engine for the store at `root`; nothing is touched before `open`.
+    /// An engine for the store at `root`. Nothing is read or written before `open`.
     pub fn new(root: impl AsRef<Path>, options: Options) -> Self {
         Self::on(Disk::new(), root.as_ref(), options)
     }
@@ -98,7 +96,7 @@ impl FileEngine {
     pub(crate) fn on(disk: Disk, root: &Path, options: Options) -> Self {
         let gauge = Gauge::new(disk.clone(), root.to_owned(), options.watermarks);
         Self {
-            layout: Layout::new(root),
+            paths: Paths::new(root),
             disk,
             options,
             pending: Arc::default(),
@@ -115,7 +113,7 @@ impl FileEngine {
         if let Err(error) = self.shut() {
             tracing::warn!(%error, "the store was not closed cleanly before it is opened again");
         }
-        let recovered = recovery::recover(&self.disk, &self.layout, &self.options)?;
+        let recovered = recovery::recover(&self.disk, &self.paths, &self.options)?;
         let Recovered {
             epoch,
             last,
@@ -144,12 +142,12 @@ impl FileEngine {
                 interval: self.options.checkpoint_interval,
                 spares_from: self.options.first_segment_bytes / 4,
             },
-            since: Since::default(),
+            unsynced: Unsynced::default(),
         };
         let applier = std::thread::Builder::new()
             .name("store-applier".to_owned())
             .spawn(move || applier.run())
-            .map_err(|error| DiskError::new(Action::Thread, &self.layout.root, error))?;
+            .map_err(|error| DiskError::new(Action::Thread, &self.paths.root, error))?;
         self.opened = Some(Opened {
             epoch,
             last,
@@ -171,7 +169,7 @@ impl FileEngine {
             });
         };
         if let Some(source) = self.pending.failure() {
-            return Err(unknown(source));
+            return Err(CommitError::Unknown { source });
         }
         if batch.epoch != opened.epoch {
             return Err(CommitError::Fenced {
@@ -189,28 +187,21 @@ impl FileEngine {
             return Ok(opened.last);
         }
         batch.check()?;
-        let room = self.gauge.read().map_err(unknown)?;
-        if room == Room::Full && batch.urgency == Urgency::Ordinary {
-            return Err(CommitError::Full);
-        }
         view.check(&batch)?;
-        self.pending.wait_for_room().map_err(refuse)?;
+        self.pending.wait_for_room()?;
         let seq = opened.last.next();
         failpoint::reach("commit-begun");
         let mut written = opened.journal.append(seq, &batch);
-        if matches!(written, Err(JournalError::Full)) {
-            // A checkpoint turns segments that are done with into spares.
-            self.pending.wait_for_checkpoint().map_err(refuse)?;
+        if matches!(written, Err(Refused::Full)) {
+            // A checkpoint turns old segments into spares.
+            self.pending.wait_for_checkpoint()?;
             written = opened.journal.append(seq, &batch);
         }
-        if !matches!(written, Err(JournalError::Full)) {
-            // Also when the write failed: a record that names them may be there after the next open.
+        if !matches!(written, Err(Refused::Full)) {
+            // Also when the write failed: the next open may find a record that names them.
             batch.adopts.values().for_each(Staged::adopt);
         }
-        written.map_err(|error| match error {
-            JournalError::Full => CommitError::Full,
-            JournalError::Broken(error) => unknown(error),
-        })?;
+        written?;
         opened.last = seq;
         self.pending.publish(seq, batch);
         failpoint::reach("commit-visible");
@@ -245,12 +236,8 @@ impl FileEngine {
         }
     }
 
-    pub(crate) fn objects(&self) -> Objects {
-        Objects::new(self.tree(), self.pending.clone())
-    }
-
     fn tree(&self) -> Tree {
-        Tree::new(self.disk.clone(), self.layout.root.clone())
+        Tree::new(self.disk.clone(), self.paths.root.clone())
     }
 }
 
@@ -283,23 +270,20 @@ impl Engine for FileEngine {
     fn volume(&self) -> Arc<dyn Volume> {
         Arc::new(FileVolume {
             tree: self.tree(),
-            objects: self.objects(),
+            pending: self.pending.clone(),
             gauge: self.gauge.clone(),
         })
     }
 
-    /// The copy is in `quarantine/`.
+    /// The record is kept in `quarantine/`.
     async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
-        let path = quarantine::keep(&self.tree(), &self.layout, key, content)?;
+        let from = self.tree().path(key);
+        let path = quarantine::keep(&self.disk, &self.paths, &from, content)?;
         Ok(path.display().to_string())
     }
 
     async fn has_set_aside(&self, folder: &Prefix) -> Result<bool, Fault> {
-        Ok(quarantine::holds(
-            &self.disk,
-            &self.layout,
-            folder.as_str(),
-        )?)
+        Ok(quarantine::holds(&self.disk, &self.paths, folder.as_str())?)
     }
 
     /// Whether the folder has the manifest of a backup.

@@ -1,31 +1,50 @@
-//! Large objects and growing files as files of the tree.
+//! Large objects and growing files as files of the tree. An object is written to `tmp/` until a batch adopts it.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
 use crate::append_file::AppendFile;
-use crate::disk::DiskFile;
+use crate::disk::{DiskError, DiskFile};
+use crate::failpoint;
 use crate::fault::Fault;
 use crate::key::Key;
+use crate::limits::LARGE_WRITE;
 use crate::manifest;
-use crate::objects::{self, Objects};
+use crate::parallel;
+use crate::pending::Pending;
 use crate::space::{Gauge, Room};
-use crate::staged::Staged;
+use crate::staged::{Object, Staged, StagedName};
 use crate::tree::Tree;
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
 pub(crate) struct FileVolume {
     pub(crate) tree: Tree,
-    pub(crate) objects: Objects,
+    pub(crate) pending: Arc<Pending>,
     pub(crate) gauge: Gauge,
 }
 
 impl Volume for FileVolume {
     fn create_object(&self) -> Result<Box<dyn ObjectWriter>, Fault> {
-        Ok(Box::new(self.objects.create()?))
+        let tree = self.tree.clone();
+        let name = StagedName::random(&tree.disk)?;
+        let file = tree.disk.create_file(&tree.staged(&name))?;
+        Ok(Box::new(UnfinishedObject {
+            tree,
+            name,
+            file,
+            is_finished: false,
+            size: 0,
+            hasher: Sha256::new(),
+        }))
     }
 
     fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
-        Ok(self.objects.open(key)?.map(reading))
+        // The applier may give an object its key in between. Then it is found there.
+        let staged = self.pending.adopted(key);
+        let file = self.tree.open_adopted(key, staged.as_ref())?;
+        Ok(file.map(reading))
     }
 
     fn open_growing(&self, key: &Key) -> Result<Box<dyn GrowingFile>, Fault> {
@@ -42,10 +61,8 @@ impl Volume for FileVolume {
     }
 
     fn forget_restored(&self) -> Result<(), Fault> {
-        Ok(manifest::forget_restored(
-            &self.tree.disk,
-            self.tree.root(),
-        )?)
+        let (disk, root) = (&self.tree.disk, self.tree.root());
+        Ok(manifest::forget_restored(disk, root)?)
     }
 }
 
@@ -65,30 +82,67 @@ impl ReadAt for DiskFile {
     }
 }
 
-impl ObjectWriter for objects::ObjectWriter {
+/// An object in `tmp/` that is being written. Its file is removed when it is dropped unfinished.
+struct UnfinishedObject {
+    tree: Tree,
+    name: StagedName,
+    file: DiskFile,
+    /// Whether the file is whole. Then its [`Staged`] removes it.
+    is_finished: bool,
+    size: u64,
+    hasher: Sha256,
+}
+
+impl ObjectWriter for UnfinishedObject {
+    /// Many bytes are hashed while they are written.
     fn write(&mut self, pieces: &[Bytes]) -> Result<(), Fault> {
-        Ok(self.write_all(pieces)?)
+        let Self {
+            file, size, hasher, ..
+        } = self;
+        let start = *size;
+        let write = || {
+            let mut at = start;
+            for piece in pieces {
+                file.write_at(piece, at)?;
+                at += piece.len() as u64;
+            }
+            Ok::<_, DiskError>(at)
+        };
+        let mut hash = || pieces.iter().for_each(|piece| hasher.update(piece));
+        let bytes: usize = pieces.iter().map(Bytes::len).sum();
+        if bytes < LARGE_WRITE {
+            *size = write()?;
+            hash();
+            return Ok(());
+        }
+        let ((), written) = parallel::both(hash, write);
+        *size = written?;
+        file.start_writeback(start, *size - start);
+        Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Staged, Fault> {
-        Ok((*self).finish()?)
+    fn finish(mut self: Box<Self>) -> Result<Staged, Fault> {
+        failpoint::reach("object-begun");
+        self.file.sync_data()?;
+        failpoint::reach("object-synced");
+        self.tree.disk.sync_folder(&self.tree.tmp)?;
+        failpoint::reach("object-staged");
+        self.is_finished = true;
+        let (disk, path) = (self.tree.disk.clone(), self.file.path().to_owned());
+        let object = Object {
+            sha256: self.hasher.clone().finalize().into(),
+            size: self.size,
+        };
+        Ok(Staged::written(disk, path, self.name.clone(), object))
     }
 }
 
-impl GrowingFile for AppendFile {
-    fn size(&self) -> u64 {
-        self.len()
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<u64, Fault> {
-        Ok(Self::append(self, bytes)?)
-    }
-
-    fn cut(&mut self, size: u64) -> Result<(), Fault> {
-        Ok(Self::cut(self, size)?)
-    }
-
-    fn sync(&mut self) -> Result<(), Fault> {
-        Ok(Self::sync(self)?)
+impl Drop for UnfinishedObject {
+    fn drop(&mut self) {
+        if !self.is_finished
+            && let Err(error) = self.tree.disk.remove_file(self.file.path())
+        {
+            tracing::warn!(%error, "an unfinished object stays until the next start");
+        }
     }
 }

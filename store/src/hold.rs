@@ -1,61 +1,56 @@
-//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that
-//! copies; a file that nobody locks is left from a process that is gone, and means nothing.
+//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that makes
+//! the backup. A file that nobody locks was left by a process that ended, and means nothing.
 //!
-//! The writer and the backup never wait for each other. A backup takes its hold first and reads `CHECKPOINT` then. The
-//! writer looks for a hold after it has written a checkpoint and before segments go. So a writer that saw no hold had
-//! written the checkpoint that the backup reads, or an earlier one.
+//! The writer and the backup never wait for each other. A backup takes its hold first and reads `CHECKPOINT` after that.
+//! The writer looks for a hold after it has written `CHECKPOINT` and before it removes segments. So when the writer saw
+//! no hold, the backup reads that `CHECKPOINT` or a later one.
 
 use std::io;
 
 use crate::backup::CopyError;
 use crate::disk::{Action, Disk, DiskError};
 use crate::failpoint;
-use crate::layout::Layout;
-use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, LOOKS};
+use crate::limits::{HOLD_JOURNAL_BYTES, HOLD_PAUSE, READ_TRIES};
 use crate::lock::Lock;
 use crate::open_error::OpenError;
+use crate::paths::Paths;
 use crate::space::Watermark;
 
 /// The hold of this process. It ends when it is dropped.
 pub(crate) struct Hold {
     disk: Disk,
-    layout: Layout,
+    paths: Paths,
     lock: Lock,
 }
 
 impl Hold {
-    pub(crate) fn take(disk: &Disk, layout: &Layout) -> Result<Self, CopyError> {
+    pub(crate) fn take(disk: &Disk, paths: &Paths) -> Result<Self, CopyError> {
         let mut tries = 1;
         loop {
-            let error = match Lock::take(disk, &layout.hold, &layout.root) {
+            match Lock::take(disk, &paths.hold, &paths.root) {
                 Ok(lock) => {
                     failpoint::reach("hold-taken");
                     return Ok(Self {
                         disk: disk.clone(),
-                        layout: layout.clone(),
+                        paths: paths.clone(),
                         lock,
                     });
                 }
-                Err(OpenError::Locked { root, owner }) if tries == LOOKS => {
+                // The writer locks the file for a moment, to learn whether it is in use, and may remove it.
+                Err(OpenError::Locked { .. }) if tries < READ_TRIES => {}
+                Err(OpenError::Disk(error))
+                    if error.action() == Action::GoOn && tries < READ_TRIES => {}
+                Err(OpenError::Locked { root, owner }) => {
                     return Err(CopyError::Busy { root, owner });
                 }
-                Err(error) => error,
-            };
-            // The writer locks the file for a moment, to find out whose it is, and may remove it.
-            let passes = match &error {
-                OpenError::Locked { .. } => true,
-                OpenError::Disk(error) => error.action() == Action::GoOn,
-                _ => false,
-            };
-            if !passes || tries == LOOKS {
-                return Err(error.into());
+                Err(error) => return Err(error.into()),
             }
             std::thread::sleep(HOLD_PAUSE);
             tries += 1;
         }
     }
 
-    /// Whether it lasted until now: the writer ends one that keeps too much.
+    /// Whether the hold still exists. The writer ends one that keeps too much.
     pub(crate) fn lasts(&self) -> Result<bool, DiskError> {
         match self.lock.verify(&self.disk) {
             Ok(()) => Ok(true),
@@ -68,7 +63,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         let ended = match self.lasts() {
-            Ok(true) => self.disk.remove_file(&self.layout.hold),
+            Ok(true) => self.disk.remove_file(&self.paths.hold),
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };
@@ -85,11 +80,11 @@ impl Drop for Hold {
 /// since a backup can be made again.
 pub(crate) fn keeps_journal(
     disk: &Disk,
-    layout: &Layout,
+    paths: &Paths,
     kept_bytes: u64,
     watermark: Watermark,
 ) -> Result<bool, DiskError> {
-    let path = &layout.hold;
+    let path = &paths.hold;
     let file = match disk.open_to_write(path) {
         Err(error) if error.is_missing() => return Ok(false),
         // It belongs to another user, who may be at work.
@@ -107,7 +102,7 @@ pub(crate) fn keeps_journal(
         }
     } else if kept_bytes > HOLD_JOURNAL_BYTES {
         "it keeps too much of the journal"
-    } else if watermark.is_passed_by(disk.space(&layout.root)?) {
+    } else if watermark.is_passed_by(disk.space(&paths.root)?) {
         "the disk is nearly full"
     } else {
         return Ok(true);

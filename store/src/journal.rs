@@ -1,7 +1,7 @@
-//! The writing end of the journal: one write and one sync per batch, into a segment that was reserved and filled
-//! before. When a segment is full the next one is durable, name and header, before its first record. Says nothing
-//! about the tree. Each sync is followed by a look whether lock and segment still have their names: without them another
-//! process may write the store, or nobody finds what was written.
+//! Writes the journal: one write and one sync per batch, into a segment that was allocated and filled before. Name and
+//! header of a new segment are durable before its first record. After each sync the journal checks that the lock file and
+//! the segment still have their names. Otherwise another process could write the store, or the next start would not find
+//! the record.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{DiskError, DiskFile, Identity};
 use crate::failpoint;
 use crate::lock::Lock;
+use crate::pending::Refused;
 use crate::record;
 use crate::segment::{self, DATA_START, Header};
 use crate::segments::Segments;
@@ -34,14 +35,6 @@ struct Current {
     last: Seq,
 }
 
-#[derive(Debug)]
-pub(crate) enum JournalError {
-    /// No room for another segment; nothing was written.
-    Full,
-    /// What the disk holds is unknown.
-    Broken(DiskError),
-}
-
 impl Journal {
     /// Begins a segment for the records after `last`. Without a spare a new file of `fresh` bytes is made.
     pub(crate) fn start(
@@ -62,20 +55,18 @@ impl Journal {
     }
 
     /// Writes one record; it is durable when this returns.
-    pub(crate) fn append(&mut self, seq: Seq, batch: &Batch) -> Result<(), JournalError> {
+    pub(crate) fn append(&mut self, seq: Seq, batch: &Batch) -> Result<(), Refused> {
         let mut bytes = record::encode(self.current.salt, seq, batch);
         if self.current.end + bytes.len() as u64 + MARK_BYTES > self.current.size {
             self.rotate(bytes.len() as u64)?;
             bytes = record::encode(self.current.salt, seq, batch);
         }
-        self.current
-            .append(seq, &bytes)
-            .and_then(|()| self.verify())
-            .map_err(JournalError::Broken)
+        self.current.append(seq, &bytes)?;
+        Ok(self.verify()?)
     }
 
-    /// Whether what was written is found by the next start, and by no other process before. Asked after the sync: whoever
-    /// takes the lock later reads the record.
+    /// Fails when the next start would not find the record, or another process may have the lock. Called after the sync:
+    /// whoever takes the lock later reads the record.
     fn verify(&self) -> Result<(), DiskError> {
         let disk = &self.segments.disk;
         self.lock.verify(disk)?;
@@ -88,25 +79,17 @@ impl Journal {
             .seal(self.current.file.path().to_owned(), self.current.last);
     }
 
-    fn rotate(&mut self, record: u64) -> Result<(), JournalError> {
+    fn rotate(&mut self, record: u64) -> Result<(), Refused> {
         let needed = DATA_START as u64 + record + MARK_BYTES;
-        let next = self
-            .segments
-            .take(needed, self.segments.size())
-            .map_err(|error| {
-                if error.is_full() {
-                    JournalError::Full
-                } else {
-                    JournalError::Broken(error)
-                }
-            })?;
+        let next = match self.segments.take(needed, self.segments.size()) {
+            Err(error) if error.is_full() => return Err(Refused::Full),
+            taken => taken?,
+        };
         let last = self.current.last;
-        let next =
-            Current::begin(&self.segments, next, self.epoch, last).map_err(JournalError::Broken)?;
+        let next = Current::begin(&self.segments, next, self.epoch, last)?;
         // A segment without records has just lost its name to the next one, which begins with the same record.
         if !self.current.is_empty() {
-            let marked = self.current.mark(self.epoch);
-            marked.map_err(JournalError::Broken)?;
+            self.current.mark(self.epoch)?;
             let path = self.current.file.path().to_owned();
             self.segments.seal(path, last);
         }
@@ -156,7 +139,7 @@ impl Current {
         self.end == DATA_START as u64
     }
 
-    /// Ends a full segment. The next one has its name, so that it can be asked for.
+    /// Marks a full segment. The next one has its name already, so a missing one is noticed.
     fn mark(&self, epoch: Epoch) -> Result<(), DiskError> {
         let mark = segment::mark(self.salt, epoch, self.last.next());
         self.file.write_at(&mark, self.end)?;

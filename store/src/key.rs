@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::limits::{KEY_BYTES, SEGMENT_BYTES};
@@ -29,21 +28,10 @@ pub struct Prefix(Option<Arc<str>>);
 
 /// Why a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    #[error("a key of {length} bytes is longer than {KEY_BYTES}")]
-    TooLong { length: usize },
-    #[error("segment `{segment}` of key `{key}` is longer than {SEGMENT_BYTES} bytes")]
-    LongSegment { key: String, segment: String },
-    #[error("key `{key}` has an empty segment")]
-    EmptySegment { key: String },
-    #[error("key `{key}` has the segment `{segment}`, which means another folder")]
-    DotSegment { key: String, segment: String },
-    #[error(
-        "key `{key}` holds {character:?}; percent-encode what is not one of A-Z a-z 0-9 . _ % ~ -"
-    )]
-    Character { key: String, character: char },
-    #[error("key `{key}` begins with `{segment}`, which the store uses itself")]
-    Reserved { key: String, segment: String },
+#[error("`{text}` is no key: {problem}")]
+pub struct KeyError {
+    text: String,
+    problem: String,
 }
 
 impl Key {
@@ -149,49 +137,40 @@ fn below(text: &str, folder: &str) -> bool {
 }
 
 fn check(text: &str) -> Result<(), KeyError> {
-    if text.len() > KEY_BYTES {
-        return Err(KeyError::TooLong { length: text.len() });
-    }
-    for segment in text.split('/') {
-        check_segment(text, segment)?;
-    }
-    match text.split('/').next() {
-        Some(first) if RESERVED.contains(&first) => Err(KeyError::Reserved {
-            key: text.to_owned(),
-            segment: first.to_owned(),
+    let problem = if text.len() > KEY_BYTES {
+        Some(format!("it has more than {KEY_BYTES} bytes"))
+    } else if let Some(first) = RESERVED
+        .iter()
+        .find(|name| text.split('/').next() == Some(name))
+    {
+        Some(format!("the store uses `{first}` itself"))
+    } else {
+        text.split('/').find_map(segment_problem)
+    };
+    match problem {
+        None => Ok(()),
+        Some(problem) => Err(KeyError {
+            text: text.chars().take(KEY_BYTES).collect(),
+            problem,
         }),
-        _ => Ok(()),
     }
 }
 
-fn check_segment(key: &str, segment: &str) -> Result<(), KeyError> {
-    let key = || key.to_owned();
-    match segment {
-        "" => return Err(KeyError::EmptySegment { key: key() }),
-        "." | ".." => {
-            return Err(KeyError::DotSegment {
-                key: key(),
-                segment: segment.to_owned(),
-            });
-        }
-        _ => {}
+fn segment_problem(segment: &str) -> Option<String> {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '%' | '~' | '-');
+    if segment.is_empty() {
+        return Some("it has an empty segment".to_owned());
+    }
+    if matches!(segment, "." | "..") {
+        return Some(format!("`{segment}` names another folder"));
     }
     if segment.len() > SEGMENT_BYTES {
-        return Err(KeyError::LongSegment {
-            key: key(),
-            segment: segment.to_owned(),
-        });
+        return Some(format!("a segment has more than {SEGMENT_BYTES} bytes"));
     }
-    match segment
-        .chars()
-        .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '%' | '~' | '-'))
-    {
-        Some(character) => Err(KeyError::Character {
-            key: key(),
-            character,
-        }),
-        None => Ok(()),
-    }
+    let character = segment.chars().find(|c| !is_safe(*c))?;
+    Some(format!(
+        "percent-encode {character:?}, which is not one of A-Z a-z 0-9 . _ % ~ -"
+    ))
 }
 
 /// A slash sorts before every other character, so that the keys of one folder lie together.
@@ -226,28 +205,6 @@ impl fmt::Debug for Key {
 impl fmt::Debug for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Prefix({}/)", self.as_str())
-    }
-}
-
-impl FromStr for Key {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, KeyError> {
-        Self::new(text)
-    }
-}
-
-impl TryFrom<&str> for Key {
-    type Error = KeyError;
-
-    fn try_from(text: &str) -> Result<Self, KeyError> {
-        Self::new(text)
-    }
-}
-
-impl AsRef<str> for Key {
-    fn as_ref(&self) -> &str {
-        &self.0
     }
 }
 

@@ -23,14 +23,13 @@ mod file_volume;
 mod hold;
 mod journal;
 mod key;
-mod layout;
 mod live;
 mod lock;
 mod manifest;
-mod objects;
 mod open_error;
 mod overlay;
 mod parallel;
+mod paths;
 mod pending;
 mod quarantine;
 mod record;
@@ -41,6 +40,7 @@ mod segment;
 mod segments;
 mod space;
 mod staged;
+mod survey;
 mod top_folders;
 mod tree;
 mod view;
@@ -57,7 +57,7 @@ pub mod volume;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq, Urgency};
+pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq};
 pub use control::FORMAT;
 pub use disk::{Details, DiskError, Form};
 pub use engine::{

@@ -45,7 +45,7 @@ pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
 /// Journal that a hold may keep: a backup reads it into memory as a whole.
 pub(crate) const HOLD_JOURNAL_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Pause between two tries to take a hold: the writer locks the file of a hold only for a moment.
+/// Pause between two tries to take a hold: the writer locks its file only for a moment.
 pub(crate) const HOLD_PAUSE: Duration = Duration::from_millis(20);
 
 /// Times that a backup reads the journal, because something was deleted before it was copied. Each round has only what
@@ -75,7 +75,7 @@ pub(crate) const WATERMARK_BYTES: u64 = 16 * 1024 * 1024;
 /// new files each.
 pub(crate) const WATERMARK_FILES: u64 = 4096;
 
-/// How long a measurement of the free space is believed: asking costs a system call per commit.
+/// How long a measurement of the free space is believed: asking costs a system call per command.
 pub(crate) const SPACE_MEASURED_EVERY: Duration = Duration::from_secs(1);
 
 /// Payload of one journal record: a full batch with its framing, doubled; a longer length field is damage.
@@ -110,9 +110,6 @@ pub(crate) const LENGTHS_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// Threads that read the tree where there is no live index: as for a redo.
 pub(crate) const READING_THREADS: NonZeroUsize = REDO_THREADS;
 
-/// Folders that are shared out among those threads: so many that none has much more to do than the others.
-pub(crate) const SHARED_FOLDERS: usize = 16 * 16;
-
 /// Bytes of an object from which on they are hashed and written by two threads: each has some tens of microseconds to do,
 /// more than a thread costs.
 pub(crate) const LARGE_WRITE: usize = 256 * 1024;
@@ -127,14 +124,11 @@ pub(crate) const OPTIMISTIC_READS: usize = 4;
 /// Attempts to create a file whose folder another thread removes as empty at the same time.
 pub(crate) const FOLDER_RACES: usize = 16;
 
-/// Files of one path that are kept in quarantine: each is another one, so a person has long been needed.
-pub(crate) const QUARANTINE_COPIES: u32 = 1_000;
-
 /// Bytes copied at once.
 pub(crate) const COPY_BYTES: usize = 1024 * 1024;
 
-/// Tries of a look at a store whose journal moves on meanwhile: a checkpoint comes once in seconds, a look is quicker.
-pub(crate) const LOOKS: usize = 16;
+/// Tries to read a store while checkpoints change its journal: a checkpoint comes once in seconds, a try is quicker.
+pub(crate) const READ_TRIES: usize = 16;
 
 /// Longest `/proc/locks` that is read: it has a line of some fifty bytes for each lock of the system.
 pub(crate) const LOCKS_BYTES: usize = 4 * 1024 * 1024;

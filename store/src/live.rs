@@ -1,10 +1,8 @@
-//! The live records: those that a caller keeps in memory. The set follows every batch, is written as one sequential
-//! file at each checkpoint so that a start need not visit the tree, and can be rebuilt from the tree alone. Then it
-//! also holds the records that do not say whether they are live, until a batch changes them: the caller learns what
-//! is damaged at every start.
+//! The live records, which the caller keeps in memory. The set follows every batch. Each checkpoint writes it as one
+//! file, the live index, so that a start need not read the tree. The set can be rebuilt from the tree. A rebuilt set also
+//! holds damaged records, until a batch changes them, so that the caller learns of them at every start.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -13,7 +11,7 @@ use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::key::{Key, Prefix};
-use crate::limits::{BATCH_BYTES, GET_BYTES, READING_THREADS, SHARED_FOLDERS};
+use crate::limits::{BATCH_BYTES, GET_BYTES, READING_THREADS};
 use crate::parallel;
 use crate::record::{Cursor, Record};
 use crate::replace::replace_with;
@@ -30,7 +28,7 @@ pub(crate) struct LiveSet {
     records: BTreeMap<Key, Bytes>,
 }
 
-/// A live set as of a commit, and of those that it has followed since.
+/// A live set as of the commit `at`, with the later records that were applied to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) at: Checkpoint,
@@ -38,7 +36,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Goes on to a record of the journal, if it is a later one.
+    /// Applies a record of the journal, if it is later than the index.
     pub(crate) fn follow(&mut self, record: &Record) {
         if record.seq > self.at.seq {
             self.live.apply(&record.batch);
@@ -61,7 +59,7 @@ impl LiveSet {
         // An adopted object is never a record.
     }
 
-    /// Copies every content, so that none keeps what it was read from in memory.
+    /// Copies every content, so that none keeps a whole segment in memory.
     pub(crate) fn unshare(&mut self) {
         for content in self.records.values_mut() {
             *content = Bytes::copy_from_slice(content);
@@ -76,12 +74,11 @@ impl LiveSet {
         self.records.iter()
     }
 
-    /// Reads every record of the tree.
+    /// Reads every record of the tree, level by level: the folders of one level are shared out among several threads.
     pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
         let mut records = BTreeMap::new();
-        // Level by level, until there are enough folders to share them out.
         let mut folders = vec![Prefix::root()];
-        while (1..SHARED_FOLDERS).contains(&folders.len()) {
+        while !folders.is_empty() {
             let read = |folder: &Prefix| Level::read(tree, folder);
             let levels = parallel::try_map(READING_THREADS, &folders, read)?;
             folders.clear();
@@ -90,20 +87,11 @@ impl LiveSet {
                 folders.extend(level.folders);
             }
         }
-        let found = parallel::try_map(READING_THREADS, &folders, |folder| {
-            let mut found = Vec::new();
-            tree.walk(folder, |key| {
-                found.extend(read_live(tree, key)?);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            Ok(found)
-        })?;
-        records.extend(found.into_iter().flatten());
         Ok(Self { records })
     }
 }
 
-/// What is right in a folder.
+/// What is directly in a folder.
 #[derive(Default)]
 struct Level {
     /// The live records.
@@ -125,7 +113,7 @@ impl Level {
     }
 }
 
-/// The file at `key` if it is a live record, or one that does not say whether it is.
+/// The file at `key` if it is a live record, or a damaged one.
 fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
     if !key.is_record() {
         return Ok(None);
@@ -134,8 +122,8 @@ fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
         Ok(Some(bytes)) => match liveness(&key, &bytes) {
             Liveness::Live => Some(bytes),
             Liveness::Settled => None,
-            // Of a file that no batch could hold its beginning tells enough.
-            Liveness::Unsaid => {
+            // The beginning is enough of a file that is larger than any batch.
+            Liveness::Unknown => {
                 let length = bytes.len().min(BATCH_BYTES);
                 Some(Bytes::copy_from_slice(&bytes[..length]))
             }
@@ -179,29 +167,14 @@ pub(crate) fn write(
     })
 }
 
-/// The newest readable index that is not older than the commit `least`. One that is damaged is passed over, since it
-/// can be rebuilt.
-pub(crate) fn newest(
-    disk: &Disk,
-    folder: &Path,
-    store: StoreId,
-    least: Seq,
-) -> Result<Option<Index>, DiskError> {
-    let survey = survey(disk, folder, store, least)?;
-    for (_, path) in &survey.unreadable {
-        tracing::warn!(path = %path.display(), "a live index is not readable and is passed over");
-    }
-    Ok(survey.newest)
-}
-
-/// What a folder of indexes has to offer.
+/// The indexes in a folder.
 pub(crate) struct Survey {
     pub(crate) newest: Option<Index>,
-    /// Those that were passed over, with the commit each is of.
+    /// Those that were skipped, with the commit that each was written for.
     pub(crate) unreadable: Vec<(Seq, PathBuf)>,
 }
 
-/// Looks for the newest readable index that is not older than the commit `least`.
+/// Finds the newest readable index that is not older than the commit `least`. A damaged one is skipped: it can be rebuilt.
 pub(crate) fn survey(
     disk: &Disk,
     folder: &Path,
@@ -249,7 +222,7 @@ fn list(disk: &Disk, folder: &Path) -> Result<Vec<(Seq, PathBuf)>, DiskError> {
             .filter(|seq| file_name(*seq) == name)
     };
     let names = match disk.list(folder) {
-        // Somebody removed all there was, which costs no more than reading the files.
+        // Somebody removed the folder. Then the tree is read instead.
         Err(error) if error.is_missing() => Vec::new(),
         names => names?,
     };
@@ -286,7 +259,7 @@ fn decode(store: StoreId, bytes: &[u8]) -> Option<Index> {
     fields.rest.is_empty().then_some(Index { at, live })
 }
 
-/// Writes in large pieces and sums what passes.
+/// Writes in large pieces and computes the checksum.
 struct Writer<'a> {
     file: &'a DiskFile,
     chunk: Vec<u8>,
@@ -348,7 +321,10 @@ mod tests {
         for seq in [4, 5, 6] {
             write(&disk, folder.path(), STORE, at(seq), &sample(seq as usize)).unwrap();
         }
-        let newest = |least| newest(&disk, folder.path(), STORE, Seq(least)).unwrap();
+        let newest = |least| {
+            let survey = survey(&disk, folder.path(), STORE, Seq(least));
+            survey.unwrap().newest
+        };
         assert_eq!(
             newest(0),
             Some(Index {
@@ -381,9 +357,7 @@ mod tests {
             epoch: Epoch(1),
         };
         write(&Disk::new(), folder.path(), STORE, at, &sample(2)).unwrap();
-        assert_eq!(
-            newest(&Disk::new(), folder.path(), StoreId([4; 16]), Seq(0)).unwrap(),
-            None
-        );
+        let other = survey(&Disk::new(), folder.path(), StoreId([4; 16]), Seq(0));
+        assert_eq!(other.unwrap().newest, None);
     }
 }

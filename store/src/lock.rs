@@ -1,5 +1,5 @@
-//! One writer per store: an exclusive lock on the file `LOCK`. A second file of that name could be locked a second time, so
-//! each commit looks whether it still is the same. The file says who holds it, for the message only.
+//! One writer per store: an exclusive lock on the file `LOCK`. Another file of that name could be locked too, so each
+//! commit checks that the file is still the same. The file names its holder, for messages only.
 
 use std::fmt;
 use std::path::Path;
@@ -8,9 +8,9 @@ use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, DiskError, DiskFile, Identity};
-use crate::layout::Layout;
 use crate::limits::{CONTROL_FILE_BYTES, LOCKS_BYTES};
 use crate::open_error::OpenError;
+use crate::paths::Paths;
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 const LOCKS: &str = "/proc/locks";
@@ -80,11 +80,11 @@ impl Owner {
 
 /// The process that has the store in `root` open, as far as this system tells.
 pub fn user(root: &Path) -> Option<Owner> {
-    holder(&Disk::new(), &Layout::new(root).lock)
+    holder(&Disk::new(), &Paths::new(root).lock)
 }
 
-/// Who holds the lock of a store, if anybody does, asked without touching it: even a shared lock of a moment could keep
-/// a daemon from starting. A holder in a container that this process cannot see into is not found.
+/// The holder of a store's lock, if there is one, from the kernel's list of locks. Trying the lock could keep a daemon
+/// from starting. A holder in another container is not found.
 pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
     let identity = disk.identity(path).ok()?;
     let locks = disk.read_special(Path::new(LOCKS), LOCKS_BYTES).ok()?;
@@ -99,9 +99,8 @@ pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
 }
 
 /// Whether a line of the kernel's list is about the lock of this file. Its fields are `number: FLOCK ADVISORY WRITE pid
-/// major:minor:inode first last`. Some file systems have another device number there than their files say, and a file on
-/// another file system may have the same inode number; then the process that was written down, if it can be known here, tells
-/// them apart.
+/// major:minor:inode first last`. On some file systems this device number differs from the one of their files, and
+/// another file system may use the same inode number. Then the process id in the lock file decides, if it is known.
 fn is_lock_of(line: &str, file: Identity, pid: Option<u32>) -> bool {
     let mut fields = line.split_whitespace().skip(1);
     if fields.next() != Some("FLOCK") {
@@ -140,19 +139,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_who_is_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("LOCK");
-        let first = Lock::take(&Disk::new(), &path, folder.path()).unwrap();
-        match Lock::take(&Disk::new(), &path, folder.path()) {
-            Err(OpenError::Locked { owner, .. }) => assert_eq!(owner.pid, Some(std::process::id())),
-            other => panic!("{:?}", other.err()),
-        }
-        drop(first);
-        assert!(Lock::take(&Disk::new(), &path, folder.path()).is_ok());
-    }
-
-    #[test]
     fn the_lock_of_another_file_with_that_inode_is_none_of_ours() {
         let file = Identity {
             device: rustix::fs::makedev(0xfe, 0),
@@ -174,17 +160,5 @@ mod tests {
             assert_eq!(is_lock_of(&line, file, Some(7)), is_it, "{line}");
         }
         assert!(is_lock_of(&line("FLOCK", 8, "00:1b:18"), file, None));
-    }
-
-    #[test]
-    fn a_replaced_lock_file_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("LOCK");
-        let lock = Lock::take(&Disk::new(), &path, folder.path()).unwrap();
-        lock.verify(&Disk::new()).unwrap();
-        Disk::new().remove_file(&path).unwrap();
-        assert!(lock.verify(&Disk::new()).is_err());
-        Disk::new().create_file(&path).unwrap();
-        assert!(lock.verify(&Disk::new()).is_err());
     }
 }

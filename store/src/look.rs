@@ -1,47 +1,44 @@
-//! A look at a store from outside: what its journal, its index and its files say together, as one picture. It takes no
-//! lock and writes nothing, so it may be used beside the process that has the store open; whoever finds something odd
-//! asks [`Look::is_current`] before believing it.
+//! Reads a store from outside: the files as they will be once the journal has been redone. It takes no lock and writes
+//! nothing, so it works beside the process that has the store open. A caller that finds a problem asks
+//! [`Look::is_current`] first, since the store may have changed meanwhile.
 
 mod content;
-mod damage;
 mod folders;
-mod mark;
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use self::damage::DamageList;
-pub use self::damage::{Damage, Part};
 pub use self::folders::{Entry, Role};
-use self::mark::Mark;
 use crate::batch::{Epoch, Seq};
 use crate::control::{self, StoreId};
 use crate::disk::{Disk, DiskError};
 use crate::key::Key;
-use crate::layout::Layout;
-use crate::limits::LOOKS;
-use crate::live::{self, LiveSet};
+use crate::limits::{CONTROL_FILE_BYTES, READ_TRIES};
+use crate::live::LiveSet;
 use crate::lock::{self, Owner};
-pub use crate::objects::Object;
 use crate::open_error::OpenError;
-use crate::overlay::Overlay;
-use crate::record::Record;
+use crate::paths::Paths;
 use crate::scan;
+pub use crate::staged::Object;
+use crate::survey::Survey;
+pub use crate::survey::{Damage, Part};
 use crate::tree::Tree;
 
 /// A store as it was at one moment.
 pub struct Look {
     tree: Tree,
-    layout: Layout,
-    position: Position,
-    overlay: Overlay,
-    live: Option<LiveSet>,
-    damage: Vec<Damage>,
-    /// Unreadable indexes of checkpoints that did not come to their end.
-    unmarked: Vec<PathBuf>,
-    journal: JournalSize,
-    mark: Mark,
+    paths: Paths,
+    survey: Survey,
+    fingerprint: Fingerprint,
+}
+
+/// What changes with every commit and every checkpoint, and is quick to read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fingerprint {
+    checkpoint: Vec<u8>,
+    segments: Vec<PathBuf>,
+    end: scan::End,
 }
 
 /// How far a store has come.
@@ -66,114 +63,81 @@ pub struct JournalSize {
 impl Look {
     /// Looks at the store at `root`. One of a newer format, or none at all, is an error; damage is not.
     pub fn at(root: impl AsRef<Path>) -> Result<Self, OpenError> {
-        let (disk, layout) = (Disk::new(), Layout::new(root.as_ref()));
+        let (disk, paths) = (Disk::new(), Paths::new(root.as_ref()));
         // No folder at all is another mistake than one with other files.
-        disk.identity(&layout.root)?;
-        let Some(store) = control::read_format(&disk, &layout.format)? else {
+        disk.identity(&paths.root)?;
+        let Some(store) = control::read_format(&disk, &paths.format)? else {
             return Err(OpenError::NotAState {
-                root: layout.root.clone(),
+                root: paths.root.clone(),
             });
         };
         let mut tries = 1;
         loop {
-            match Self::read(&disk, &layout, store) {
+            match Self::read(&disk, &paths, store) {
                 // A segment or an index can go while it is looked for; then a checkpoint has come in between.
-                Err(error) if error.is_missing() && tries < LOOKS => tries += 1,
+                Err(error) if error.is_missing() && tries < READ_TRIES => tries += 1,
                 result => return Ok(result?),
             }
         }
     }
 
-    fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, DiskError> {
-        let mut damage = DamageList::of(layout);
-        // Read before everything else, so that a checkpoint in between shows as a change of the mark.
-        let checkpoint_bytes = mark::checkpoint_bytes(disk, layout)?;
-        let marked = damage.read_mark(disk, store)?;
-        let checkpoint = marked.map(|marked| marked.at);
-        let being_written = if damage.has_checkpoint() {
-            None
-        } else {
-            control::Mark::being_written(marked)
-        };
-        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let live::Survey { newest, unreadable } = live::survey(disk, &layout.index, store, least)?;
-        let mut unmarked = Vec::new();
-        for (seq, path) in unreadable {
-            // A crash before the end of a checkpoint may take the content of its index.
-            if checkpoint.is_some_and(|checkpoint| seq > checkpoint.seq) {
-                unmarked.push(path);
-            } else {
-                damage.add(Part::Index, &path, 0, "it is not readable".to_owned());
-            }
-        }
-        let base = match checkpoint.or(newest.as_ref().map(|index| index.at)) {
-            Some(base) => base,
-            None => {
-                if !damage.has_checkpoint() {
-                    let what = "it is missing, and no live index tells the position of the store";
-                    damage.add(Part::Checkpoint, &layout.checkpoint, 0, what.to_owned());
-                }
-                scan::beginning(disk, &layout.journal)?
-            }
-        };
-        let (mut overlay, mut live, mut commits) = (Overlay::default(), newest, 0);
-        let indexed = live.as_ref().map(|index| index.at.seq);
-        let mut take = |record: Record| {
-            overlay.add(record.seq, &record.batch);
-            live.iter_mut().for_each(|index| index.follow(&record));
-            commits += 1;
-        };
-        let journal = &layout.journal;
-        let mut scan = scan::survey(disk, journal, store, base.seq, being_written, &mut take)?;
-        damage.add_journal(disk, store, &scan, indexed)?;
-        damage.add_manifest(disk, store, scan.last)?;
-        let mark = Mark {
-            checkpoint: checkpoint_bytes,
-            segments: std::mem::take(&mut scan.segments),
-            end: scan.end.clone(),
+    fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Self, DiskError> {
+        // Read first, so that a checkpoint that comes in between shows.
+        let checkpoint = checkpoint_bytes(disk, paths)?;
+        let survey = Survey::read(disk, paths, store)?;
+        let fingerprint = Fingerprint {
+            checkpoint,
+            segments: survey.scan.segments.clone(),
+            end: survey.scan.end.clone(),
         };
         Ok(Self {
-            tree: Tree::new(disk.clone(), layout.root.clone()),
-            layout: layout.clone(),
-            position: Position {
-                checkpoint: base.seq,
-                last: scan.last,
-                epoch: base.epoch.max(scan.epoch),
-            },
-            journal: JournalSize {
-                segments: mark.segments.len() as u64,
-                commits,
-            },
-            overlay,
-            live: live.map(|index| index.live),
-            damage: damage.found,
-            unmarked,
-            mark,
+            tree: Tree::new(disk.clone(), paths.root.clone()),
+            paths: paths.clone(),
+            survey,
+            fingerprint,
         })
     }
 
     /// How far the store has come.
     pub fn position(&self) -> Position {
-        self.position
+        let Survey { base, scan, .. } = &self.survey;
+        Position {
+            checkpoint: base.seq,
+            last: scan.last,
+            epoch: base.epoch.max(scan.epoch),
+        }
     }
 
     pub fn journal(&self) -> JournalSize {
-        self.journal
+        let Survey { base, scan, .. } = &self.survey;
+        JournalSize {
+            segments: scan.segments.len() as u64,
+            commits: scan.last.0 - base.seq.0,
+        }
     }
 
     /// What is wrong with the store's own files.
     pub fn damage(&self) -> &[Damage] {
-        &self.damage
+        &self.survey.damage
     }
 
     pub fn root(&self) -> &Path {
-        &self.layout.root
+        &self.paths.root
     }
 
     /// Whether nothing has been committed since this look, so that what was read through it fits together.
     pub fn is_current(&self) -> Result<bool, DiskError> {
-        match Mark::read(&self.tree.disk, &self.layout, self.mark.end.offset) {
-            Ok(now) => Ok(now == self.mark),
+        let (disk, paths) = (&self.tree.disk, &self.paths);
+        let read = || -> Result<_, DiskError> {
+            let segments = scan::segments(disk, &paths.journal)?;
+            Ok(Fingerprint {
+                checkpoint: checkpoint_bytes(disk, paths)?,
+                end: scan::end_at(disk, &segments, self.fingerprint.end.offset)?,
+                segments,
+            })
+        };
+        match read() {
+            Ok(now) => Ok(now == self.fingerprint),
             Err(error) if error.is_missing() => Ok(false),
             Err(error) => Err(error),
         }
@@ -181,22 +145,33 @@ impl Look {
 
     /// The user that the state folder belongs to.
     pub fn owner(&self) -> Result<Option<u32>, DiskError> {
-        let root = self.tree.disk.details(&self.layout.root)?;
+        let root = self.tree.disk.details(&self.paths.root)?;
         Ok(root.map(|details| details.owner))
     }
 
     /// The process that has the store open, as far as this system tells.
     pub fn user(&self) -> Option<Owner> {
-        lock::holder(&self.tree.disk, &self.layout.lock)
+        lock::holder(&self.tree.disk, &self.paths.lock)
     }
 
     /// The live records as the next start would stream them; none when it would have to look for them.
     pub fn live(&self) -> Option<impl Iterator<Item = (&Key, &Bytes)>> {
-        self.live.as_ref().map(LiveSet::iter)
+        self.live_set().map(LiveSet::iter)
     }
 
     /// The live record of that key, as the next start would stream it.
     pub fn live_record(&self, key: &Key) -> Option<&Bytes> {
-        self.live.as_ref()?.get(key)
+        self.live_set()?.get(key)
+    }
+
+    fn live_set(&self) -> Option<&LiveSet> {
+        self.survey.index.as_ref().map(|index| &index.live)
+    }
+}
+
+fn checkpoint_bytes(disk: &Disk, paths: &Paths) -> Result<Vec<u8>, DiskError> {
+    match disk.read(&paths.checkpoint, CONTROL_FILE_BYTES) {
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        result => result,
     }
 }

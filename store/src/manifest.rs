@@ -1,5 +1,5 @@
-//! The file `BACKUP`: what a backup says of itself. It goes with the files when the backup is restored, and tells the
-//! first opening that what went on when the backup was made does not go on here.
+//! The file `BACKUP`, the manifest of a backup. `restore` copies it too. It tells the first opening that the work which
+//! ran when the backup was made does not run here.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::batch::{Epoch, Seq};
 use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, Kind};
 use crate::failpoint;
-use crate::layout::Layout;
 use crate::limits::CONTROL_FILE_BYTES;
+use crate::paths::Paths;
 use crate::replace::replace_durably;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,17 +28,17 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// None when there is no manifest, or none that can be read.
-    pub(crate) fn read(disk: &Disk, layout: &Layout) -> Result<Option<Self>, DiskError> {
-        match disk.read(&layout.manifest, CONTROL_FILE_BYTES) {
+    pub(crate) fn read(disk: &Disk, paths: &Paths) -> Result<Option<Self>, DiskError> {
+        match disk.read(&paths.manifest, CONTROL_FILE_BYTES) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn write(&self, disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
+    pub(crate) fn write(&self, disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
         let line = serde_json::json!(self);
-        replace_durably(disk, &layout.manifest, format!("{line}\n").as_bytes())
+        replace_durably(disk, &paths.manifest, format!("{line}\n").as_bytes())
     }
 
     /// Why a folder that ends with commit `last` is not the one that this tells of.
@@ -46,9 +46,9 @@ impl Manifest {
         if self.store != store {
             Some(format!("it is of store {}, not {store}", self.store))
         } else if self.sequence > last {
-            let told = self.sequence;
+            let sequence = self.sequence;
             Some(format!(
-                "it tells of record {told}, and the files end with record {last}"
+                "it says that the last record is {sequence}, and the files end with record {last}"
             ))
         } else {
             None
@@ -57,19 +57,19 @@ impl Manifest {
 }
 
 /// Whether the folder is a backup, or was restored from one, and nobody has settled what went on in it.
-pub(crate) fn is_restored(disk: &Disk, layout: &Layout) -> Result<bool, DiskError> {
-    Ok(disk.kind(&layout.manifest)? == Kind::File)
+pub(crate) fn is_restored(disk: &Disk, paths: &Paths) -> Result<bool, DiskError> {
+    Ok(disk.kind(&paths.manifest)? == Kind::File)
 }
 
 /// Makes the folder of a backup a store like any other, durably.
 pub(crate) fn forget_restored(disk: &Disk, root: &Path) -> Result<(), DiskError> {
-    let layout = Layout::new(root);
-    match disk.remove_file(&layout.manifest) {
+    let paths = Paths::new(root);
+    match disk.remove_file(&paths.manifest) {
         Err(error) if error.is_missing() => Ok(()),
         result => {
             result?;
             failpoint::reach("manifest-removed");
-            disk.sync_folder(&layout.root)
+            disk.sync_folder(&paths.root)
         }
     }
 }

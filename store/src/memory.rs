@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::batch::{Batch, Epoch, InvalidBatch, Seq, Urgency, is_live};
+use crate::batch::{Batch, Epoch, InvalidBatch, Seq, is_live};
 use crate::engine::{CloseError, CommitError, Engine, OpenError, Piece, ReadError, Reader};
 use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
@@ -155,9 +155,6 @@ impl Engine for MemoryEngine {
         batch.check()?;
         contents.check(&batch)?;
         match contents.injected.pop_front() {
-            None if contents.room == Room::Full && batch.urgency == Urgency::Ordinary => {
-                Err(CommitError::Full)
-            }
             None => Ok(contents.apply(&batch)),
             Some(Injected::Fenced) => {
                 contents.epoch = contents.epoch.next();

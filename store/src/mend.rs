@@ -1,33 +1,30 @@
-//! Putting a store right by hand while nobody has it open: files that are not trusted go aside, a damaged journal is
-//! cut where it breaks. Nothing is ever removed; everything that leaves its place is found in `quarantine/`, at the
-//! same path.
+//! Repairs a store that nobody has open: files that cannot be trusted are moved to `quarantine/`, and a damaged journal
+//! is cut where it becomes unreadable. Nothing is lost by it: everything is in `quarantine/`, at the same path.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::batch::{Epoch, Seq, sequence_of};
-use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
-use crate::disk::{Disk, DiskError, Form};
+use crate::batch::{Seq, sequence_of};
+use crate::control::{self, Checkpoint, Condition, StoreId};
+use crate::disk::{Disk, DiskError, Form, Kind};
 use crate::failpoint;
 use crate::key::Prefix;
-use crate::layout::Layout;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
-use crate::manifest::Manifest;
 use crate::open_error::OpenError;
-use crate::overlay::Overlay;
+use crate::paths::Paths;
 use crate::quarantine;
-use crate::record::Record;
 use crate::scan;
 use crate::segment::SEARCH_AHEAD;
 use crate::staged::StagedName;
+use crate::survey::Survey;
 use crate::tree::Tree;
 
-/// A store that is being mended. Nobody else can open it meanwhile.
+/// A store that is being repaired. Nobody else can open it meanwhile.
 pub struct Mending {
     disk: Disk,
-    layout: Layout,
+    paths: Paths,
     store: StoreId,
     _lock: Lock,
 }
@@ -39,22 +36,13 @@ pub struct Moved {
     pub to: String,
 }
 
-/// What was given up.
+/// Changes that were lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The first change that can no longer be read.
     pub first: Seq,
     /// The last that is known to have been there.
     pub last: Seq,
-}
-
-/// What can still be read of a journal.
-struct Readable {
-    epoch: Epoch,
-    segments: Vec<PathBuf>,
-    overlay: Overlay,
-    /// None when that is all of it.
-    loss: Option<Loss>,
 }
 
 impl Mending {
@@ -64,16 +52,16 @@ impl Mending {
     }
 
     pub(crate) fn begin_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
-        let layout = Layout::new(root);
-        let Some(store) = control::read_format(&disk, &layout.format)? else {
+        let paths = Paths::new(root);
+        let Some(store) = control::read_format(&disk, &paths.format)? else {
             return Err(OpenError::NotAState {
-                root: layout.root.clone(),
+                root: paths.root.clone(),
             });
         };
-        let lock = Lock::take(&disk, &layout.lock, &layout.root)?;
+        let lock = Lock::take(&disk, &paths.lock, &paths.root)?;
         Ok(Self {
             disk,
-            layout,
+            paths,
             store,
             _lock: lock,
         })
@@ -81,14 +69,14 @@ impl Mending {
 
     /// Moves what stands at `path` aside; none when nothing does. Durable when this returns.
     pub fn set_aside(&self, path: &str) -> Result<Option<Moved>, DiskError> {
-        let from = self.layout.root.join(path);
-        let to = quarantine::take(&self.disk, &self.layout, &from)?;
+        let from = self.paths.root.join(path);
+        let to = quarantine::take(&self.disk, &self.paths, &from)?;
         Ok(to.map(|to| self.moved(&from, &to)))
     }
 
     /// Takes everything from others than the owner, and answers the mode before.
     pub fn close_to_others(&self, path: &str) -> Result<Option<u32>, DiskError> {
-        let path = self.layout.root.join(path);
+        let path = self.paths.root.join(path);
         let Some(details) = self.disk.details(&path)? else {
             return Ok(None);
         };
@@ -104,8 +92,8 @@ impl Mending {
     /// Moves the live indexes aside: the next start reads the files instead.
     pub fn set_index_aside(&self) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
-        for path in live::paths(&self.disk, &self.layout.index)? {
-            moved.extend(self.set_aside(&self.layout.below(&path))?);
+        for path in live::paths(&self.disk, &self.paths.index)? {
+            moved.extend(self.set_aside(&self.paths.below(&path))?);
         }
         Ok(moved)
     }
@@ -113,20 +101,20 @@ impl Mending {
     /// Writes `CHECKPOINT` anew when it is missing or damaged and an index or the journal still tells the position. The journal is
     /// then done again from further back than needed, which changes nothing.
     pub fn mend_checkpoint(&self) -> Result<Vec<Moved>, OpenError> {
-        let segments = scan::segments(&self.disk, &self.layout.journal)?;
-        match control::read_checkpoint(&self.disk, &self.layout.checkpoint, self.store) {
+        let segments = scan::segments(&self.disk, &self.paths.journal)?;
+        match control::read_checkpoint(&self.disk, &self.paths.checkpoint, self.store) {
             Ok(Some(_)) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
             // What went with it may have been acknowledged: that is a loss to be accepted.
             Ok(None) if segments.is_empty() => return Ok(Vec::new()),
             Ok(None) | Err(_) => {}
         }
-        let index = live::survey(&self.disk, &self.layout.index, self.store, Seq(0))?.newest;
+        let index = live::survey(&self.disk, &self.paths.index, self.store, Seq(0))?.newest;
         let at = match index {
             Some(index) => index.at,
             None if segments.is_empty() => return Ok(Vec::new()),
-            None => scan::beginning(&self.disk, &self.layout.journal)?,
+            None => scan::beginning(&self.disk, &self.paths.journal)?,
         };
-        let moved = self.set_aside(&self.layout.below(&self.layout.checkpoint))?;
+        let moved = self.set_aside(&self.paths.below(&self.paths.checkpoint))?;
         // Whether a segment was being written is not known any more: where one is, the newest must not be missing.
         let condition = if segments.is_empty() {
             Condition::Stopped
@@ -138,31 +126,26 @@ impl Mending {
     }
 
     fn write_checkpoint(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
-        let (disk, path) = (&self.disk, &self.layout.checkpoint);
+        let (disk, path) = (&self.disk, &self.paths.checkpoint);
         control::write_checkpoint(disk, path, self.store, at, condition)
     }
 
-    /// Gives up what a damaged journal holds behind the damage, or a backup lacks. What is readable in front of it is done again, except where a file is newer already; then the segments go aside. Nothing happens to a journal that is
-    /// whole.
+    /// Gives up the records behind the damage of a journal, or those that a backup lacks. The readable records are applied,
+    /// except where a file is newer already. Then the segments go to the quarantine. An intact journal stays as it is.
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let tree = Tree::new(disk.clone(), layout.root.clone());
-        let Readable {
-            epoch,
-            segments,
-            overlay,
-            loss: Some(mut loss),
-        } = self.readable()?
-        else {
+        let (disk, paths) = (&self.disk, &self.paths);
+        let tree = Tree::new(disk.clone(), paths.root.clone());
+        // What cannot be read is moved aside first, by `mend_checkpoint`.
+        control::read_checkpoint(disk, &paths.checkpoint, self.store)?;
+        let survey = Survey::read(disk, paths, self.store)?;
+        let Some((first, last)) = survey.lost() else {
             return Ok(None);
         };
-        let root = disk.open_to_read(&layout.root)?;
+        let epoch = survey.base.epoch.max(survey.scan.epoch);
+        let root = disk.open_to_read(&paths.root)?;
         // A tool may have copied no empty folders.
-        layout
-            .folders()
-            .into_iter()
-            .try_for_each(|folder| disk.create_folder(folder))?;
-        overlay.redo_unless(&tree, |key, seq| {
+        paths.create_folders(disk)?;
+        survey.overlay.redo_unless(&tree, |key, seq| {
             // Only records tell when they were written. Anything else may be large, and is not read for nothing.
             if !key.is_record() {
                 return Ok(false);
@@ -172,49 +155,50 @@ impl Mending {
             Ok(newer.is_some_and(|newer| newer > seq))
         })?;
         root.sync_file_system()?;
-        // Should this end before its end, the store can be opened, which may remove these, or the loss has to be accepted
-        // again.
-        let mut leaving = live::paths(disk, &layout.index)?;
-        leaving.extend(segments);
+        // When this is interrupted, the store may open and remove these files, or the loss has to be accepted again.
+        let mut leaving = live::paths(disk, &paths.index)?;
+        leaving.extend(survey.scan.segments);
         leaving.extend(self.objects_without_a_place()?);
         let moved = self.name_aside(&leaving)?;
-        // No number is given out twice: a file that was written by a lost change keeps its place in the order. One more,
-        // so that no index is as new: it may be all that tells of the loss.
-        loss.last = newest_record(&tree, loss.last)?;
+        // No number is given out twice: a file may be left from a lost change. One more, so that no index is as new: an
+        // index may be the only evidence of the loss.
+        let last = newest_record(&tree, last)?;
         let at = Checkpoint {
-            seq: loss.last.next(),
+            seq: last.next(),
             epoch,
         };
         self.write_checkpoint(at, Condition::Stopped)?;
         self.remove(&leaving)?;
-        Ok(Some((loss, moved)))
+        Ok(Some((Loss { first, last }, moved)))
     }
 
     /// Gives files a second name in the quarantine. Durable when this returns.
-    fn name_aside(&self, paths: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
+    fn name_aside(&self, files: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
-        for path in paths {
-            let kept = quarantine::name(&self.disk, &self.layout, path)?;
-            moved.extend(kept.map(|to| self.moved(path, &to)));
+        for path in files {
+            if self.disk.kind(path)? == Kind::File {
+                let to = quarantine::keep(&self.disk, &self.paths, path, &[])?;
+                moved.push(self.moved(path, &to));
+            }
         }
         Ok(moved)
     }
 
     /// Takes their first names from files of the journal, the index and `tmp/`. Durable when this returns.
-    fn remove(&self, paths: &[PathBuf]) -> Result<(), DiskError> {
-        for path in paths {
+    fn remove(&self, files: &[PathBuf]) -> Result<(), DiskError> {
+        for path in files {
             match self.disk.remove_file(path) {
                 Err(error) if error.is_missing() => {}
                 result => result?,
             }
             failpoint::reach("loss-removed");
         }
-        let Layout {
+        let Paths {
             journal,
             index,
             tmp,
             ..
-        } = &self.layout;
+        } = &self.paths;
         [journal, index, tmp]
             .into_iter()
             .try_for_each(|folder| self.disk.sync_folder(folder))
@@ -222,56 +206,16 @@ impl Mending {
 
     /// Objects that no readable record gives a place: the next start would remove them.
     fn objects_without_a_place(&self) -> Result<Vec<PathBuf>, DiskError> {
-        let tmp = &self.layout.tmp;
+        let tmp = &self.paths.tmp;
         let names = self.disk.list(tmp)?.into_iter().map(|(name, _)| name);
         let objects = names.filter(|name| StagedName::parse(name).is_some());
         Ok(objects.map(|name| tmp.join(name)).collect())
     }
 
-    fn readable(&self) -> Result<Readable, OpenError> {
-        let (disk, layout) = (&self.disk, &self.layout);
-        let mark = control::read_mark(disk, &layout.checkpoint, self.store)?;
-        let checkpoint = mark.map(|mark| mark.at);
-        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let index = live::survey(disk, &layout.index, self.store, least)?.newest;
-        let indexed = index.map(|index| index.at);
-        let base = match checkpoint.or(indexed) {
-            Some(base) => base,
-            None => scan::beginning(disk, &layout.journal)?,
-        };
-        let mut overlay = Overlay::default();
-        let mut take = |record: Record| overlay.add(record.seq, &record.batch);
-        let scan = scan::survey(
-            disk,
-            &layout.journal,
-            self.store,
-            base.seq,
-            Mark::being_written(mark),
-            &mut take,
-        )?;
-        let cut_off = scan::last_cut_off(disk, &scan, self.store)?;
-        let manifest = Manifest::read(disk, layout)?;
-        let told = manifest.map(|manifest| manifest.sequence);
-        let applied = indexed.map(|at| at.seq).max(told);
-        let applied = applied.filter(|seq| *seq > scan.last);
-        let first = scan.last.next();
-        let is_damaged = scan.broken.is_some() || applied.is_some();
-        let loss = is_damaged.then(|| Loss {
-            first,
-            last: cut_off.max(applied).unwrap_or(first),
-        });
-        Ok(Readable {
-            epoch: base.epoch.max(scan.epoch),
-            segments: scan.segments,
-            overlay,
-            loss,
-        })
-    }
-
     fn moved(&self, from: &Path, to: &Path) -> Moved {
         Moved {
-            from: self.layout.below(from),
-            to: self.layout.below(to),
+            from: self.paths.below(from),
+            to: self.paths.below(to),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! What acknowledged batches will make of the tree. An entry holds what the tree does not say yet about one key;
-//! reading goes through it. Folding a journal into an overlay also gives the last word per key for a redo.
+//! The changes that acknowledged batches will make to the tree, by key. Readers look here first and in the tree next. At
+//! a start the overlay of the whole journal is written to the tree.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 
@@ -9,8 +10,9 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
+use crate::engine::ReadError;
 use crate::key::{Key, Prefix};
-use crate::limits::{COPY_BYTES, PARALLEL_REDO, REDO_THREADS};
+use crate::limits::{COPY_BYTES, GET_BYTES, PARALLEL_REDO, REDO_THREADS};
 use crate::parallel;
 use crate::staged::Staged;
 use crate::tree::Tree;
@@ -137,7 +139,7 @@ impl Overlay {
         } else {
             REDO_THREADS
         };
-        let gone: Vec<(&Key, Seq)> = self
+        let deleted: Vec<(&Key, Seq)> = self
             .entries
             .iter()
             .filter_map(|(key, entry)| match entry.base {
@@ -145,18 +147,18 @@ impl Overlay {
                 Base::Tree | Base::Content(..) | Base::Adopted(..) => None,
             })
             .collect();
-        parallel::try_map(threads, &gone, |(key, seq)| {
+        parallel::try_map(threads, &deleted, |(key, seq)| {
             if is_newer(key, *seq)? {
                 return Ok(());
             }
             tree.delete_with_leftover(key)
         })?;
-        let there: Vec<(&Key, &Entry)> = self
+        let existing: Vec<(&Key, &Entry)> = self
             .entries
             .iter()
             .filter(|(_, entry)| entry.exists())
             .collect();
-        parallel::try_map(threads, &there, |(key, entry)| {
+        parallel::try_map(threads, &existing, |(key, entry)| {
             if let Base::Content(seq, bytes) = &entry.base
                 && !is_newer(key, *seq)?
             {
@@ -165,6 +167,42 @@ impl Overlay {
             entry.extend(tree, key)
         })
         .map(drop)
+    }
+}
+
+/// The content of the file `key` as `entry` and the tree make it.
+pub(crate) fn content(
+    tree: &Tree,
+    key: &Key,
+    entry: Option<&Entry>,
+) -> Result<Option<Bytes>, ReadError> {
+    let read = |staged: Option<&Staged>| tree.read_adopted(key, staged, GET_BYTES);
+    let content = match entry {
+        Some(entry) => entry.content(read),
+        None => read(None),
+    };
+    match content {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(ReadError::TooLarge {
+            key: key.clone(),
+            length: length(tree, key, entry)?.unwrap_or_default(),
+        }),
+        content => Ok(content?),
+    }
+}
+
+/// The length of the file `key` as `entry` and the tree make it.
+pub(crate) fn length(
+    tree: &Tree,
+    key: &Key,
+    entry: Option<&Entry>,
+) -> Result<Option<u64>, DiskError> {
+    match entry {
+        Some(entry) if !entry.exists() => Ok(None),
+        Some(entry) => {
+            let in_tree = || Ok(tree.length(key)?.unwrap_or_default());
+            entry.length(in_tree).map(Some)
+        }
+        None => tree.length(key),
     }
 }
 
@@ -412,16 +450,5 @@ mod tests {
                 assert_eq!(piece.map(Vec::from), expected, "{limit} from {at}");
             }
         }
-    }
-
-    #[test]
-    fn a_deleted_file_is_absent_and_an_append_brings_it_back() {
-        let mut overlay = Overlay::default();
-        overlay.add(Seq(1), &delete());
-        assert_eq!(content(&overlay, "abc"), None);
-        assert!(!overlay.get(&key()).unwrap().exists());
-        overlay.add(Seq(2), &append(0, "x"));
-        assert_eq!(content(&overlay, "abc").unwrap(), "x");
-        assert!(overlay.get(&key()).unwrap().exists());
     }
 }

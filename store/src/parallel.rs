@@ -60,8 +60,6 @@ pub(crate) fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl Fn() -> B 
 
 #[cfg(test)]
 mod tests {
-    use std::panic::{self, AssertUnwindSafe};
-
     use super::*;
 
     fn threads(count: usize) -> NonZeroUsize {
@@ -104,18 +102,5 @@ mod tests {
         let (here, beside) = both(|| thread::current().id(), || thread::current().id());
         assert_eq!(here, thread::current().id());
         assert_ne!(beside, here);
-    }
-
-    #[test]
-    fn a_panic_of_either_is_the_callers() {
-        let broken = |work: fn()| panic::catch_unwind(AssertUnwindSafe(|| both(work, work)));
-        let message = *broken(|| panic!("broken"))
-            .unwrap_err()
-            .downcast::<&str>()
-            .unwrap();
-        assert_eq!(message, "broken");
-        let beside = panic::catch_unwind(|| both(|| (), || panic!("beside")));
-        let message = *beside.unwrap_err().downcast::<&str>().unwrap();
-        assert_eq!(message, "beside");
     }
 }

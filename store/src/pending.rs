@@ -1,12 +1,14 @@
-//! What writer, applier and readers share: the acknowledged batches that the tree does not hold yet, in order, and
-//! the overlay that lets readers see them. Becoming visible is one step under one lock. A failure is kept for good:
-//! it answers every later commit.
+//! The acknowledged batches that are not in the tree yet, in order, and the overlay through which readers see them.
+//! Writer, applier and readers share it. A batch becomes visible in one step under one lock. After a failure every later
+//! commit gets the same answer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Batch, Seq};
+use crate::disk::DiskError;
+use crate::engine::CommitError;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
@@ -57,11 +59,28 @@ pub(crate) enum Work {
     Stop,
 }
 
-/// Why a batch cannot wait for the tree.
+/// Why a batch is not written.
 #[derive(Debug)]
 pub(crate) enum Refused {
+    /// There is no room. Nothing was written.
     Full,
+    /// It is unknown what the disk holds.
     Failed(Fault),
+}
+
+impl From<DiskError> for Refused {
+    fn from(error: DiskError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Refused> for CommitError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Full => Self::Full,
+            Refused::Failed(source) => Self::Unknown { source },
+        }
+    }
 }
 
 impl Pending {
@@ -107,7 +126,7 @@ impl Pending {
         self.wait(|state| state.queue.is_empty())
     }
 
-    /// Waits for a checkpoint, or for the news that there is no room for one either.
+    /// Waits for a checkpoint, or until there is no room for one either.
     pub(crate) fn wait_for_checkpoint(&self) -> Result<(), Refused> {
         self.lock().checkpoint_wanted = true;
         self.work.notify_one();
@@ -177,10 +196,7 @@ impl Pending {
         state.queue.pop_front();
         state.bytes = state.bytes.saturating_sub(committed.batch.bytes());
         state.stalled = false;
-        state.overlay.settle(
-            committed.seq,
-            committed.batch.written().chain(&committed.batch.deletes),
-        );
+        state.overlay.settle(committed.seq, committed.batch.keys());
         drop(state);
         self.progress.notify_all();
     }

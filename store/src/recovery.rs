@@ -1,30 +1,28 @@
-//! Opens a store: tells whether it is one, locks it, and makes the tree what was acknowledged. The order keeps two
-//! promises: a store that is refused is left as it was, and the next epoch is durable before anybody hears of it.
+//! Opens a store: recognises it, locks it, and redoes the journal in the tree. The order keeps two promises: a store that
+//! is refused is not changed, and the new epoch is durable before it is used.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
-use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
+use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Kind};
 use crate::failpoint;
 use crate::file::Options;
 use crate::journal::Journal;
 use crate::key::RESERVED;
-use crate::layout::Layout;
 use crate::limits::COPY_EPOCHS;
-use crate::live::{self, Index, LiveSet};
+use crate::live::{Index, LiveSet};
 use crate::lock::Lock;
-use crate::manifest::{self, Manifest};
+use crate::manifest;
 use crate::open_error::OpenError;
-use crate::overlay::Overlay;
-use crate::record::Record;
+use crate::paths::Paths;
 use crate::replace;
-use crate::scan::{self, Scan};
 use crate::segment;
 use crate::segments::{Segments, Sizes};
 use crate::staged::StagedName;
+use crate::survey::Survey;
 use crate::tree::Tree;
 
 /// A store that is ready to be written.
@@ -40,34 +38,39 @@ pub(crate) struct Recovered {
 
 pub(crate) fn recover(
     disk: &Disk,
-    layout: &Layout,
+    paths: &Paths,
     options: &Options,
 ) -> Result<Recovered, OpenError> {
     if !options.allow_network {
-        refuse_network(disk, &layout.root)?;
+        refuse_network(disk, &paths.root)?;
     }
-    let (lock, store) = claim(disk, layout)?;
+    let (lock, store) = claim(disk, paths)?;
     failpoint::reach("store-made");
     // Open before the first write, so that the sync of a checkpoint reports every error since.
-    let root = disk.open_to_read(&layout.root)?;
-    layout
-        .folders()
-        .into_iter()
-        .try_for_each(|folder| disk.create_folder(folder))?;
-    let tree = Tree::new(disk.clone(), layout.root.clone());
-    let past = Past::read(disk, layout, store)?;
-    past.overlay.redo(&tree)?;
+    let root = disk.open_to_read(&paths.root)?;
+    paths.create_folders(disk)?;
+    let tree = Tree::new(disk.clone(), paths.root.clone());
+    let survey = Survey::read(disk, paths, store)?;
+    survey.check(paths)?;
+    for damage in &survey.damage {
+        tracing::warn!(
+            path = damage.path,
+            "a live index is not readable; it is made again"
+        );
+    }
+    survey.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
     // Only now: an object that a record adopts may still be in `tmp`.
-    sweep(disk, layout)?;
+    sweep(disk, paths)?;
     failpoint::reach("tmp-swept");
-    let Past {
+    let Survey {
         base,
         scan,
         overlay,
         index,
-    } = past;
-    let is_restored = manifest::is_restored(disk, layout)?;
+        ..
+    } = survey;
+    let is_restored = manifest::is_restored(disk, paths)?;
     let mut epoch = base.epoch.max(scan.epoch).next();
     if is_restored {
         epoch.0 = epoch.0.saturating_add(COPY_EPOCHS);
@@ -94,13 +97,13 @@ pub(crate) fn recover(
         keep: options.spare_segments,
         watermark: options.watermarks.full,
     };
-    let segments = Arc::new(Segments::open(disk, layout, store, sizes)?);
+    let segments = Arc::new(Segments::open(disk, paths, store, sizes)?);
     scan.segments
         .into_iter()
         .for_each(|path| segments.seal(path, at.seq));
     let checkpointer = Checkpointer {
         disk: disk.clone(),
-        layout: layout.clone(),
+        paths: paths.clone(),
         store,
         epoch: at.epoch,
         lock: Arc::new(lock),
@@ -127,7 +130,7 @@ pub(crate) fn recover(
     })
 }
 
-/// Refuses a root that is kept by another machine, or would be.
+/// Refuses a root on a network file system.
 fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
     for path in root.ancestors() {
         let path = if path.as_os_str().is_empty() {
@@ -153,23 +156,23 @@ fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
 
 /// Locks the store at the root, or makes one there. Nothing is written before it is certain that there is a store of
 /// this format, or nothing at all.
-fn claim(disk: &Disk, layout: &Layout) -> Result<(Lock, StoreId), OpenError> {
-    if control::read_format(disk, &layout.format)?.is_none() {
-        check_vacant(disk, layout)?;
-        create_root(disk, &layout.root)?;
+fn claim(disk: &Disk, paths: &Paths) -> Result<(Lock, StoreId), OpenError> {
+    if control::read_format(disk, &paths.format)?.is_none() {
+        check_vacant(disk, paths)?;
+        create_root(disk, &paths.root)?;
     }
-    let lock = Lock::take(disk, &layout.lock, &layout.root)?;
+    let lock = Lock::take(disk, &paths.lock, &paths.root)?;
     failpoint::reach("store-locked");
     // Asked again under the lock: another process may have made the store in between.
-    let store = match control::read_format(disk, &layout.format)? {
+    let store = match control::read_format(disk, &paths.format)? {
         Some(store) => store,
-        None => initialise(disk, layout)?,
+        None => initialise(disk, paths)?,
     };
     Ok((lock, store))
 }
 
 /// A folder is vacant when it is missing or empty, or holds what an interrupted first start leaves.
-fn check_vacant(disk: &Disk, layout: &Layout) -> Result<(), OpenError> {
+fn check_vacant(disk: &Disk, paths: &Paths) -> Result<(), OpenError> {
     let list = |path| match disk.list(path) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
         result => result,
@@ -178,18 +181,18 @@ fn check_vacant(disk: &Disk, layout: &Layout) -> Result<(), OpenError> {
     let ours = |name: &str| {
         RESERVED.contains(&name) || replace::is_temporary(name) || name == "lost+found"
     };
-    if !list(&layout.root)?.iter().all(|(name, _)| ours(name)) {
+    if !list(&paths.root)?.iter().all(|(name, _)| ours(name)) {
         return Err(OpenError::NotAState {
-            root: layout.root.clone(),
+            root: paths.root.clone(),
         });
     }
-    if list(&layout.journal)?
+    if list(&paths.journal)?
         .iter()
         .any(|(name, _)| segment::first_of_file_name(name).is_some())
     {
         let what = "it is missing, although there is a journal".to_owned();
         return Err(OpenError::Damaged {
-            path: layout.format.clone(),
+            path: paths.format.clone(),
             offset: 0,
             what,
         });
@@ -214,33 +217,30 @@ fn create_root(disk: &Disk, root: &Path) -> Result<(), DiskError> {
         .try_for_each(|parent| disk.sync_folder(parent))
 }
 
-fn initialise(disk: &Disk, layout: &Layout) -> Result<StoreId, DiskError> {
+fn initialise(disk: &Disk, paths: &Paths) -> Result<StoreId, DiskError> {
     let store = StoreId(disk.random()?);
-    layout
-        .folders()
-        .into_iter()
-        .try_for_each(|folder| disk.create_folder(folder))?;
+    paths.create_folders(disk)?;
     let nothing = Checkpoint {
         seq: Seq(0),
         epoch: Epoch(0),
     };
-    control::write_checkpoint(disk, &layout.checkpoint, store, nothing, Condition::Stopped)?;
+    control::write_checkpoint(disk, &paths.checkpoint, store, nothing, Condition::Stopped)?;
     // `FORMAT` comes last: where it is there is all the rest.
-    disk.sync_folder(&layout.root)?;
-    control::write_format(disk, &layout.format, store)?;
+    disk.sync_folder(&paths.root)?;
+    control::write_format(disk, &paths.format, store)?;
     Ok(store)
 }
 
 /// Removes what unfinished work of an earlier opening left. Beside the files of keys nothing is left over, since a
 /// redo writes them again under the same temporary name.
-fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
+fn sweep(disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
     for (folder, is_left) in [
         (
-            &layout.tmp,
+            &paths.tmp,
             (|name| StagedName::parse(name).is_some()) as fn(&str) -> bool,
         ),
-        (&layout.index, replace::is_temporary),
-        (&layout.journal, replace::is_temporary),
+        (&paths.index, replace::is_temporary),
+        (&paths.journal, replace::is_temporary),
     ] {
         for (name, _) in disk
             .list(folder)?
@@ -251,68 +251,4 @@ fn sweep(disk: &Disk, layout: &Layout) -> Result<(), DiskError> {
         }
     }
     Ok(())
-}
-
-/// What the files besides the tree say.
-struct Past {
-    base: Checkpoint,
-    scan: Scan,
-    /// What the records after the base make of the tree. Only the last word on each key is kept and written: a name
-    /// that was a file and became a folder stays what it became.
-    overlay: Overlay,
-    /// The newest index, as the journal goes on from it.
-    index: Option<Index>,
-}
-
-impl Past {
-    fn read(disk: &Disk, layout: &Layout, store: StoreId) -> Result<Self, OpenError> {
-        let mark = control::read_mark(disk, &layout.checkpoint, store)?;
-        let checkpoint = mark.map(|mark| mark.at);
-        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        let mut index = live::newest(disk, &layout.index, store, least)?;
-        // The index knows the position too.
-        let Some(base) = checkpoint.or(index.as_ref().map(|index| index.at)) else {
-            let what =
-                "it is missing, and no live index tells the position of the store".to_owned();
-            return Err(OpenError::Damaged {
-                path: layout.checkpoint.clone(),
-                offset: 0,
-                what,
-            });
-        };
-        let mut overlay = Overlay::default();
-        let mut take = |record: Record| {
-            overlay.add(record.seq, &record.batch);
-            index.iter_mut().for_each(|index| index.follow(&record));
-        };
-        let being_written = Mark::being_written(mark);
-        let journal = &layout.journal;
-        let scan = scan::scan(disk, journal, store, base.seq, being_written, &mut take)?;
-        if let Some(index) = index.as_ref().filter(|index| index.at.seq > scan.last) {
-            let what = format!(
-                "it ends with record {}, but record {} was applied",
-                scan.last, index.at.seq
-            );
-            return Err(OpenError::Damaged {
-                path: layout.journal.clone(),
-                offset: 0,
-                what,
-            });
-        }
-        if let Some(manifest) = Manifest::read(disk, layout)?
-            && let Some(what) = manifest.contradicts(store, scan.last)
-        {
-            return Err(OpenError::Damaged {
-                path: layout.manifest.clone(),
-                offset: 0,
-                what,
-            });
-        }
-        Ok(Self {
-            base,
-            scan,
-            overlay,
-            index,
-        })
-    }
 }

@@ -1,5 +1,5 @@
-//! Reads a whole journal: which records follow the checkpoint, and whether any acknowledged one is missing. Changes
-//! nothing on disk; damage is reported with segment and offset and left as it is.
+//! Reads a whole journal: the records after the checkpoint, and whether an acknowledged one is missing. Writes nothing.
+//! Damage is reported with segment and offset.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use crate::batch::{Epoch, Seq};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Action, Disk, DiskError};
 use crate::limits::{COPY_BYTES, GIVEN_BACK_BYTES, SEGMENT_FILE_BYTES};
-use crate::open_error::OpenError;
 use crate::record::{HEADER_BYTES, Record};
 use crate::segment::{self, Damage, Header};
 
@@ -36,7 +35,7 @@ pub(crate) struct End {
     behind: Vec<u8>,
 }
 
-/// Where a journal can no longer be read, although it goes on.
+/// Where a journal becomes unreadable before its end.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) path: PathBuf,
@@ -44,26 +43,10 @@ pub(crate) struct Broken {
     pub(crate) what: String,
 }
 
-/// Reads a journal in which nothing may be missing. Like the others here it gives the records after the checkpoint to
-/// `take`, in order and without a gap; their contents keep the segment they are from in memory.
-pub(crate) fn scan(
-    disk: &Disk,
-    folder: &Path,
-    store: StoreId,
-    checkpoint: Seq,
-    being_written: Option<Epoch>,
-    take: &mut dyn FnMut(Record),
-) -> Result<Scan, OpenError> {
-    let mut scan = survey(disk, folder, store, checkpoint, being_written, take)?;
-    match scan.broken.take() {
-        None => Ok(scan),
-        Some(Broken { path, offset, what }) => Err(OpenError::Damaged { path, offset, what }),
-    }
-}
-
-/// Reads a journal as far as it is readable. With `being_written` no segment may be short or missing, and the last one must
-/// be of that epoch or a later one.
-pub(crate) fn survey(
+/// Reads a journal as far as it is readable, and gives the records after the checkpoint to `take`, in order and without a
+/// gap. Their contents keep the segment they are from in memory. With `being_written` no segment may be short or missing,
+/// and the last one must be of that epoch or a later one.
+pub(crate) fn read(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
@@ -95,11 +78,11 @@ pub(crate) fn survey(
                 take(record);
             }
         };
-        let read = follows(*first, expected, previous.is_some())
+        let found = follows(*first, expected, previous.is_some())
             .and_then(|()| header_of(&bytes, *first, store, scan.epoch))
             .map(|header| (header, segment::read(&header, &bytes, &mut take_needed)));
-        let (header, contents) = match read {
-            Ok(read) => read,
+        let (header, contents) = match found {
+            Ok(found) => found,
             Err(damage) => {
                 scan.broken = Some(Broken::of(path, damage));
                 break;
@@ -142,8 +125,7 @@ pub(crate) fn survey(
     Ok(scan)
 }
 
-/// A segment in memory. It is so large that the allocator gives it back to the system as soon as it is dropped, at
-/// whatever size it has settled what to keep.
+/// Reads a segment into memory. The allocation is so large that the allocator returns it to the system when it is freed.
 fn read_segment(disk: &Disk, path: &Path) -> Result<Bytes, DiskError> {
     let file = disk.open_to_read(path)?;
     let length = file.len()?;

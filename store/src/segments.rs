@@ -1,6 +1,6 @@
-//! The files of the journal besides the one being written: full segments that wait for a checkpoint, and spare ones.
-//! A spare is reserved, filled with zeros and synced ahead of need, so that the journal can go on while the disk is
-//! full. Writer and applier share this; neither waits for the other's disk operations.
+//! The files of the journal besides the one being written: full segments that wait for a checkpoint, and spares. A spare
+//! is allocated, filled with zeros and synced ahead of need, so that the journal can grow while the disk is full. Writer
+//! and applier share this; neither waits for the other's disk operations.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::control::StoreId;
 use crate::disk::{Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::hold;
-use crate::layout::Layout;
+use crate::paths::Paths;
 use crate::replace;
 use crate::space::Watermark;
 
@@ -19,7 +19,7 @@ const SPARE: &str = "spare-";
 pub(crate) struct Segments {
     pub(crate) disk: Disk,
     pub(crate) store: StoreId,
-    layout: Layout,
+    paths: Paths,
     /// Size of a spare.
     size: u64,
     /// Spares to keep.
@@ -28,14 +28,14 @@ pub(crate) struct Segments {
     files: Mutex<Files>,
 }
 
-/// How many bytes its files have, and when they are given up.
+/// The sizes of segments, and when a hold is ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Size of a spare.
     pub(crate) spare: u64,
     /// Spares to keep.
     pub(crate) keep: usize,
-    /// When the disk is so full that no hold keeps anything.
+    /// How full the disk is when a hold is ended.
     pub(crate) watermark: Watermark,
 }
 
@@ -54,10 +54,10 @@ struct Sealed {
 }
 
 impl Segments {
-    /// Finds the spares in the journal's folder and removes those of no use.
+    /// Finds the spares in the journal's folder, and removes those that are too small or too many.
     pub(crate) fn open(
         disk: &Disk,
-        layout: &Layout,
+        paths: &Paths,
         store: StoreId,
         sizes: Sizes,
     ) -> Result<Self, DiskError> {
@@ -66,7 +66,7 @@ impl Segments {
             keep,
             watermark,
         } = sizes;
-        let folder = &layout.journal;
+        let folder = &paths.journal;
         let mut files = Files::default();
         for (name, _) in disk.list(folder)? {
             let Some(number) = name
@@ -86,7 +86,7 @@ impl Segments {
         Ok(Self {
             disk: disk.clone(),
             store,
-            layout: layout.clone(),
+            paths: paths.clone(),
             size,
             keep,
             watermark,
@@ -95,7 +95,7 @@ impl Segments {
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        &self.layout.journal
+        &self.paths.journal
     }
 
     /// A file of at least `needed` bytes to become a segment: a spare, or else a new one of `fresh` bytes or more.
@@ -129,11 +129,11 @@ impl Segments {
         self.files().sealed.retain(|sealed| sealed.path != path);
     }
 
-    /// The records up to `checkpoint` are in the tree for good, and the mark that says so is durable: their segments
-    /// become spares or go away, unless a hold keeps them.
+    /// Recycles or removes the segments whose records are up to `checkpoint`, unless a hold keeps them. `CHECKPOINT` says
+    /// durably that the tree holds these records.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
         let kept = self.files().sealed.len() as u64 * self.size;
-        if hold::keeps_journal(&self.disk, &self.layout, kept, self.watermark)? {
+        if hold::keeps_journal(&self.disk, &self.paths, kept, self.watermark)? {
             return Ok(());
         }
         let retired: Vec<Sealed> = self
@@ -143,8 +143,10 @@ impl Segments {
             .collect();
         let mut recycled = Vec::new();
         for Sealed { path, .. } in retired {
+            let file = self.disk.open_to_read(&path)?;
             let wanted = self.files().spares.len() + recycled.len() < self.keep;
-            if wanted && self.disk.open_to_read(&path)?.len()? >= self.size {
+            // A second name may be in the quarantine, whose content must stay as it is.
+            if wanted && file.len()? >= self.size && file.links()? == 1 {
                 let spare = self.next_spare_path();
                 self.disk.rename(&path, &spare)?;
                 failpoint::reach("segment-recycled");

@@ -1,4 +1,4 @@
-//! How much room the disk has, in bytes and in files. Measured at most once a second, since every commit asks.
+//! How much room the disk has, in bytes and in files. Measured at most once a second, since every command asks.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! A large object that is whole and has no key yet. A batch that adopts it gives it its key; until then whoever holds it
-//! owns it, and it goes when nobody does. On files it is a file in `tmp/`, durable with its name.
+//! A large object that is complete and has no key yet. A batch that adopts it gives it its key. An object that no batch
+//! adopts is removed when its last owner drops it. On files it is a durable file in `tmp/`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
-use crate::disk::{Disk, DiskError};
+use crate::disk::{Disk, DiskError, DiskFile};
+use crate::limits::OBJECT_PIECE_BYTES;
 
 const PREFIX: &str = "object-";
 
@@ -16,14 +18,21 @@ const PREFIX: &str = "object-";
 /// object of long ago, and must never find another one under that name.
 const RANDOM_BYTES: usize = 16;
 
+/// What a large object holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    pub sha256: [u8; 32],
+    /// In bytes.
+    pub size: u64,
+}
+
 /// A finished object. Clones are the same one.
 #[derive(Clone)]
-pub struct Staged(Arc<Object>);
+pub struct Staged(Arc<Inner>);
 
-struct Object {
+struct Inner {
     name: StagedName,
-    size: u64,
-    sha256: [u8; 32],
+    object: Object,
     place: Place,
 }
 
@@ -48,6 +57,22 @@ struct OwnedFile {
 /// The name of an object in `tmp/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StagedName(String);
+
+impl Object {
+    /// Reads all of a file.
+    pub(crate) fn read(file: &DiskFile) -> Result<Self, DiskError> {
+        let (mut size, mut hasher) = (0, Sha256::new());
+        loop {
+            let piece = file.read_at(size, OBJECT_PIECE_BYTES)?;
+            size += piece.len() as u64;
+            hasher.update(&piece);
+            if piece.len() < OBJECT_PIECE_BYTES {
+                let sha256 = hasher.finalize().into();
+                return Ok(Self { sha256, size });
+            }
+        }
+    }
+}
 
 impl StagedName {
     pub(crate) fn random(disk: &Disk) -> Result<Self, DiskError> {
@@ -77,48 +102,45 @@ impl StagedName {
 
 impl Staged {
     /// An object that this process wrote to `path`.
-    pub(crate) fn written(
-        disk: Disk,
-        path: PathBuf,
-        name: StagedName,
-        size: u64,
-        sha256: [u8; 32],
-    ) -> Self {
+    pub(crate) fn written(disk: Disk, path: PathBuf, name: StagedName, object: Object) -> Self {
         let file = OwnedFile {
             disk,
             path,
             is_adopted: AtomicBool::new(false),
         };
-        Self::new(name, size, sha256, Place::File(file))
+        Self::new(name, object, Place::File(file))
     }
 
     /// An object that the journal tells of.
-    pub(crate) fn recorded(name: StagedName, size: u64, sha256: [u8; 32]) -> Self {
-        Self::new(name, size, sha256, Place::Recorded)
+    pub(crate) fn recorded(name: StagedName, object: Object) -> Self {
+        Self::new(name, object, Place::Recorded)
     }
 
     /// An object that is only in memory.
     pub(crate) fn in_memory(name: StagedName, content: Bytes, sha256: [u8; 32]) -> Self {
         let size = content.len() as u64;
-        Self::new(name, size, sha256, Place::Memory(content))
+        Self::new(name, Object { sha256, size }, Place::Memory(content))
     }
 
-    fn new(name: StagedName, size: u64, sha256: [u8; 32], place: Place) -> Self {
-        Self(Arc::new(Object {
+    fn new(name: StagedName, object: Object, place: Place) -> Self {
+        Self(Arc::new(Inner {
             name,
-            size,
-            sha256,
+            object,
             place,
         }))
     }
 
+    pub(crate) fn object(&self) -> Object {
+        self.0.object
+    }
+
     /// In bytes.
     pub fn size(&self) -> u64 {
-        self.0.size
+        self.0.object.size
     }
 
     pub fn sha256(&self) -> [u8; 32] {
-        self.0.sha256
+        self.0.object.sha256
     }
 
     pub(crate) fn name(&self) -> &StagedName {
@@ -146,14 +168,14 @@ impl Drop for OwnedFile {
         if !*self.is_adopted.get_mut()
             && let Err(error) = self.disk.remove_file(&self.path)
         {
-            tracing::warn!(%error, "an object that nobody wants stays until the next start");
+            tracing::warn!(%error, "an unused object stays in `tmp/` until the next start");
         }
     }
 }
 
 impl PartialEq for Staged {
     fn eq(&self, other: &Self) -> bool {
-        (self.name(), self.size(), self.sha256()) == (other.name(), other.size(), other.sha256())
+        (self.name(), self.object()) == (other.name(), other.object())
     }
 }
 
@@ -163,7 +185,7 @@ impl fmt::Debug for Staged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Staged")
             .field("name", &self.0.name.0)
-            .field("size", &self.0.size)
+            .field("size", &self.size())
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
-//! The folders right below the root, as the thread knows them that writes the files. When somebody removes one while the
-//! store is open, a file that is written anew would bring it back with nothing else in it, and nobody would be told.
+//! The folders directly below the root. When somebody removes one while the store is open, the next file in it would
+//! create it again without its other files, and nobody would notice. So the applier checks their identities.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ struct Folder {
 }
 
 impl TopFolders {
-    /// Those that there are.
+    /// The folders that exist.
     pub(crate) fn of(tree: &Tree) -> Result<Self, DiskError> {
         let mut folders = Self {
             known: BTreeMap::new(),
@@ -32,9 +32,9 @@ impl TopFolders {
         Ok(folders)
     }
 
-    /// Fails when a folder that `batch` writes to is not the one it was. To be asked before the batch is written.
+    /// Fails when a folder that `batch` changes was replaced or removed. Called before the batch is written.
     pub(crate) fn verify(&self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
-        for key in tops(written(batch)) {
+        for key in tops(batch.keys()) {
             if let Some(folder) = self.known.get(&key) {
                 tree.disk.verify(&tree.path(&key), folder.identity)?;
             }
@@ -42,9 +42,9 @@ impl TopFolders {
         Ok(())
     }
 
-    /// Follows what `batch` has made of the folders: the first file in one makes it, and removing the last takes it away.
+    /// Learns which folders `batch` has created or removed with their files.
     pub(crate) fn follow(&mut self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
-        let unknown = tops(written(batch)).filter(|key| !self.known.contains_key(key));
+        let unknown = tops(batch.keys()).filter(|key| !self.known.contains_key(key));
         let changed: BTreeSet<Key> = unknown.chain(tops(batch.deletes.iter())).collect();
         changed
             .into_iter()
@@ -64,16 +64,6 @@ impl TopFolders {
         self.known.insert(key, folder);
         Ok(())
     }
-}
-
-fn written(batch: &Batch) -> impl Iterator<Item = &Key> {
-    let ledgers = batch.appends.iter().map(|append| &append.ledger);
-    batch
-        .puts
-        .keys()
-        .chain(batch.adopts.keys())
-        .chain(ledgers)
-        .chain(&batch.deletes)
 }
 
 /// The folders right below the root that keys lie in.

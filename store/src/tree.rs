@@ -1,6 +1,5 @@
-//! The files themselves: one per key below the root. A put replaces whole, a delete also removes folders it leaves
-//! empty, an append writes in place. Nothing here is durable by itself: the journal or a checkpoint makes it so.
-//! Every operation may be done again.
+//! The files: one per key below the root. A put replaces a file whole. A delete also removes folders that become empty.
+//! An append writes in place. The journal or a checkpoint makes changes durable. Every operation can be repeated.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -11,8 +10,8 @@ use bytes::Bytes;
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::failpoint;
 use crate::key::{Key, Prefix};
-use crate::layout::Layout;
 use crate::limits::FOLDER_RACES;
+use crate::paths::Paths;
 use crate::replace;
 use crate::staged::{Staged, StagedName};
 
@@ -21,12 +20,12 @@ pub(crate) struct Tree {
     pub(crate) disk: Disk,
     root: PathBuf,
     /// Where objects wait for their keys.
-    tmp: PathBuf,
+    pub(crate) tmp: PathBuf,
 }
 
 impl Tree {
     pub(crate) fn new(disk: Disk, root: PathBuf) -> Self {
-        let tmp = Layout::new(&root).tmp;
+        let tmp = Paths::new(&root).tmp;
         Self { disk, root, tmp }
     }
 
@@ -166,11 +165,6 @@ impl Tree {
         self.read(key, limit)
     }
 
-    /// The object of that name, while it has no key.
-    pub(crate) fn open_staged(&self, name: &StagedName) -> Result<Option<DiskFile>, DiskError> {
-        absent(self.disk.open_to_read(&self.staged(name)))
-    }
-
     /// The file of a key, or of the object that will get it.
     pub(crate) fn open_adopted(
         &self,
@@ -178,16 +172,11 @@ impl Tree {
         staged: Option<&Staged>,
     ) -> Result<Option<DiskFile>, DiskError> {
         if let Some(staged) = staged
-            && let Some(file) = self.open_staged(staged.name())?
+            && let Some(file) = absent(self.disk.open_to_read(&self.staged(staged.name())))?
         {
             return Ok(Some(file));
         }
         self.open(key)
-    }
-
-    /// Makes the names of objects durable that have no key yet.
-    pub(crate) fn sync_staged(&self) -> Result<(), DiskError> {
-        self.disk.sync_folder(&self.tmp)
     }
 
     pub(crate) fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {

@@ -1,5 +1,5 @@
-//! The store as everything acknowledged makes it: the overlay of pending batches over the tree. Readers see the files
-//! through it, and the writer checks a batch against it before anything is written.
+//! The store with everything acknowledged: the overlay of pending batches over the tree. Readers use it, and the writer
+//! checks each batch against it before it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -11,10 +11,9 @@ use bytes::Bytes;
 use crate::batch::{Batch, InvalidBatch};
 use crate::disk::{DiskError, DiskFile, Kind};
 use crate::engine::{CommitError, Piece, ReadError, Reader};
-use crate::fault::Fault;
 use crate::key::{Key, Prefix};
-use crate::limits::{GET_BYTES, LENGTHS_THREADS, OPTIMISTIC_READS, RECORDS_THREADS};
-use crate::overlay::Entry;
+use crate::limits::{LENGTHS_THREADS, OPTIMISTIC_READS, RECORDS_THREADS};
+use crate::overlay::{self, Entry};
 use crate::parallel;
 use crate::pending::{Pending, Refused};
 use crate::staged::Staged;
@@ -30,11 +29,11 @@ pub struct FileReader {
 impl Reader for FileReader {
     async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         let key = key.clone();
-        self.off_thread(move |reader| reader.record(&key)).await
+        self.off_thread(move |reader| reader.content(&key)).await
     }
 
     async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.each(RECORDS_THREADS, keys, Self::record).await
+        self.each(RECORDS_THREADS, keys, Self::content).await
     }
 
     async fn piece(
@@ -100,27 +99,13 @@ impl FileReader {
             .await
     }
 
-    fn record(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
-        match self.content(key) {
-            Ok(content) => Ok(content),
-            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-                let length = self.length(key)?.unwrap_or_default();
-                Err(ReadError::TooLarge {
-                    key: key.clone(),
-                    length,
-                })
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
     fn piece_before(
         &self,
         key: &Key,
         before: u64,
         limit: usize,
     ) -> Result<Option<Piece>, DiskError> {
-        self.look(key, |entry| {
+        self.at_one_moment(key, |entry| {
             let staged = entry.and_then(Entry::adopted);
             let file = self.tree.open_adopted(key, staged)?;
             let length = || file.as_ref().map_or(Ok(0), DiskFile::len);
@@ -188,20 +173,16 @@ impl FileReader {
         Ok(holds)
     }
 
-    pub(crate) fn content(&self, key: &Key) -> Result<Option<Bytes>, DiskError> {
-        let tree = |staged: Option<&Staged>| self.tree.read_adopted(key, staged, GET_BYTES);
-        self.look(key, |entry| match entry {
-            Some(entry) => entry.content(tree),
-            None => tree(None),
-        })
+    pub(crate) fn content(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
+        self.at_one_moment(key, |entry| overlay::content(&self.tree, key, entry))
     }
 
     /// Reads a file by what the overlay has of it and what the tree says, as of one moment.
-    fn look<T>(
+    fn at_one_moment<T, E>(
         &self,
         key: &Key,
-        read: impl Fn(Option<&Entry>) -> Result<T, DiskError>,
-    ) -> Result<T, DiskError> {
+        read: impl Fn(Option<&Entry>) -> Result<T, E>,
+    ) -> Result<T, E> {
         for _ in 0..OPTIMISTIC_READS {
             let (entry, generation) = {
                 let state = self.pending.lock();
@@ -223,7 +204,7 @@ impl FileReader {
         for key in batch.written() {
             if self.is_in_the_way(key)? {
                 // The conflict may be with a file that is deleted already and only still in the tree.
-                self.pending.wait_for_tree().map_err(refuse)?;
+                self.pending.wait_for_tree()?;
                 if self.is_in_the_way(key)? {
                     return Err(InvalidBatch::PathConflict { key: key.clone() }.into());
                 }
@@ -237,10 +218,7 @@ impl FileReader {
         for append in &batch.appends {
             let length = match lengths.get(&append.ledger) {
                 Some(length) => *length,
-                None => self
-                    .length(&append.ledger)
-                    .map_err(unknown)?
-                    .unwrap_or_default(),
+                None => self.length(&append.ledger)?.unwrap_or_default(),
             };
             if append.at > length {
                 let key = append.ledger.clone();
@@ -261,14 +239,7 @@ impl FileReader {
 
     fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {
         let entry = self.pending.lock().overlay.get(key).cloned();
-        match entry {
-            Some(entry) if entry.exists() => {
-                let tree = || self.tree.length(key).map(Option::unwrap_or_default);
-                entry.length(tree).map(Some)
-            }
-            Some(_) => Ok(None),
-            None => self.tree.length(key),
-        }
+        overlay::length(&self.tree, key, entry.as_ref())
     }
 
     /// Whether a folder has the name of `key`, or a file that of one of its folders.
@@ -287,19 +258,7 @@ impl FileReader {
                     .inside(&Prefix::of(key))
                     .any(|(_, entry)| entry.exists())
         };
-        let kind = self.tree.kind(key).map_err(unknown)?;
+        let kind = self.tree.kind(key)?;
         Ok(pending || matches!(kind, Kind::Folder | Kind::BelowFile))
     }
-}
-
-pub(crate) fn refuse(refused: Refused) -> CommitError {
-    match refused {
-        Refused::Full => CommitError::Full,
-        Refused::Failed(source) => CommitError::Unknown { source },
-    }
-}
-
-pub(crate) fn unknown(error: impl Into<Fault>) -> CommitError {
-    let source = error.into();
-    CommitError::Unknown { source }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
-use store::failpoint::POINTS_ASIDE;
+use store::failpoint::MAINTENANCE_POINTS;
 
 use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
@@ -48,7 +48,7 @@ fn ended_there_it_is_in_nobodys_way() {
         site,
     };
     aside.back_up();
-    for point in POINTS_ASIDE {
+    for point in MAINTENANCE_POINTS {
         aside.end_at(point);
     }
     drop(load);
@@ -66,9 +66,9 @@ fn deed(point: &str) -> Deed {
         "copy-synced" | "manifest-written" | "copy-finished" | "copy-settled"
         | "manifest-removed" => Deed::Restore,
         "hold-ended" => Deed::StartHeld,
-        "damage-copied" | "damage-kept" => Deed::StartDamaged,
+        "file-kept" => Deed::StartDamaged,
         "file-set-aside" => Deed::Repair,
-        "file-named-aside" | "loss-removed" => Deed::AcceptLoss,
+        "loss-removed" => Deed::AcceptLoss,
         _ => panic!("nobody here comes to {point}"),
     }
 }

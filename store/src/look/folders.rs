@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Look;
 use crate::disk::{Details, DiskError, Form};
 use crate::key::{Key, Prefix, RESERVED};
-use crate::layout::Layout;
+use crate::paths::Paths;
 use crate::replace;
 use crate::staged::StagedName;
 
@@ -42,7 +42,7 @@ impl Look {
         } else {
             Prefix::folder(folder).ok()
         };
-        let path = self.layout.root.join(folder);
+        let path = self.paths.root.join(folder);
         let mut entries = BTreeMap::new();
         for name in self.tree.disk.names(&path)? {
             let Some(details) = self.tree.disk.details(&path.join(&name))? else {
@@ -51,7 +51,11 @@ impl Look {
             let name = name.to_string_lossy().into_owned();
             let role = self.role(folder, prefix.as_ref(), &name, &details);
             if let Role::File(key) = &role
-                && self.overlay.get(key).is_some_and(|entry| !entry.exists())
+                && self
+                    .survey
+                    .overlay
+                    .get(key)
+                    .is_some_and(|entry| !entry.exists())
             {
                 continue;
             }
@@ -64,6 +68,7 @@ impl Look {
         }
         if let Some(prefix) = &prefix {
             for (key, _) in self
+                .survey
                 .overlay
                 .inside(prefix)
                 .filter(|(_, entry)| entry.exists())
@@ -89,7 +94,7 @@ impl Look {
 
     /// Everything that stands in a folder on the disk, whatever it is. A path that is a file has nothing in it.
     pub fn files(&self, folder: &str) -> Result<Vec<(String, Details)>, DiskError> {
-        let path = self.layout.root.join(folder);
+        let path = self.paths.root.join(folder);
         let is_folder = |details: Details| details.form == Form::Folder;
         if !self.tree.disk.details(&path)?.is_some_and(is_folder) {
             return Ok(Vec::new());
@@ -119,18 +124,18 @@ impl Look {
 
     /// Files that an interrupted write has left in the store's own folders: the next start removes them.
     pub fn leftovers(&self) -> Result<Vec<String>, DiskError> {
-        let unmarked = self.unmarked.iter();
-        let mut found: Vec<String> = unmarked.map(|path| self.layout.below(path)).collect();
+        let indexes = self.survey.unfinished_indexes.iter();
+        let mut found: Vec<String> = indexes.map(|path| self.paths.below(path)).collect();
         let waits = |name: &str| {
-            let mut adoptions = self.overlay.adoptions();
+            let mut adoptions = self.survey.overlay.adoptions();
             adoptions.any(|(_, _, staged)| staged.name().as_str() == name)
         };
-        let Layout {
+        let Paths {
             tmp,
             index,
             journal,
             ..
-        } = &self.layout;
+        } = &self.paths;
         for folder in [tmp, index, journal] {
             for name in self.tree.disk.names(folder)? {
                 let text = name.to_string_lossy();
@@ -140,7 +145,7 @@ impl Look {
                     replace::is_temporary(&text)
                 };
                 if is_left {
-                    found.push(self.layout.below(&folder.join(&name)));
+                    found.push(self.paths.below(&folder.join(&name)));
                 }
             }
         }

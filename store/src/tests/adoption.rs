@@ -7,25 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::world::{
-    World, adopt, close, copy, delete, files, key, put, replace_journal, staged, temporary_folder,
-    tiny, waiting_objects,
+    World, adopt, close, copy, files, key, put, replace_journal, staged, temporary_folder, tiny,
+    unhurried, waiting_objects,
 };
-use crate::disk::{Action, Disk, DiskError};
-use crate::file::Options;
-use crate::objects::Objects;
+use crate::disk::{Action, Disk};
+use crate::volume::Volume;
 use crate::{Engine, Key, Reader, Seq};
 
-fn read(objects: &Objects, key: &Key) -> Option<String> {
-    let file = objects.open(key).unwrap()?;
-    Some(String::from_utf8(file.read_to_end(0).unwrap()).unwrap())
-}
-
-/// Never makes a checkpoint by itself.
-fn unhurried() -> Options {
-    Options {
-        checkpoint_bytes: u64::MAX,
-        ..tiny()
-    }
+fn read(volume: &Arc<dyn Volume>, key: &Key) -> Option<String> {
+    let file = volume.open_object(key).unwrap()?;
+    Some(String::from_utf8(file.read_at(0, usize::MAX).unwrap()).unwrap())
 }
 
 #[tokio::test]
@@ -41,12 +32,12 @@ async fn an_object_that_finds_no_room_leaves_nothing() {
         Ok(())
     });
     let world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
-    let mut writer = world.engine.objects().create().unwrap();
-    writer.write_all(&["fits"]).unwrap();
-    assert!(writer.write_all(&["does not"]).unwrap_err().is_full());
+    let mut writer = world.engine.volume().create_object().unwrap();
+    writer.write(&["fits".into()]).unwrap();
+    assert!(writer.write(&["does not".into()]).unwrap_err().is_full());
     drop(writer);
     assert_eq!(waiting_objects(folder.path()), [""; 0]);
-    let object = staged(&world.engine.objects(), "later there is room");
+    let object = staged(&world.engine.volume(), "later there is room");
     assert_eq!(object.size(), 19);
 }
 
@@ -63,7 +54,7 @@ async fn an_adopted_object_is_found_before_it_has_its_place() {
         Ok(())
     });
     let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
-    let objects = world.engine.objects();
+    let objects = world.engine.volume();
     let object = staged(&objects, "zip");
     assert_eq!(read(&objects, &key("a.zip")), None);
     world.commit([adopt("a.zip", object)]).await.unwrap();
@@ -77,54 +68,13 @@ async fn an_adopted_object_is_found_before_it_has_its_place() {
 }
 
 #[tokio::test]
-async fn a_redo_gives_objects_their_keys_and_removes_what_nobody_adopted() {
-    let folder = temporary_folder();
-    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    let objects = world.engine.objects();
-    let [kept, replaced, deleted, unwanted] =
-        ["kept", "replaced", "deleted", "unwanted"].map(|content| staged(&objects, content));
-    // What a power cut leaves at the least: objects are durable before a batch adopts them, nothing else is.
-    copy(&root, &cut);
-    let adoptions = [
-        adopt("job/kept.zip", kept),
-        adopt("job/replaced.zip", replaced),
-        adopt("job/deleted.zip", deleted),
-    ];
-    world.commit(adoptions).await.unwrap();
-    world
-        .commit([put("job/replaced.zip", "new"), delete("job/deleted.zip")])
-        .await
-        .unwrap();
-    replace_journal(&root, &cut);
-    let again = folder.path().join("again");
-    copy(&cut, &again);
-
-    let expected = [("job/kept.zip", "kept"), ("job/replaced.zip", "new")]
-        .map(|(name, content)| (name.to_owned(), content.to_owned()));
-    for interrupted in [false, true] {
-        if interrupted {
-            // The redo came as far as the files and is done once more.
-            replace_journal(&again, &cut);
-            fs::remove_dir_all(cut.join("index")).unwrap();
-        }
-        close(World::open(&cut).await.unwrap().engine).unwrap();
-        assert_eq!(files(&cut), expected.clone().into());
-        assert_eq!(waiting_objects(&cut), Vec::<String>::new());
-    }
-    drop(unwanted);
-}
-
-#[tokio::test]
 async fn an_object_that_was_removed_by_hand_stops_nobody() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open_on(Disk::new(), &root, unhurried())
         .await
         .unwrap();
-    let object = staged(&world.engine.objects(), "gone");
+    let object = staged(&world.engine.volume(), "gone");
     copy(&root, &cut);
     world
         .commit([adopt("a.zip", object), put("job", "names a.zip")])
@@ -134,69 +84,7 @@ async fn an_object_that_was_removed_by_hand_stops_nobody() {
     fs::remove_dir_all(cut.join("tmp")).unwrap();
     let world = World::open(&cut).await.unwrap();
     assert_eq!(world.last, Seq(1));
-    assert_eq!(read(&world.engine.objects(), &key("a.zip")), None);
+    assert_eq!(read(&world.engine.volume(), &key("a.zip")), None);
     close(world.engine).unwrap();
     assert_eq!(files(&cut).into_keys().collect::<Vec<_>>(), ["job"]);
-}
-
-/// Stages and adopts a few objects, each with a record; answers how many commits were acknowledged.
-async fn adopt_some(world: &mut World) -> u64 {
-    let objects = world.engine.objects();
-    let write = |content: String| -> Result<_, DiskError> {
-        let mut writer = objects.create()?;
-        writer.write_all(&[content])?;
-        writer.finish()
-    };
-    for n in 0..3 {
-        let Ok(object) = write(format!("object {n}")) else {
-            return n;
-        };
-        let batch = [
-            adopt(&format!("job/{n}/a.zip"), object),
-            put("job/newest", &format!("{n}")),
-        ];
-        if world.commit(batch).await.is_err() {
-            return n;
-        }
-    }
-    3
-}
-
-#[tokio::test]
-async fn any_operation_may_fail_around_an_adoption() {
-    for kind in [io::ErrorKind::Other, io::ErrorKind::StorageFull] {
-        for at in 0.. {
-            let folder = temporary_folder();
-            let root = folder.path().join("state");
-            let (count, failed) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
-            let noted = failed.clone();
-            let disk = Disk::with_hook(move |_, _| {
-                if count.fetch_add(1, Ordering::SeqCst) == at {
-                    noted.store(true, Ordering::SeqCst);
-                    return Err(kind.into());
-                }
-                Ok(())
-            });
-            let acknowledged = match World::open_on(disk, &root, tiny()).await {
-                Ok(mut world) => adopt_some(&mut world).await,
-                Err(_) => 0,
-            };
-            let held = World::open(&root).await.unwrap().last.0;
-            assert!((acknowledged..=acknowledged + 1).contains(&held));
-            let objects = (0..held).map(|n| (format!("job/{n}/a.zip"), format!("object {n}")));
-            let newest = held
-                .checked_sub(1)
-                .map(|n| ("job/newest".into(), n.to_string()));
-            assert_eq!(
-                files(&root),
-                objects.chain(newest).collect(),
-                "{kind:?} at {at}"
-            );
-            assert_eq!(waiting_objects(&root), Vec::<String>::new());
-            if !failed.load(Ordering::SeqCst) {
-                assert_eq!(acknowledged, 3);
-                break;
-            }
-        }
-    }
 }

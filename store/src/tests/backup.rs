@@ -16,11 +16,12 @@ use crate::backup::{CopyError, Copying, back_up, back_up_on, restore};
 use crate::disk::{Action, Disk};
 use crate::file::OpenError;
 use crate::hold::{Hold, keeps_journal};
-use crate::layout::Layout;
 use crate::limits::HOLD_JOURNAL_BYTES;
 use crate::look::{Look, Part};
 use crate::manifest::Manifest;
 use crate::mend::Mending;
+use crate::paths::Paths;
+use crate::volume::GrowingFile;
 use crate::{Engine, Key, Seq, Watermark};
 
 /// Many more than a backup of a small store needs.
@@ -42,7 +43,7 @@ fn checkpoint(world: &World) {
 }
 
 fn take_hold(root: &Path) -> Hold {
-    Hold::take(&Disk::new(), &Layout::new(root)).unwrap()
+    Hold::take(&Disk::new(), &Paths::new(root)).unwrap()
 }
 
 /// Objects get their places late on it.
@@ -155,8 +156,8 @@ async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
     };
     let folder = temporary_folder();
     drop(World::open(folder.path()).await.unwrap());
-    let (disk, layout) = (Disk::new(), Layout::new(folder.path()));
-    let keeps = |bytes, watermark| keeps_journal(&disk, &layout, bytes, watermark).unwrap();
+    let (disk, paths) = (Disk::new(), Paths::new(folder.path()));
+    let keeps = |bytes, watermark| keeps_journal(&disk, &paths, bytes, watermark).unwrap();
     assert!(!keeps(0, roomy), "there is no hold");
     for (bytes, watermark) in [(HOLD_JOURNAL_BYTES + 1, roomy), (0, full)] {
         let hold = take_hold(folder.path());
@@ -259,7 +260,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     });
     let mut world = World::open_on(disk, &root, tiny()).await.unwrap();
     world.round(0).await.unwrap();
-    let object = staged(&world.engine.objects(), "whole");
+    let object = staged(&world.engine.volume(), "whole");
     let waits = root.join("tmp").join(object.name().as_str());
     let adopt = [adopt("late.zip", object), put("late", "named")];
     world.commit(adopt).await.unwrap();
@@ -272,7 +273,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
     let disk = Disk::with_hook(move |action, path| {
         // The files are copied, and a record comes that counts on a log which has grown since.
         let mut log = log.lock().unwrap();
-        if action == Action::Open && path == segment && log.len() == 0 {
+        if action == Action::Open && path == segment && log.size() == 0 {
             log.append(b"grown").unwrap();
             let mut world = deleting.lock().unwrap();
             futures_now(world.as_mut().unwrap().commit([put("lines", "counts")])).unwrap();
@@ -340,8 +341,8 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
     busy.steps(9).await;
     let (root, backup) = (busy.root(), busy.folder("backup"));
     let copied = back_up(&root, &backup, copying()).unwrap();
-    let (disk, layout) = (Disk::new(), Layout::new(&backup));
-    let manifest = Manifest::read(&disk, &layout).unwrap().unwrap();
+    let (disk, paths) = (Disk::new(), Paths::new(&backup));
+    let manifest = Manifest::read(&disk, &paths).unwrap().unwrap();
     assert_eq!(manifest.sequence, copied.sequence);
     assert_eq!(
         (manifest.files, manifest.bytes),
@@ -367,8 +368,8 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
         sequence: ahead,
         ..manifest.clone()
     };
-    other.write(&disk, &layout).unwrap();
-    assert!(refused().contains("it tells of record"));
+    other.write(&disk, &paths).unwrap();
+    assert!(refused().contains("it says that the last record is"));
     let error = World::open(&backup).await.err();
     assert!(
         matches!(error, Some(OpenError::Damaged { .. })),
@@ -390,7 +391,7 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
         store: crate::control::StoreId([1; 16]),
         ..manifest
     };
-    nobody.write(&disk, &layout).unwrap();
+    nobody.write(&disk, &paths).unwrap();
     assert!(refused().contains("it is of store"));
 }
 

@@ -18,6 +18,7 @@ use crate::disk::Disk;
 use crate::file::Options;
 use crate::limits::COPY_EPOCHS;
 use crate::look::Look;
+use crate::volume::GrowingFile;
 use crate::{Engine, Key};
 
 /// What the files of keys hold.
@@ -81,7 +82,7 @@ impl Busy {
         let n = self.steps;
         let line = format!("{n:07}\n");
         self.log.append(line.as_bytes()).unwrap();
-        let object = staged(&self.world.engine.objects(), &format!("object {n}"));
+        let object = staged(&self.world.engine.volume(), &format!("object {n}"));
         let (zip, old) = (format!("job/{n}/a.zip"), n.wrapping_sub(3));
         let gone = format!("job/{old}/a.zip");
         let operations = vec![

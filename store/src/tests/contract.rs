@@ -5,8 +5,6 @@ mod growing;
 mod injected;
 mod reading;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use tempfile::TempDir;
 
@@ -25,10 +23,8 @@ use super::world::{append, delete, key, live, ops, put, temporary_folder, tiny, 
 use crate::file::FileEngine;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
 use crate::memory::{MemoryEngine, MemoryStore};
-use crate::volume::Volume;
 use crate::{
     Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Put, Reader, Room, Seq,
-    Staged,
 };
 
 /// A store that outlives its engines.
@@ -70,18 +66,6 @@ impl Store for TempDir {
     fn waiting_objects(&self) -> Vec<String> {
         waiting_objects(self.path())
     }
-}
-
-/// An object that no batch has adopted.
-fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
-    let mut writer = volume.create_object().unwrap();
-    let (first, rest) = content.split_at(content.len() / 2);
-    for part in [first, rest] {
-        writer
-            .write(&[Bytes::copy_from_slice(part.as_bytes())])
-            .unwrap();
-    }
-    writer.finish().unwrap()
 }
 
 /// Runs each promise over each engine, as tests of their own.

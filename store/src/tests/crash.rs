@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::world::{
     World, append, close, copy, delete, expected, expected_live, files, key, live, put,
-    replace_journal, segments, temporary_folder, tiny,
+    replace_journal, segments, temporary_folder, tiny, unhurried,
 };
 use crate::disk::{Action, Disk};
 use crate::file::{FileReader, OpenError, Options};
@@ -22,63 +22,6 @@ async fn assert_holds(root: &Path, rounds: u64) {
     assert_eq!(world.records, expected_live(rounds));
     close(world.engine).unwrap();
     assert_eq!(files(root), expected(rounds));
-}
-
-/// Never makes a checkpoint by itself.
-fn unhurried() -> Options {
-    Options {
-        checkpoint_bytes: u64::MAX,
-        ..tiny()
-    }
-}
-
-#[tokio::test]
-async fn the_journal_over_any_older_tree_gives_the_same_files() {
-    let folder = temporary_folder();
-    let (root, copies) = (folder.path().join("state"), folder.path().join("copies"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    let rounds = 7;
-    for n in 0..rounds {
-        copy(&root, &copies.join(n.to_string()));
-        world.round(n).await.unwrap();
-    }
-    for n in 0..rounds {
-        // What a power cut leaves: the journal as acknowledged, and any older state of the files.
-        let cut = copies.join(n.to_string());
-        replace_journal(&root, &cut);
-        assert_holds(&cut, rounds).await;
-    }
-}
-
-#[tokio::test]
-async fn a_redo_that_was_interrupted_is_done_again() {
-    let folder = temporary_folder();
-    let (root, saved) = (folder.path().join("state"), folder.path().join("saved"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    for n in 0..4 {
-        world.round(n).await.unwrap();
-    }
-    copy(&root, &saved);
-    drop(world);
-    // The files are newer than the journal says, up to the last record and with leftovers of a replacement.
-    replace_journal(&saved, &root);
-    fs::write(root.join("twin+new"), "half").unwrap();
-    fs::write(
-        root.join("tmp/object-0123456789abcdef0123456789abcdef"),
-        "half",
-    )
-    .unwrap();
-    assert_holds(&root, 4).await;
-    assert!(
-        !root.join("twin+new").exists()
-            && !root
-                .join("tmp/object-0123456789abcdef0123456789abcdef")
-                .exists()
-    );
 }
 
 #[tokio::test]
@@ -102,33 +45,6 @@ async fn a_wrong_hard_link_in_a_copy_damages_no_other_file() {
         "untouched"
     );
     assert_eq!(fs::read_to_string(cut.join("twin")).unwrap(), "0000000\n");
-}
-
-#[tokio::test]
-async fn a_copy_taken_while_running_is_whole() {
-    let folder = temporary_folder();
-    let (root, cut) = (folder.path().join("state"), folder.path().join("copy"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    world.round(0).await.unwrap();
-    let copying = {
-        let (root, cut) = (root.clone(), cut.clone());
-        std::thread::spawn(move || copy(&root, &cut))
-    };
-    let mut rounds = 1;
-    while !copying.is_finished() || rounds < 20 {
-        world.round(rounds).await.unwrap();
-        rounds += 1;
-    }
-    copying.join().unwrap();
-    // The journal last: it says how the files that changed meanwhile belong together. Without a hold nobody writes to it.
-    replace_journal(&root, &cut);
-    let opened = World::open(&cut).await.unwrap();
-    let held = opened.last.0;
-    close(opened.engine).unwrap();
-    assert!((1..=rounds).contains(&held));
-    assert_eq!(files(&cut), expected(held));
 }
 
 #[tokio::test]
@@ -214,62 +130,6 @@ async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
     assert_eq!(world.last, Seq(3));
     close(world.engine).unwrap();
     assert_eq!(files(&cut)["l"], "fir", "no hole is made");
-}
-
-#[tokio::test]
-async fn many_segments_and_checkpoints_lose_nothing() {
-    let folder = temporary_folder();
-    let root = folder.path();
-    let options = Options {
-        checkpoint_bytes: 8 * 1024,
-        first_segment_bytes: 8 * 1024,
-        segment_bytes: 8 * 1024,
-        ..tiny()
-    };
-    let mut world = World::open_on(Disk::new(), root, options.clone())
-        .await
-        .unwrap();
-    for n in 0..150 {
-        world.round(n).await.unwrap();
-        if n == 100 {
-            drop(world);
-            world = World::open_on(Disk::new(), root, options.clone())
-                .await
-                .unwrap();
-        }
-    }
-    let reader = world.engine.reader();
-    assert_eq!(
-        reader.get(&key("twin")).await.unwrap().unwrap(),
-        "0000149\n"
-    );
-    let count = segments(root).len();
-    assert!(
-        count < 8,
-        "{count} segments are left although checkpoints were due"
-    );
-    drop(world);
-    assert_holds(root, 150).await;
-}
-
-#[tokio::test]
-async fn a_first_batch_that_needs_a_second_segment_leaves_nothing_to_be_lost() {
-    let folder = temporary_folder();
-    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    // Both segments begin with the same record, so the second takes the name of the first.
-    let large = "x".repeat(unhurried().first_segment_bytes as usize);
-    world.commit([put("large", &large)]).await.unwrap();
-    let pending = world.engine.reader().pending;
-    pending.wait_for_checkpoint().unwrap();
-    world.commit([put("small", "y")]).await.unwrap();
-    copy(&root, &cut);
-    close(world.engine).unwrap();
-    let world = World::open(&cut).await.unwrap();
-    assert_eq!(world.last, Seq(2));
-    assert_eq!(files(&cut)["small"], "y");
 }
 
 #[tokio::test]
@@ -399,29 +259,6 @@ pub(super) async fn with_journal(root: &Path, rounds: u64) -> (std::path::PathBu
 }
 
 #[tokio::test]
-async fn a_torn_tail_is_cut_and_its_number_given_again() {
-    let folder = temporary_folder();
-    let pristine = folder.path().join("pristine");
-    let (segment, starts) = with_journal(&pristine, 3).await;
-    let name = segment.strip_prefix(&pristine).unwrap();
-    for (cut, at) in [starts[2] + 1, starts[2] + 27, starts[2] + 40, starts[3] - 3]
-        .into_iter()
-        .enumerate()
-    {
-        let root = folder.path().join(cut.to_string());
-        copy(&pristine, &root);
-        let mut bytes = fs::read(root.join(name)).unwrap();
-        bytes[at..].fill(0);
-        fs::write(root.join(name), bytes).unwrap();
-        let mut world = World::open(&root).await.unwrap();
-        assert_eq!(world.last, Seq(2));
-        assert_eq!(world.round(2).await.unwrap(), Seq(3));
-        drop(world);
-        assert_holds(&root, 3).await;
-    }
-}
-
-#[tokio::test]
 async fn damage_in_the_middle_is_refused_and_nothing_is_touched() {
     let folder = temporary_folder();
     let root = folder.path().join("state");
@@ -438,35 +275,6 @@ async fn damage_in_the_middle_is_refused_and_nothing_is_touched() {
     }
     assert_eq!(files(&root), before);
     assert!(segment.exists());
-}
-
-#[tokio::test]
-async fn a_missing_segment_is_damage() {
-    let folder = temporary_folder();
-    let (live, root) = (folder.path().join("live"), folder.path().join("state"));
-    let options = Options {
-        first_segment_bytes: 8 * 1024,
-        segment_bytes: 8 * 1024,
-        ..unhurried()
-    };
-    let mut world = World::open_on(Disk::new(), &live, options).await.unwrap();
-    copy(&live, &root);
-    let mut rounds = 0;
-    while segments(&live).len() < 3 {
-        world.round(rounds).await.unwrap();
-        rounds += 1;
-    }
-    for missing in 0..2 {
-        replace_journal(&live, &root);
-        fs::remove_file(&segments(&root)[missing]).unwrap();
-        let error = World::open(&root).await.err();
-        assert!(
-            matches!(error, Some(OpenError::Damaged { .. })),
-            "{missing}: {error:?}"
-        );
-    }
-    replace_journal(&live, &root);
-    assert_holds(&root, rounds).await;
 }
 
 #[tokio::test]

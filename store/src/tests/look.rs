@@ -11,9 +11,9 @@ use super::world::{
     World, adopt, close, copy, delete, expected, expected_live, key, put, replace_journal, staged,
     temporary_folder,
 };
-use crate::Seq;
 use crate::file::OpenError;
 use crate::look::{Look, Part, Role};
+use crate::{Engine, Seq};
 
 fn place() -> (TempDir, PathBuf) {
     let folder = temporary_folder();
@@ -117,12 +117,12 @@ async fn a_user_is_known_while_the_store_is_open() {
 async fn an_object_is_what_it_will_be_wherever_it_waits() {
     let (folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
-    let objects = world.engine.objects();
+    let volume = world.engine.volume();
     let name = key("deep/artifact.zip");
     // The journal of the commit with the files from before it.
     let (before, after) = (folder.path().join("before"), folder.path().join("after"));
-    let object = staged(&objects, "zip");
-    let left = staged(&objects, "never adopted");
+    let object = staged(&volume, "zip");
+    let left = staged(&volume, "never adopted");
     copy(&root, &before);
     world.commit([adopt(name.as_str(), object)]).await.unwrap();
     copy(&root, &after);

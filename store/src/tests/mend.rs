@@ -139,18 +139,6 @@ async fn a_mended_checkpoint_still_asks_for_the_newest_segment() {
 }
 
 #[tokio::test]
-async fn indexes_go_aside_and_the_next_start_makes_them_again() {
-    let (_folder, root) = stopped().await;
-    let mending = Mending::begin(&root).unwrap();
-    let gone = mending.set_index_aside().unwrap();
-    assert_eq!(gone.len(), 1);
-    assert_eq!(mending.set_index_aside().unwrap(), []);
-    drop(mending);
-    let world = World::open(&root).await.unwrap();
-    assert_eq!(world.records, super::world::expected_live(1));
-}
-
-#[tokio::test]
 async fn a_journal_is_cut_where_it_breaks_and_no_number_is_given_twice() {
     let folder = temporary_folder();
     let root = folder.path().join("state");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,8 +14,8 @@ use crate::disk::Disk;
 use crate::file::OpenError;
 use crate::file::{FileEngine, Options};
 use crate::key::RESERVED;
-use crate::objects::Objects;
 use crate::tree::Tree;
+use crate::volume::Volume;
 use crate::{
     Append, Batch, CloseError, Engine, Epoch, Key, Put, Seq, Staged, Watermark, Watermarks,
 };
@@ -60,9 +61,13 @@ pub(super) fn adopt(name: &str, staged: Staged) -> Op {
 }
 
 /// An object that no batch has adopted.
-pub(super) fn staged(objects: &Objects, content: &str) -> Staged {
-    let mut writer = objects.create().unwrap();
-    writer.write_all(&[content]).unwrap();
+pub(super) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
+    let mut writer = volume.create_object().unwrap();
+    let (first, rest) = content.split_at(content.len() / 2);
+    for part in [first, rest] {
+        let part = Bytes::copy_from_slice(part.as_bytes());
+        writer.write(&[part]).unwrap();
+    }
     writer.finish().unwrap()
 }
 
@@ -116,6 +121,14 @@ pub(super) fn tiny() -> Options {
             full: Watermark::NONE,
         },
         allow_network: false,
+    }
+}
+
+/// Never makes a checkpoint by itself.
+pub(super) fn unhurried() -> Options {
+    Options {
+        checkpoint_bytes: u64::MAX,
+        ..tiny()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::super::world::{adopt, append, delete, key, ops, put};
-use super::{Store, open, staged, text};
+use super::super::world::{adopt, append, delete, key, ops, put, staged};
+use super::{Store, open, text};
 use crate::{CommitError, Engine, InvalidBatch, Prefix, Reader};
 
 pub(super) async fn an_object_appears_with_the_batch_that_adopts_it<S: Store>() {

@@ -3,7 +3,7 @@
 use super::{open, text};
 use crate::memory::{Injected, MemoryStore};
 use crate::tests::world::{ops, put};
-use crate::{CommitError, Engine, Room, Seq, Urgency};
+use crate::{CommitError, Engine, Seq};
 
 #[tokio::test]
 async fn a_batch_that_is_refused_may_be_tried_again() {
@@ -66,19 +66,6 @@ async fn a_second_engine_fences_the_first() {
     open(&mut second).await;
     let result = first.commit(ops(epoch, [put("a", "x")])).await;
     assert!(matches!(result, Err(CommitError::Fenced { .. })));
-}
-
-#[tokio::test]
-async fn without_room_only_what_finishes_goes_through() {
-    let store = MemoryStore::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    store.set_room(Room::Full);
-    let mut batch = ops(epoch, [put("a", "x")]);
-    let refused = engine.commit(batch.clone()).await;
-    assert!(matches!(refused, Err(CommitError::Full)));
-    batch.urgency = Urgency::Finishing;
-    assert_eq!(engine.commit(batch).await.unwrap(), Seq(1));
 }
 
 #[tokio::test]

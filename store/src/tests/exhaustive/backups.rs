@@ -14,7 +14,7 @@ use super::checker::{cut_again, follow, on, simulated, start};
 use super::workload::{Beginning, Life, ROOT, STEPS, Schedule, Step, log_of};
 use crate::Key;
 use crate::backup::{Copying, back_up_on, restore_on};
-use crate::layout::Layout;
+use crate::paths::Paths;
 use crate::tests::simulated::model::{Model, NameChange, Node, Operation, Tree};
 use crate::tests::simulated::power_cut::{Dice, Thoroughness};
 use crate::tests::simulated::{Event, Simulated};
@@ -307,14 +307,14 @@ async fn what_a_power_cut_leaves_of_a_backup_is_whole_or_none() {
     let before = Model::holding(tree);
     let disk = Simulated::new(before.clone());
     restore_on(&on(&disk), Path::new(BACKUP), Path::new(ROOT), copying()).unwrap();
-    let layout = Layout::new(Path::new(ROOT));
+    let paths = Paths::new(Path::new(ROOT));
     let mut whole = 0;
     each_cut(&before, &disk.record(), |left| {
-        if left.find(&layout.format).is_err() {
+        if left.find(&paths.format).is_err() {
             return Ok(());
         }
         whole += 1;
-        if left.find(&layout.manifest).is_err() {
+        if left.find(&paths.manifest).is_err() {
             return Err("nobody is told that it was restored".to_owned());
         }
         start(&life, left, all..=all).map(drop)

@@ -9,7 +9,7 @@ use super::workload::{Files, Life, ROOT, live_records, options, take_logs};
 use crate::Seq;
 use crate::disk::Disk;
 use crate::key::RESERVED;
-use crate::layout::Layout;
+use crate::paths::Paths;
 use crate::recovery::{Recovered, recover};
 use crate::tests::simulated::model::{Inode, Model, Node, Operation, Tree};
 use crate::tests::simulated::power_cut::{Dice, Thoroughness};
@@ -159,7 +159,7 @@ pub(super) fn on(disk: &Simulated) -> Disk {
 
 fn recovered(life: &Life, disk: &Simulated) -> Result<Recovered, String> {
     let options = options(life.spare_segments);
-    recover(&on(disk), &Layout::new(Path::new(ROOT)), &options)
+    recover(&on(disk), &Paths::new(Path::new(ROOT)), &options)
         .map_err(|error| format!("it does not open: {error}"))
 }
 
@@ -173,7 +173,7 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
     if live != expected {
         return Err(format!("live are {live:?} and not {expected:?}"));
     }
-    let left = on(disk).list(&Layout::new(Path::new(ROOT)).tmp);
+    let left = on(disk).list(&Paths::new(Path::new(ROOT)).tmp);
     match left.unwrap().first() {
         Some((name, _)) => Err(format!("{name} is left in tmp/")),
         None => Ok(()),

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::checker::{files, on, simulated};
 use super::workload::{Beginning, Files, Life, ROOT, Schedule, Step, live_records, options};
 use crate::Seq;
-use crate::layout::Layout;
 use crate::mend::{Loss, Mending};
+use crate::paths::Paths;
 use crate::recovery::recover;
 use crate::replace::is_temporary;
 use crate::tests::simulated::model::{Inode, Model, Node, Tree};
@@ -42,7 +42,7 @@ impl Damage {
     /// None when there is nothing to damage.
     fn done_to(self, tree: &Tree) -> Option<Tree> {
         let mut damaged = tree.clone();
-        let journal = tree.find(&Layout::new(Path::new(ROOT)).journal).unwrap();
+        let journal = tree.find(&Paths::new(Path::new(ROOT)).journal).unwrap();
         let names = tree.folder(journal).unwrap();
         let mut segments = names.iter().filter(|(name, _)| name.ends_with(".jnl"));
         match self {
@@ -84,8 +84,8 @@ fn accept(disk: &Simulated) -> Result<Option<Loss>, String> {
 
 /// What a start finds.
 fn found(disk: &Simulated) -> Result<Kept, String> {
-    let layout = Layout::new(Path::new(ROOT));
-    let recovered = recover(&on(disk), &layout, &options(0))
+    let paths = Paths::new(Path::new(ROOT));
+    let recovered = recover(&on(disk), &paths, &options(0))
         .map_err(|error| format!("it does not open: {error}"))?;
     let mut files = files(&disk.model().visible);
     // Of a change that is lost a replacement, or a new folder, may be left.
@@ -121,9 +121,9 @@ fn contents(tree: &Tree) -> BTreeSet<Vec<u8>> {
 
 /// Segments and objects, which go aside.
 fn set_aside(tree: &Tree) -> BTreeSet<Vec<u8>> {
-    let layout = Layout::new(Path::new(ROOT));
+    let paths = Paths::new(Path::new(ROOT));
     let mut found = BTreeSet::new();
-    let parts = [(&layout.journal, ".jnl"), (&layout.tmp, "object-")];
+    let parts = [(&paths.journal, ".jnl"), (&paths.tmp, "object-")];
     for (folder, part) in parts {
         let folder = tree.folder(tree.find(folder).unwrap()).unwrap();
         for (_, inode) in folder.iter().filter(|(name, _)| name.contains(part)) {

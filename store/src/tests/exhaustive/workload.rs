@@ -14,14 +14,14 @@ use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::Hold;
-use crate::layout::Layout;
-use crate::objects::Objects;
+use crate::paths::Paths;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
 use crate::tests::world::{
     Op, Records, World, adopt, append, close, delete, key, live, put, staged, tiny,
 };
 use crate::tree::Tree;
+use crate::volume::{GrowingFile, Volume};
 use crate::{Engine, Key};
 
 pub(super) const ROOT: &str = "/state";
@@ -202,7 +202,7 @@ impl Beginning {
                 }
                 Step::Hold => {
                     hold = match hold.take() {
-                        None => Some(Hold::take(&disk, &Layout::new(Path::new(ROOT))).unwrap()),
+                        None => Some(Hold::take(&disk, &Paths::new(Path::new(ROOT))).unwrap()),
                         Some(_) => None,
                     }
                 }
@@ -213,8 +213,8 @@ impl Beginning {
                 Step::Log => living.log(&disk).await,
                 Step::EndLog => living.end_log().await,
                 _ => {
-                    let objects = living.world.engine.objects();
-                    for batch in step.batches(number, living.now(), &objects) {
+                    let volume = living.world.engine.volume();
+                    for batch in step.batches(number, living.now(), &volume) {
                         living.commit(batch).await;
                         if schedule == Schedule::Late
                             && *step == Step::Adopt
@@ -288,7 +288,7 @@ impl Living<'_> {
         log.cut(counted).unwrap();
         log.append(&log_bytes(counted..counted + LINE_BYTES))
             .unwrap();
-        self.commit(vec![put(&counts, &log.len().to_string())])
+        self.commit(vec![put(&counts, &log.size().to_string())])
             .await;
     }
 
@@ -367,8 +367,8 @@ impl Other {
     fn hold(&self) {
         let mut hold = self.hold.lock().unwrap();
         if self.held_at.is_some() && hold.is_none() {
-            let layout = Layout::new(Path::new(ROOT));
-            *hold = Some(Hold::take(&self.disk, &layout).unwrap());
+            let paths = Paths::new(Path::new(ROOT));
+            *hold = Some(Hold::take(&self.disk, &paths).unwrap());
             self.simulated.note(Event::Held);
         }
     }
@@ -382,7 +382,7 @@ async fn open(disk: Disk, spare_segments: usize) -> World {
 
 impl Step {
     /// The batches of this step, which is number `number` of its life, on a store that holds `files`.
-    fn batches(self, number: usize, files: &Files, objects: &Objects) -> Vec<Vec<Op>> {
+    fn batches(self, number: usize, files: &Files, volume: &Arc<dyn Volume>) -> Vec<Vec<Op>> {
         let text = format!("step {number} of a life\n");
         let line = |name: &str| append(name, files.get(name).map_or(0, String::len) as u64, &text);
         let one = |operation| vec![vec![operation]];
@@ -397,7 +397,7 @@ impl Step {
                 line("history.jsonl"),
             ]],
             Self::Adopt => vec![vec![
-                adopt("job.zip", staged(objects, &object(10 + number as u64))),
+                adopt("job.zip", staged(volume, &object(10 + number as u64))),
                 live("job.json", number as u64 + 1),
             ]],
             Self::Turn => {

@@ -1,9 +1,11 @@
-//! The paths that belong to the engine below a state root. Everything else there is a file of some key.
+//! The paths of the engine's own files below a state root. Everything else there is a file of some key.
 
 use std::path::{Path, PathBuf};
 
+use crate::disk::{Disk, DiskError};
+
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Paths {
     pub(crate) root: PathBuf,
     /// Format and identity of the store; written once, last of all, when a store is made.
     pub(crate) format: PathBuf,
@@ -12,19 +14,19 @@ pub(crate) struct Layout {
     /// Segments, spares, `CHECKPOINT` and `HOLD`.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
-    /// There while a backup is being made, and locked by its process.
+    /// Exists while a backup is being made, locked by the process that makes it.
     pub(crate) hold: PathBuf,
-    /// What a backup says of itself. In a state it says that this was restored from one.
+    /// The manifest of a backup. In a state folder it says that the state was restored from one.
     pub(crate) manifest: PathBuf,
-    /// Large objects that no batch has adopted; emptied at every open, after what was adopted has its key.
+    /// Large objects that no batch has adopted. Every open empties it, once adopted objects have their keys.
     pub(crate) tmp: PathBuf,
-    /// Copies of damaged files, and what repair tools do not trust.
+    /// Copies of damaged files, and files that repair tools moved away.
     pub(crate) quarantine: PathBuf,
-    /// What can be rebuilt from the other files.
+    /// The live index, which can be rebuilt from the other files.
     pub(crate) index: PathBuf,
 }
 
-impl Layout {
+impl Paths {
     pub(crate) fn new(root: &Path) -> Self {
         let journal = root.join("journal");
         Self {
@@ -41,13 +43,16 @@ impl Layout {
         }
     }
 
-    /// A path as people are told of it: below the root.
+    /// A path relative to the root, for messages.
     pub(crate) fn below(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
         below.to_string_lossy().into_owned()
     }
 
-    pub(crate) fn folders(&self) -> [&Path; 4] {
+    /// Creates the engine's folders where they are missing.
+    pub(crate) fn create_folders(&self, disk: &Disk) -> Result<(), DiskError> {
         [&self.journal, &self.tmp, &self.quarantine, &self.index]
+            .into_iter()
+            .try_for_each(|folder| disk.create_folder(folder))
     }
 }

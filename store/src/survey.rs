@@ -1,0 +1,166 @@
+//! What the engine's own files say together: how far the store has come, what its journal adds to the tree, and what is
+//! damaged. A start, a look and a repair all begin with it. It takes no lock and writes nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::batch::Seq;
+use crate::control::{self, Checkpoint, Mark, StoreId};
+use crate::disk::{Disk, DiskError};
+use crate::live::{self, Index};
+use crate::manifest::Manifest;
+use crate::open_error::OpenError;
+use crate::overlay::Overlay;
+use crate::paths::Paths;
+use crate::record::Record;
+use crate::scan::{self, Scan};
+
+pub(crate) struct Survey {
+    /// The tree holds everything up to here.
+    pub(crate) base: Checkpoint,
+    pub(crate) scan: Scan,
+    /// What the records after `base` make of the tree, by key. A name that was a file and became a folder stays what it
+    /// became.
+    pub(crate) overlay: Overlay,
+    /// The newest readable index, with the records of the journal that follow it.
+    pub(crate) index: Option<Index>,
+    pub(crate) damage: Vec<Damage>,
+    /// Unreadable indexes of checkpoints that were not completed. A crash may leave them.
+    pub(crate) unfinished_indexes: Vec<PathBuf>,
+}
+
+/// A file of the engine's own that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub part: Part,
+    /// Below the root.
+    pub path: String,
+    pub offset: u64,
+    pub what: String,
+}
+
+/// What a damaged file is to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nothing tells up to where the files are complete, or of which store they are.
+    Checkpoint,
+    /// Acknowledged commits are lost, as far as the files do not show them already: all from `first` to `last`.
+    Journal { first: Seq, last: Seq },
+    /// It is rebuilt from the files.
+    Index,
+}
+
+impl Survey {
+    pub(crate) fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Self, DiskError> {
+        let mut damage = Vec::new();
+        let mut add = |part, path: &Path, offset, what| {
+            let path = paths.below(path);
+            damage.push(Damage {
+                part,
+                path,
+                offset,
+                what,
+            });
+        };
+        let (mark, being_written, is_readable) =
+            match control::read_mark(disk, &paths.checkpoint, store) {
+                Ok(mark) => (mark, Mark::being_written(mark), true),
+                Err(OpenError::Disk(error)) => return Err(error),
+                Err(error) => {
+                    let what = match error {
+                        OpenError::Damaged { what, .. } => what,
+                        other => other.to_string(),
+                    };
+                    add(Part::Checkpoint, &paths.checkpoint, 0, what);
+                    (None, None, false)
+                }
+            };
+        let checkpoint = mark.map(|mark| mark.at);
+        let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
+        let indexes = live::survey(disk, &paths.index, store, least)?;
+        let mut unfinished_indexes = Vec::new();
+        for (seq, path) in indexes.unreadable {
+            if checkpoint.is_some_and(|checkpoint| seq > checkpoint.seq) {
+                unfinished_indexes.push(path);
+            } else {
+                add(Part::Index, &path, 0, "it is not readable".to_owned());
+            }
+        }
+        let mut index = indexes.newest;
+        let indexed = index.as_ref().map(|index| index.at);
+        // The index knows the position too.
+        let base = match checkpoint.or(indexed) {
+            Some(base) => base,
+            None => {
+                if is_readable {
+                    let what = "it is missing, and no live index tells the position of the store";
+                    add(Part::Checkpoint, &paths.checkpoint, 0, what.to_owned());
+                }
+                scan::beginning(disk, &paths.journal)?
+            }
+        };
+        let mut overlay = Overlay::default();
+        let mut take = |record: Record| {
+            overlay.add(record.seq, &record.batch);
+            index.iter_mut().for_each(|index| index.follow(&record));
+        };
+        let scan = scan::read(
+            disk,
+            &paths.journal,
+            store,
+            base.seq,
+            being_written,
+            &mut take,
+        )?;
+        let (end, first) = (scan.last, scan.last.next());
+        let applied = indexed.map(|at| at.seq).filter(|seq| *seq > end);
+        if let Some(broken) = &scan.broken {
+            let cut_off = scan::last_cut_off(disk, &scan, store)?;
+            let last = cut_off.max(applied).unwrap_or(first);
+            let part = Part::Journal { first, last };
+            add(part, &broken.path, broken.offset, broken.what.clone());
+        } else if let Some(last) = applied {
+            let what = format!("it ends with record {end}, but record {last} was applied");
+            add(Part::Journal { first, last }, &paths.journal, 0, what);
+        }
+        if let Some(manifest) = Manifest::read(disk, paths)?
+            && let Some(what) = manifest.contradicts(store, end)
+        {
+            let last = manifest.sequence;
+            let part = match manifest.store == store {
+                true => Part::Journal { first, last },
+                false => Part::Checkpoint,
+            };
+            add(part, &paths.manifest, 0, what);
+        }
+        Ok(Self {
+            base,
+            scan,
+            overlay,
+            index,
+            damage,
+            unfinished_indexes,
+        })
+    }
+
+    /// The first and the last commit that can no longer be read, if any were lost.
+    pub(crate) fn lost(&self) -> Option<(Seq, Seq)> {
+        let lasts = self.damage.iter().filter_map(|damage| match damage.part {
+            Part::Journal { last, .. } => Some(last),
+            Part::Checkpoint | Part::Index => None,
+        });
+        Some((self.scan.last.next(), lasts.max()?))
+    }
+
+    /// Refuses a store that may have lost something acknowledged. An index can be rebuilt.
+    pub(crate) fn check(&self, paths: &Paths) -> Result<(), OpenError> {
+        let mut damage = self.damage.iter();
+        match damage.find(|damage| damage.part != Part::Index) {
+            None => Ok(()),
+            Some(damage) => Err(OpenError::Damaged {
+                path: paths.root.join(&damage.path),
+                offset: damage.offset,
+                what: damage.what.clone(),
+            }),
+        }
+    }
+}

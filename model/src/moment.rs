@@ -61,6 +61,8 @@ pub struct Moment<'a> {
     pub sandbox: Result<&'a Sandbox, EngineError>,
     /// The length of a job's log now, in bytes.
     pub log_bytes: &'a dyn Fn(JobId) -> u64,
+    /// Whether jobs may be made: there is room for them on the disk.
+    pub may_make_jobs: bool,
 }
 
 /// Repeatable randomness for tests: SplitMix64.

@@ -119,6 +119,7 @@ impl House {
             entropy: &mut self.entropy,
             sandbox: Sandbox::shared(),
             log_bytes: &|job| logs.get(&job).copied().unwrap_or_default(),
+            may_make_jobs: true,
         };
         let decision = decide(&self.world, command, &mut moment)?;
         assert!(decision.changes.len() < BATCH, "a decision fits a batch");

@@ -144,6 +144,7 @@ impl Lab {
             entropy: &mut self.entropy,
             sandbox: Sandbox::shared(),
             log_bytes: &|_| 0,
+            may_make_jobs: true,
         };
         let decision = decide(&self.world, command, &mut moment)?;
         for change in &decision.changes {

@@ -233,9 +233,19 @@ impl<E: Engine> Committer<E> {
     pub(crate) async fn run(mut self) -> Result<(), CloseError> {
         let _watchdog = Watchdog(self.alarm.clone());
         self.work().await;
-        // Nobody waits for a decision that will not come.
-        drop(self.queue);
-        self.engine.close().await
+        let Self {
+            mut queue,
+            histories,
+            engine,
+            ..
+        } = self;
+        // After a failure nothing more is decided. Others may still write beside the journal, so the engine, and with it
+        // the lock of the state, is kept until nobody holds the state any more.
+        drop(histories);
+        while let Some(waiting) = queue.recv().await {
+            drop(waiting);
+        }
+        engine.close().await
     }
 
     async fn work(&mut self) {
@@ -349,6 +359,7 @@ impl<E: Engine> Committer<E> {
             entropy: &mut *self.entropy,
             sandbox: Sandbox::shared(),
             log_bytes: &*self.log_bytes,
+            may_make_jobs: room == Room::Enough,
         };
         command.decide(
             &Deciding {

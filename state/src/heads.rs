@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use model::{Digests, Repeats, ScanHead, Tail, digests_of};
-use store::Key;
+use store::{Key, Length};
 
 use crate::error::ReadError;
 use crate::jobs::settled_job;
@@ -48,7 +48,14 @@ pub(crate) async fn with_ends(
 }
 
 /// Where the next line goes, behind a page of this length.
-fn end_of(key: &Key, tail: Tail, length: Option<u64>) -> Tail {
+fn end_of(key: &Key, tail: Tail, length: Length) -> Tail {
+    let length = match length {
+        Ok(length) => length,
+        Err(error) => {
+            tracing::error!(%key, %error, "a file cannot be read");
+            return tail;
+        }
+    };
     if length.unwrap_or(0) >= tail.bytes {
         return tail;
     }

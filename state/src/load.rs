@@ -22,6 +22,7 @@ use crate::layout::Layout;
 use crate::lost_heads;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
+use crate::rebuilt;
 
 /// The world, and what else the live records tell.
 pub(crate) struct Loaded {
@@ -124,7 +125,11 @@ impl Loading {
         let lengths = reader.lengths(keys).await?;
         let there = changes.into_iter().zip(lengths);
         self.changes
-            .extend(there.filter_map(|(change, length)| length.map(|_| change)));
+            .extend(there.filter_map(|(change, length)| match length {
+                // One that cannot be read is there.
+                Ok(Some(_)) | Err(_) => Some(change),
+                Ok(None) => None,
+            }));
         Ok(())
     }
 
@@ -194,6 +199,10 @@ impl Loading {
             }
         }
         for head in lost_heads::restored(reader, &world).await? {
+            if world.retention(&head.key()).is_none() {
+                let retention = rebuilt::retention_after_loss(reader, &head).await?;
+                world.apply(&Change::Retention(Arc::new(retention)));
+            }
             world.apply(&Change::Head(Arc::new(head)));
         }
         world.finish_loading();

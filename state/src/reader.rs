@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{Key, Piece, Prefix, Reader};
+use store::{Key, Length, Piece, Prefix, Reader};
 
 use crate::error::ReadError;
 use crate::warned::Warned;
@@ -15,7 +15,7 @@ trait ErasedReader: Send + Sync {
     fn get<'a>(&'a self, key: &'a Key) -> Reading<'a, Option<Bytes>>;
     fn get_many(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<Bytes>>>;
     fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> Reading<'a, Option<Piece>>;
-    fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<u64>>>;
+    fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Length>>;
     fn children<'a>(&'a self, folder: &'a Prefix) -> Reading<'a, Vec<String>>;
     fn settled(&self) -> Reading<'_, ()>;
 }
@@ -33,7 +33,7 @@ impl<R: Reader> ErasedReader for R {
         Box::pin(Reader::piece(self, key, before, limit))
     }
 
-    fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<u64>>> {
+    fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Length>> {
         Box::pin(Reader::lengths(self, keys))
     }
 
@@ -77,7 +77,7 @@ impl StoreReader {
         Ok(self.0.piece(key, before, limit).await?)
     }
 
-    pub(crate) async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Option<u64>>, ReadError> {
+    pub(crate) async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Length>, ReadError> {
         Ok(self.0.lengths(keys).await?)
     }
 

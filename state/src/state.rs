@@ -7,11 +7,11 @@ use std::thread::JoinHandle;
 
 use model::decide::Command;
 use model::{
-    Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp, World,
+    Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp, World,
 };
 use store::file::FileEngine;
 use store::volume::Volume;
-use store::{Engine, Room, Seq};
+use store::{Engine, Prefix, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
@@ -20,7 +20,7 @@ use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, Submit
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
-use crate::layout::Folders;
+use crate::layout::{Folders, Layout};
 use crate::ledger::Ledger;
 use crate::limits::{FRUITLESS_PIECES, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
@@ -28,6 +28,7 @@ use crate::log::{self, Logs};
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
+use crate::rebuilt;
 use crate::recent::recent;
 use crate::upload::room;
 use crate::written::{Rewritten, Written};
@@ -63,6 +64,33 @@ struct Shared {
     volume: Arc<dyn Volume>,
     logs: Logs,
     alarm: Alarm,
+}
+
+/// Rebuilds retention records that a start or a repair has set aside and nobody has replaced. Without them all removed
+/// jobs would count as present, and retention would remove others in their place.
+async fn restore_retention<E: Engine>(
+    engine: &E,
+    reader: &StoreReader,
+    world: &mut World,
+) -> Result<(), OpenError> {
+    let was_set_aside = async |folder: &Prefix| {
+        let found = engine.has_set_aside(folder).await;
+        found.map_err(|fault| OpenError::from(store::OpenError::from(fault)))
+    };
+    if !was_set_aside(&Folders::workflows()).await? {
+        return Ok(());
+    }
+    let heads = world.heads().cloned();
+    let without: Vec<_> = heads
+        .filter(|head| world.retention(&head.key()).is_none())
+        .collect();
+    for head in without {
+        if was_set_aside(&Layout::head(&head.key()).folder()).await? {
+            let retention = rebuilt::retention_after_loss(reader, &head).await?;
+            world.apply(&Change::Retention(Arc::new(retention)));
+        }
+    }
+    Ok(())
 }
 
 /// An open state, and its committer. Nothing changes until the committer runs.
@@ -136,7 +164,7 @@ impl State {
         let volume = engine.volume();
         let is_restored = engine.is_restored();
         let Loaded {
-            world,
+            mut world,
             revisions,
             damaged,
         } = loading.finish(&reader, clock.now(), last).await?;
@@ -144,6 +172,7 @@ impl State {
         for record in damaged {
             record.put_aside(&mut engine, &mut written).await?;
         }
+        restore_retention(&engine, &reader, &mut world).await?;
         let has_lost_tokens = engine
             .has_set_aside(&Folders::tokens())
             .await

@@ -79,11 +79,11 @@ pub trait Reader: Clone + Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Option<Piece>, ReadError>> + Send;
 
-    /// The lengths of many files in bytes, in the order of `keys`.
+    /// The lengths of many files in bytes, in the order of `keys`. One that cannot be read does not hide the others.
     fn lengths(
         &self,
         keys: Vec<Key>,
-    ) -> impl Future<Output = Result<Vec<Option<u64>>, ReadError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Length>, ReadError>> + Send;
 
     /// The names directly inside `folder`, of files and of folders, in ascending order.
     fn children(
@@ -95,6 +95,9 @@ pub trait Reader: Clone + Send + Sync + 'static {
     /// files.
     fn settled(&self) -> impl Future<Output = Result<(), ReadError>> + Send;
 }
+
+/// The length of a file in bytes. None: there is no such file.
+pub type Length = Result<Option<u64>, ReadError>;
 
 /// A piece of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

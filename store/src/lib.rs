@@ -61,7 +61,7 @@ pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq};
 pub use control::FORMAT;
 pub use disk::{Details, DiskError, Form};
 pub use engine::{
-    CloseError, CommitError, Engine, OpenError, OpenErrorKind, Piece, ReadError, Reader,
+    CloseError, CommitError, Engine, Length, OpenError, OpenErrorKind, Piece, ReadError, Reader,
 };
 pub use fault::{Fault, FaultKind};
 pub use key::{Key, KeyError, Prefix};

@@ -101,11 +101,17 @@ pub(crate) const PARALLEL_REDO: usize = 64;
 /// at once.
 pub(crate) const REDO_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
+/// Files of one path that are kept in quarantine: each differs from the others, so a person has long been needed.
+pub(crate) const QUARANTINE_COPIES: u64 = 1_000;
+
 /// Threads that read the records of a list: each read may wait for the disk, which answers several at once.
 pub(crate) const RECORDS_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// Threads that look at the lengths of many files: as for records, and there is nothing to read.
 pub(crate) const LENGTHS_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+/// Folders that are read together where there is no live index: enough for the threads.
+pub(crate) const FOLDERS_AT_ONCE: usize = 256;
 
 /// Threads that read the tree where there is no live index: as for a redo.
 pub(crate) const READING_THREADS: NonZeroUsize = REDO_THREADS;

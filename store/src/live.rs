@@ -11,7 +11,7 @@ use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, DiskFile, Kind};
 use crate::key::{Key, Prefix};
-use crate::limits::{BATCH_BYTES, GET_BYTES, READING_THREADS};
+use crate::limits::{BATCH_BYTES, FOLDERS_AT_ONCE, GET_BYTES, READING_THREADS};
 use crate::parallel;
 use crate::record::{Cursor, Record};
 use crate::replace::replace_with;
@@ -74,15 +74,15 @@ impl LiveSet {
         self.records.iter()
     }
 
-    /// Reads every record of the tree, level by level: the folders of one level are shared out among several threads.
+    /// Reads every record of the tree. Some folders at a time are shared out among several threads; what is deeper is read
+    /// before what is beside it, so that few folders wait.
     pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
         let mut records = BTreeMap::new();
         let mut folders = vec![Prefix::root()];
         while !folders.is_empty() {
+            let some = folders.split_off(folders.len().saturating_sub(FOLDERS_AT_ONCE));
             let read = |folder: &Prefix| Level::read(tree, folder);
-            let levels = parallel::try_map(READING_THREADS, &folders, read)?;
-            folders.clear();
-            for level in levels {
+            for level in parallel::try_map(READING_THREADS, &some, read)? {
                 records.extend(level.records);
                 folders.extend(level.folders);
             }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Seq, is_live};
-use crate::engine::{CloseError, CommitError, Engine, OpenError, Piece, ReadError, Reader};
+use crate::engine::{CloseError, CommitError, Engine, Length, OpenError, Piece, ReadError, Reader};
 use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
 use crate::space::Room;
@@ -302,10 +302,10 @@ impl Reader for MemoryReader {
         }))
     }
 
-    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Option<u64>>, ReadError> {
+    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Length>, ReadError> {
         let found = self.get_many(keys).await?.into_iter();
         Ok(found
-            .map(|content| content.map(|content| content.len() as u64))
+            .map(|content| Ok(content.map(|content| content.len() as u64)))
             .collect())
     }
 

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, DiskError, DiskFile, Kind};
+use crate::disk::{Action, Disk, DiskError, DiskFile, Kind};
 use crate::failpoint;
-use crate::limits::COPY_BYTES;
+use crate::limits::{COPY_BYTES, QUARANTINE_COPIES};
 use crate::paths::Paths;
 use crate::tree::absent;
 
@@ -37,6 +37,10 @@ pub(crate) fn keep(
             break;
         }
         number += 1;
+        if number > QUARANTINE_COPIES {
+            let taken = std::io::ErrorKind::AlreadyExists.into();
+            return Err(DiskError::new(Action::CreateFile, &first, taken));
+        }
         to = numbered(&first, number);
     }
     failpoint::reach("file-kept");
@@ -97,7 +101,9 @@ fn write(
     content: &[u8],
     to: &Path,
 ) -> Result<(), DiskError> {
-    if original.is_some() {
+    let is_linked = original.is_some_and(|file| is_at(disk, from, file));
+    if let Some(original) = original.filter(|_| is_linked) {
+        original.sync_data()?;
         match disk.link(from, to) {
             Err(error) if error.is_unsupported() => {}
             result => return result,
@@ -109,6 +115,12 @@ fn write(
         None => file.write_at(content, 0)?,
     }
     file.sync_data()
+}
+
+/// Whether the file stands at the path itself. A link to a symbolic link would keep no content.
+fn is_at(disk: &Disk, path: &Path, file: &DiskFile) -> bool {
+    let identities = (disk.identity(path), file.identity());
+    matches!(identities, (Ok(at), Ok(of)) if at == of)
 }
 
 fn copy(from: &DiskFile, to: &DiskFile) -> Result<(), DiskError> {
@@ -161,7 +173,6 @@ mod tests {
     use std::{fs, io};
 
     use super::*;
-    use crate::disk::Action;
 
     #[test]
     fn each_content_is_kept_once_with_links_and_without() {
@@ -191,5 +202,29 @@ mod tests {
             }
             assert!(holds(&disk, &paths, "tokens").unwrap());
         }
+    }
+    #[test]
+    fn the_content_behind_a_symbolic_link_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, disk) = (folder.path(), Disk::new());
+        fs::create_dir(root.join("tokens")).unwrap();
+        fs::write(root.join("elsewhere"), "content").unwrap();
+        let path = root.join("tokens/a.json");
+        std::os::unix::fs::symlink("../elsewhere", &path).unwrap();
+        for _ in 0..2 {
+            let kept = keep(&disk, &Paths::new(root), &path, b"").unwrap();
+            assert_eq!(kept, root.join("quarantine/tokens/a.json"));
+            assert_eq!(fs::read_to_string(kept).unwrap(), "content");
+        }
+    }
+
+    #[test]
+    fn a_file_in_place_of_its_folder_is_an_error_and_no_loop() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, disk) = (folder.path(), Disk::new());
+        fs::create_dir_all(root.join("quarantine")).unwrap();
+        fs::write(root.join("quarantine/tokens"), "in the way").unwrap();
+        let kept = keep(&disk, &Paths::new(root), &root.join("tokens/a.json"), b"x");
+        kept.unwrap_err();
     }
 }

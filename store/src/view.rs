@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, InvalidBatch};
 use crate::disk::{DiskError, DiskFile, Kind};
-use crate::engine::{CommitError, Piece, ReadError, Reader};
+use crate::engine::{CommitError, Length, Piece, ReadError, Reader};
 use crate::key::{Key, Prefix};
 use crate::limits::{LENGTHS_THREADS, OPTIMISTIC_READS, RECORDS_THREADS};
 use crate::overlay::{self, Entry};
@@ -47,8 +47,11 @@ impl Reader for FileReader {
             .await
     }
 
-    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Option<u64>>, ReadError> {
-        let length = |reader: &Self, key: &Key| Ok(reader.length(key)?);
+    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Length>, ReadError> {
+        let length = |reader: &Self, key: &Key| {
+            let read = |entry: Option<&Entry>| overlay::length(&reader.tree, key, entry);
+            Ok(reader.at_one_moment(key, read).map_err(ReadError::from))
+        };
         self.each(LENGTHS_THREADS, keys, length).await
     }
 

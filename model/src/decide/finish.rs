@@ -59,8 +59,11 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
 }
 
 /// Checks the scans that the end of a job concerns, as many as fit into the commit. The others are checked later,
-/// because the success stays unseen for them.
+/// because the success stays unseen for them. On a disk that is getting full these are all of them.
 fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
+    if !moment.may_make_jobs {
+        return Ok(Vec::new());
+    }
     let view = View::after(world, ended);
     let mut latest = world.latest_job();
     let mut changes = Vec::new();

@@ -13,7 +13,7 @@ use state::ReadError;
 use super::{Retained, ScanRetained};
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::{JOBS_AHEAD, PRUNED_AT_ONCE};
+use crate::limits::{JOBS_AHEAD, PAGES_REMOVED_AT_ONCE, PRUNED_AT_ONCE};
 use crate::removal::operations;
 
 /// Applies a policy to a workflow. Also returns when the next job may have to be removed, if that is known. A dry run
@@ -276,6 +276,24 @@ impl OfScan {
         Ok(())
     }
 
+    /// Commits that everything up to the place is read, some pages at a time.
+    async fn skip_pages(&mut self, handle: &Handle) -> Result<(), RemovalError> {
+        let pages = self.committed.page..self.from.page;
+        let steps = pages.step_by(PAGES_REMOVED_AT_ONCE as usize).skip(1);
+        let steps = steps.map(|page| Position { page, at: 0 });
+        for from in steps.chain([self.from]) {
+            let prune = Prune {
+                scan: self.key.clone(),
+                from,
+                remove: Vec::new(),
+                stay: Vec::new(),
+                gone: Vec::new(),
+            };
+            handle.state().submit(prune).await?;
+        }
+        Ok(())
+    }
+
     /// Commits what was decided since the last commit.
     async fn commit(&mut self, handle: &Handle) -> Result<(), RemovalError> {
         let prune = Prune {
@@ -289,7 +307,14 @@ impl OfScan {
             return Ok(());
         }
         let removed: Vec<JobId> = prune.remove.iter().map(|(job, _)| job.id).collect();
-        handle.state().submit(prune).await?;
+        if self.from.page > self.committed.page + PAGES_REMOVED_AT_ONCE {
+            // After a loss a history may lack more pages than one commit can delete.
+            let from = self.committed;
+            handle.state().submit(Prune { from, ..prune }).await?;
+            self.skip_pages(handle).await?;
+        } else {
+            handle.state().submit(prune).await?;
+        }
         self.committed = self.from;
         for job in removed {
             handle.state().logs().forget(job);

@@ -46,13 +46,15 @@ pub(super) fn check(check: &mut Check<'_>) {
     }
 }
 
-/// The records of a scan that count its jobs.
+/// The records of a scan that count its jobs, if they can be read.
 fn records(look: &Look, scan: &ScanKey) -> Option<(ScanHead, Retention)> {
     let head = look.get(&Layout::head(scan)).ok()??;
     let retention = look.get(&Layout::retention(scan)).ok()?;
-    let none = || Retention::new(scan.workflow, scan.scan.clone());
-    let retention = retention.and_then(|bytes| envelope::open(&bytes).ok());
-    Some((envelope::open(&head).ok()?, retention.unwrap_or_else(none)))
+    let retention = match retention {
+        Some(bytes) => envelope::open(&bytes).ok()?,
+        None => Retention::new(scan.workflow, scan.scan.clone()),
+    };
+    Some((envelope::open(&head).ok()?, retention))
 }
 
 fn counts(totals: &Totals) -> String {

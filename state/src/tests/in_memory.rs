@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::decide::Consider;
 use store::Room;
 use store::memory::{Injected, MemoryStore};
 use tokio::task::JoinHandle;
 
 use super::everything::make_one_of_everything;
-use super::fixture::{Opened, Seeded, TestClock, completion, line};
+use super::fixture::{Fleet, Opened, Seeded, TestClock, WATCHING, completion, line};
 use crate::limits::LOG_SYNC;
 use crate::{State, SubmitError};
 
@@ -94,6 +95,33 @@ async fn a_restored_state_in_memory_ends_what_ran() {
         assert_eq!(job.state.kind().ended(), Some(model::EndState::Failed));
         next.close().await;
     }
+}
+
+/// A job ends on a disk that is getting full, and the expression that it would wake waits for room.
+#[tokio::test(start_paused = true)]
+async fn an_expression_makes_no_job_while_there_is_little_room() {
+    let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
+    let simulated = Simulated::open(&store, &clock, 1).await;
+    let opened = &simulated.opened;
+    let fleet = Fleet {
+        workflow: opened.activate("watching", WATCHING).await,
+        runner: opened.register("one").await,
+    };
+    let scan = fleet.scan("announce");
+    let made = || opened.state.read(|world| world.jobs_of(&scan).count());
+    for room in [Room::Enough, Room::Low] {
+        let job = opened.running_job(fleet, "build").await;
+        store.set_room(room);
+        opened.complete(job).await;
+        assert_eq!(made(), 0);
+    }
+    let consider = || Consider { scan: scan.clone() };
+    let waiting = opened.state.submit(consider()).await;
+    assert!(matches!(waiting, Err(SubmitError::DiskLow)));
+    store.set_room(Room::Enough);
+    opened.state.submit(consider()).await.unwrap();
+    assert_eq!(made(), 1);
+    simulated.close().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -296,7 +296,7 @@ impl<R: store::Reader> store::Reader for Counting<R> {
         Ok(found)
     }
 
-    async fn lengths(&self, keys: Vec<store::Key>) -> Result<Vec<Option<u64>>, store::ReadError> {
+    async fn lengths(&self, keys: Vec<store::Key>) -> Result<Vec<store::Length>, store::ReadError> {
         self.0.lengths(keys).await
     }
 

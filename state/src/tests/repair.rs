@@ -3,9 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use model::Actor;
+use model::decide::DeleteJob;
+
 use super::everything::make_one_of_everything;
-use super::fixture::Folder;
+use super::fixture::{Folder, Opened};
 use super::fsck::findings;
+use crate::JobFilter;
 use crate::fsck::{Code, Finding, Repair, Repairing, Severity, repair};
 use crate::layout::Layout;
 
@@ -173,6 +177,51 @@ async fn wrong_counters_are_counted_again() {
     let opened = folder.open().await;
     assert_eq!(*opened.head(fleet, "check"), *head);
     opened.close();
+}
+
+/// A repair that was interrupted between two of its steps, or a person, may leave none in the place of such a record.
+#[tokio::test]
+async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_start() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    for _ in 0..3 {
+        let job = opened.running_job(fleet, "check").await;
+        opened.complete(job).await;
+    }
+    let scan = fleet.scan("check");
+    let first = opened
+        .state
+        .jobs(&JobFilter::default(), None, 9)
+        .await
+        .unwrap()
+        .jobs[2]
+        .id;
+    let delete = DeleteJob {
+        job: opened.state.job(first).await.unwrap().unwrap(),
+        actor: Actor::Daemon,
+    };
+    opened.state.submit(delete).await.unwrap();
+    let removed = |opened: &Opened| {
+        opened
+            .state
+            .read(|world| world.retention(&scan).unwrap().removed)
+    };
+    let before = removed(&opened);
+    assert_eq!(before.jobs(), 1);
+    opened.close();
+    for also_the_head in [false, true] {
+        fs::remove_dir_all(folder.root().join("index")).unwrap();
+        let mut lost = vec![Layout::retention(&scan)];
+        lost.extend(also_the_head.then(|| Layout::head(&scan)));
+        for key in lost {
+            let (from, to) = (key.to_string(), format!("quarantine/{key}"));
+            let to = folder.root().join(to);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            drop(fs::rename(folder.root().join(from), to));
+        }
+        let opened = folder.open().await;
+        assert_eq!(removed(&opened).jobs(), before.jobs());
+        opened.close();
+    }
 }
 
 #[tokio::test]

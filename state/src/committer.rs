@@ -3,7 +3,7 @@
 //! Each command is decided against *pending* state: what is published plus what was decided since. Everything that
 //! waits while a commit is being synced shares the next one. A decision is one batch by itself or a part of one, never
 //! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When a
-//! commit fails in any other way the thread ends and the process must end with it.
+//! commit fails in any other way, nothing more is decided and the process must end.
 
 mod histories;
 
@@ -229,7 +229,8 @@ impl<E: Engine> Committer<E> {
             .spawn(move || runtime.block_on(self.run()))
     }
 
-    /// Decides and commits until every sender of the queue is gone, or until a commit fails. Then it closes the engine.
+    /// Decides and commits until every sender of the queue is gone, or until a commit fails. Closes the engine once nobody
+    /// holds the state any more.
     pub(crate) async fn run(mut self) -> Result<(), CloseError> {
         let _watchdog = Watchdog(self.alarm.clone());
         self.work().await;
@@ -450,7 +451,7 @@ enum Outcome {
     Committed,
     /// Nothing was stored, and pending state is the published one again.
     Undone(Undo),
-    /// The thread must end.
+    /// Nothing more may be decided.
     Failed,
 }
 

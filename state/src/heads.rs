@@ -53,7 +53,7 @@ fn end_of(key: &Key, tail: Tail, length: Length) -> Tail {
         Ok(length) => length,
         Err(error) => {
             tracing::error!(%key, %error, "a file cannot be read");
-            return tail;
+            None
         }
     };
     if length.unwrap_or(0) >= tail.bytes {

@@ -176,6 +176,11 @@ impl Folders {
         folder("tokens")
     }
 
+    /// A scan's retention record, as a place in the quarantine.
+    pub(super) fn retention(scan: &ScanKey) -> Prefix {
+        folder(Layout::retention(scan).as_str())
+    }
+
     /// The folders of all workflows.
     pub(super) fn workflows() -> Prefix {
         folder("workflows")

@@ -11,7 +11,7 @@ use model::{
 };
 use store::file::FileEngine;
 use store::volume::Volume;
-use store::{Engine, Prefix, Room, Seq};
+use store::{Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
@@ -20,7 +20,7 @@ use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, Submit
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
-use crate::layout::{Folders, Layout};
+use crate::layout::Folders;
 use crate::ledger::Ledger;
 use crate::limits::{FRUITLESS_PIECES, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
@@ -66,31 +66,30 @@ struct Shared {
     alarm: Alarm,
 }
 
-/// Rebuilds retention records that a start or a repair has set aside and nobody has replaced. Without them all removed
-/// jobs would count as present, and retention would remove others in their place.
-async fn restore_retention<E: Engine>(
-    engine: &E,
-    reader: &StoreReader,
-    world: &mut World,
-) -> Result<(), OpenError> {
-    let was_set_aside = async |folder: &Prefix| {
-        let found = engine.has_set_aside(folder).await;
-        found.map_err(|fault| OpenError::from(store::OpenError::from(fault)))
-    };
-    if !was_set_aside(&Folders::workflows()).await? {
-        return Ok(());
-    }
+/// Rebuilds retention records that were set aside and that nobody has replaced, as far as their histories can be read.
+/// Without them all removed jobs would count as present, and retention would remove others in their place.
+async fn restore_retention<E: Engine>(engine: &E, reader: &StoreReader, world: &mut World) {
     let heads = world.heads().cloned();
     let without: Vec<_> = heads
         .filter(|head| world.retention(&head.key()).is_none())
         .collect();
     for head in without {
-        if was_set_aside(&Layout::head(&head.key()).folder()).await? {
-            let retention = rebuilt::retention_after_loss(reader, &head).await?;
-            world.apply(&Change::Retention(Arc::new(retention)));
+        let scan = head.key();
+        match engine.has_set_aside(&Folders::retention(&scan)).await {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(error) => {
+                tracing::error!(%error, "the quarantine cannot be read");
+                return;
+            }
+        }
+        match rebuilt::retention_after_loss(reader, &head).await {
+            Ok(retention) => world.apply(&Change::Retention(Arc::new(retention))),
+            Err(error) => {
+                tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read");
+            }
         }
     }
-    Ok(())
 }
 
 /// An open state, and its committer. Nothing changes until the committer runs.
@@ -172,7 +171,7 @@ impl State {
         for record in damaged {
             record.put_aside(&mut engine, &mut written).await?;
         }
-        restore_retention(&engine, &reader, &mut world).await?;
+        restore_retention(&engine, &reader, &mut world).await;
         let has_lost_tokens = engine
             .has_set_aside(&Folders::tokens())
             .await

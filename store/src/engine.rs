@@ -47,7 +47,7 @@ pub trait Engine: Send + 'static {
         content: &[u8],
     ) -> impl Future<Output = Result<String, Fault>> + Send;
 
-    /// Whether a damaged record of this folder was ever set aside.
+    /// Whether a damaged record of this name, or inside this folder, was ever set aside.
     fn has_set_aside(&self, folder: &Prefix) -> impl Future<Output = Result<bool, Fault>> + Send;
 
     /// Whether this store was restored from a backup, and what went on in it then has not been settled yet; see

@@ -194,7 +194,7 @@ impl Engine for MemoryEngine {
     async fn has_set_aside(&self, folder: &Prefix) -> Result<bool, Fault> {
         let contents = self.store.lock();
         let mut keys = contents.set_aside.keys();
-        Ok(keys.any(|key| folder.contains(key)))
+        Ok(keys.any(|key| folder.contains(key) || folder.as_str() == key.as_str()))
     }
 
     fn is_restored(&self) -> bool {

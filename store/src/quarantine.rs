@@ -71,10 +71,14 @@ pub(crate) fn take(disk: &Disk, paths: &Paths, from: &Path) -> Result<Option<Pat
     Ok(Some(to))
 }
 
-/// Whether a copy of some file inside `folder` is kept.
-pub(crate) fn holds(disk: &Disk, paths: &Paths, folder: &str) -> Result<bool, DiskError> {
-    let entries = absent(disk.list(&paths.quarantine.join(folder)))?;
-    Ok(entries.is_some_and(|entries| !entries.is_empty()))
+/// Whether a copy of the file `below`, or of some file inside that folder, is kept.
+pub(crate) fn holds(disk: &Disk, paths: &Paths, below: &str) -> Result<bool, DiskError> {
+    let path = paths.quarantine.join(below);
+    match disk.kind(&path)? {
+        Kind::File => Ok(true),
+        Kind::Folder => Ok(!disk.list(&path)?.is_empty()),
+        Kind::Nothing | Kind::BelowFile => Ok(false),
+    }
 }
 
 /// Where the file at `from` belongs here. The folder is created, durably: else a file could be lost with it.

@@ -159,6 +159,35 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
     house.close().await;
 }
 
+/// Somebody removed pages of the history and its head. The commits that cross the hole must not be too large.
+#[tokio::test]
+async fn a_wide_hole_in_a_history_is_crossed_in_steps() {
+    for wide in [3, 20, 40, 41, 80, 130] {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, workflow) = house(&folder, RetentionPolicy::default()).await;
+        cancelled(&first, workflow, 60).await;
+        first.close().await;
+        let state = folder.path().join("state");
+        let scan = state.join(format!("workflows/{workflow}/scans/plain"));
+        std::fs::remove_dir_all(state.join("index")).unwrap();
+        std::fs::remove_file(scan.join("head.json")).unwrap();
+        let page = |number: u64| scan.join(format!("history/{number}.jsonl"));
+        let history = std::fs::read_to_string(page(0)).unwrap();
+        let lines: Vec<&str> = history.split_inclusive('\n').collect();
+        std::fs::write(page(0), lines[..20].concat()).unwrap();
+        std::fs::write(page(wide), lines[20..].concat()).unwrap();
+
+        let again = House::open(&folder, 600, Vec::new()).await;
+        let of_workflow = found(&again, workflow);
+        let done = again.handle.prune(&of_workflow, Some(jobs(5)), false).await;
+        assert_eq!(kept(&done.unwrap(), "plain"), (55, 5, 0), "{wide} pages");
+        let state = again.handle.state();
+        state.settled().await.unwrap();
+        assert!(!page(0).exists() && page(wide).exists());
+        again.close().await;
+    }
+}
+
 #[tokio::test]
 async fn a_deleted_job_makes_no_other_go_in_its_place() {
     let folder = tempfile::tempdir().unwrap();

@@ -435,6 +435,10 @@ async fn a_damaged_record_is_set_aside<S: Store>() {
     for _ in 0..2 {
         assert!(engine.has_set_aside(&tokens).await.unwrap());
         assert!(!engine.has_set_aside(&jobs).await.unwrap());
+        for (name, is_kept) in [("tokens/a.json", true), ("tokens/b.json", false)] {
+            let record = Prefix::folder(name).unwrap();
+            assert_eq!(engine.has_set_aside(&record).await.unwrap(), is_kept);
+        }
         drop(engine);
         engine = store.engine();
         open(&mut engine).await;

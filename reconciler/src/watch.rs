@@ -126,7 +126,6 @@ where
             match self.news.next() {
                 Next::Stop => return,
                 Next::Changed => (self.wake)(),
-                Next::Rearm if armed.still_waits_for(&self.path) => {}
                 // The new watch is set up before the old one is dropped and before anybody looks.
                 Next::Rearm => match self.arm() {
                     Ok(new) => {

@@ -20,7 +20,6 @@ pub(super) struct ArmError {
 
 /// A watch that is set up.
 pub(super) struct Armed {
-    scene: Scene,
     _watcher: RecommendedWatcher,
 }
 
@@ -47,10 +46,7 @@ impl Armed {
                         if !is_current {
                             news.add(|pending| pending.rearm = true);
                         }
-                        return Ok(Armed {
-                            scene,
-                            _watcher: watcher,
-                        });
+                        return Ok(Armed { _watcher: watcher });
                     }
                     scene = now;
                 }
@@ -61,14 +57,6 @@ impl Armed {
                 Err(_) => scene = look(),
             }
             attempt += 1;
-        }
-    }
-
-    pub(super) fn still_waits_for(&self, path: &Path) -> bool {
-        match &self.scene {
-            Scene::Waiting { .. } => self.scene == Scene::at(path),
-            // There may be a new folder that the watch does not cover.
-            Scene::Repository { .. } => false,
         }
     }
 }

@@ -19,11 +19,19 @@ struct Watched {
 
 impl Watched {
     fn at(path: &Path) -> Watched {
+        Watched::armed_by(path, Armed::new)
+    }
+
+    fn armed_by(
+        path: &Path,
+        arm: impl FnMut(&Path, &Arc<News>) -> Result<Armed, ArmError> + Send + 'static,
+    ) -> Watched {
         let (sender, wakes) = mpsc::channel();
-        let watch = RepositoryWatch::new(path, move || {
+        let wake = move || {
             // The test may be over.
             let _closed = sender.send(());
-        });
+        };
+        let watch = RepositoryWatch::armed_by(path, wake, arm, Duration::ZERO);
         Watched {
             _watch: watch.unwrap(),
             wakes,
@@ -133,6 +141,28 @@ fn a_repository_is_waited_for_and_its_loss_is_seen() {
     }
 }
 
+/// The new folder has the path of the one that is watched, and is not watched.
+#[test]
+fn a_repository_is_seen_in_a_folder_that_was_replaced_while_it_was_waited_for() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("folder");
+    let path = folder.join("flows");
+    fs::create_dir(&folder).unwrap();
+    let mut is_replaced = false;
+    let watched = Watched::armed_by(&path, move |path, news| {
+        let armed = Armed::new(path, news);
+        if !is_replaced {
+            is_replaced = true;
+            fs::remove_dir(&folder).unwrap();
+            fs::create_dir(&folder).unwrap();
+        }
+        armed
+    });
+    watched.sees("the new folder", || true);
+    Repository::init(&path).unwrap();
+    watched.sees("the repository", || Repository::open(&path).is_ok());
+}
+
 #[test]
 fn a_watch_that_could_not_keep_up_is_set_up_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,31 +190,18 @@ fn a_watch_that_could_not_keep_up_is_set_up_again() {
 #[test]
 fn a_watch_that_is_refused_at_first_is_tried_again_and_then_wakes() {
     let source = Fixture::bare();
-    let (sender, wakes) = mpsc::channel();
     let mut refusals = 2;
-    let watch = RepositoryWatch::armed_by(
-        &source.path(),
-        move || {
-            // The test may be over.
-            let _closed = sender.send(());
-        },
-        move |path, news| {
-            if refusals > 0 {
-                refusals -= 1;
-                let (path, source) = (
-                    path.to_owned(),
-                    notify::Error::new(ErrorKind::MaxFilesWatch),
-                );
-                return Err(ArmError { path, source });
-            }
-            Armed::new(path, news)
-        },
-        Duration::ZERO,
-    );
-    let watched = Watched {
-        _watch: watch.unwrap(),
-        wakes,
-    };
+    let watched = Watched::armed_by(&source.path(), move |path, news| {
+        if refusals > 0 {
+            refusals -= 1;
+            let (path, source) = (
+                path.to_owned(),
+                notify::Error::new(ErrorKind::MaxFilesWatch),
+            );
+            return Err(ArmError { path, source });
+        }
+        Armed::new(path, news)
+    });
     // It wakes once it stands: something may have happened before.
     watched.sees("the watch", || true);
     let commit = source.push_text("1");

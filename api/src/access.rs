@@ -1,59 +1,23 @@
 //! Authentication and authorization.
 
-use std::sync::Arc;
-
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use model::{Actor, JobId, PlainToken, Scope, Token, TokenKind};
+use model::{JobId, PlainToken, Scope, TokenKind};
 use reconciler::{Handle, RunnerSession, Worker};
 use wire::ErrorCode;
 
 use crate::failure::{Failure, unauthorized};
-use crate::routes::{Access, Route};
+use crate::routes::{Access, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
+use crate::visible::Visible;
 
-/// The caller of a request.
-#[derive(Debug, Clone)]
+/// The caller of a request, with the route that the caller may use.
 pub(crate) enum Caller {
-    Anyone,
+    Public(PublicRoute),
     /// The holder of a personal access token.
-    User(Arc<Token>),
+    User(UserRoute, Box<Visible>),
     /// A runner, with its session token.
-    Runner(RunnerSession),
-    Worker(Box<Worker>),
-}
-
-impl Caller {
-    /// The caller of a user's route.
-    pub(crate) fn user(&self) -> Result<&Arc<Token>, Failure> {
-        match self {
-            Self::User(token) => Ok(token),
-            Self::Anyone | Self::Runner(_) | Self::Worker(_) => Err(unauthorized()),
-        }
-    }
-
-    /// The caller of a runner's route.
-    pub(crate) fn runner(&self) -> Result<RunnerSession, Failure> {
-        match self {
-            Self::Runner(runner) => Ok(*runner),
-            Self::Anyone | Self::User(_) | Self::Worker(_) => Err(unauthorized()),
-        }
-    }
-
-    /// The caller of a worker's route.
-    pub(crate) fn worker(&self) -> Result<&Worker, Failure> {
-        match self {
-            Self::Worker(worker) => Ok(worker),
-            Self::Anyone | Self::User(_) | Self::Runner(_) => Err(unauthorized()),
-        }
-    }
-}
-
-/// The actor of changes made with this token.
-pub(crate) fn actor(token: &Token) -> Actor {
-    Actor::Token {
-        id: token.id,
-        name: token.name.clone(),
-    }
+    Runner(RunnerRoute, RunnerSession),
+    Worker(WorkerRoute, Box<Worker>),
 }
 
 /// Authenticates a call to `route`, before its body is read.
@@ -64,47 +28,47 @@ pub(crate) async fn authenticate(
     headers: &HeaderMap,
 ) -> Result<Caller, Failure> {
     match route.access {
-        Access::Public => Ok(Caller::Anyone),
-        Access::User(scope) => user(handle, scope, bearer(headers)?),
-        Access::Runner => {
-            let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
-            handle
-                .runner(token.hash())
-                .map(Caller::Runner)
-                .ok_or_else(unauthorized)
+        Access::Public(route) => Ok(Caller::Public(route)),
+        Access::User(route, scope) => {
+            let me = user(handle, scope, bearer(headers)?)?;
+            Ok(Caller::User(route, Box::new(me)))
         }
-        Access::Worker => {
+        Access::Runner(route) => {
+            let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
+            let runner = handle.runner(token.hash()).ok_or_else(unauthorized)?;
+            Ok(Caller::Runner(route, runner))
+        }
+        Access::Worker(route) => {
             let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
             let job: JobId = parameters
                 .first()
                 .and_then(|job| job.parse().ok())
                 .ok_or_else(unauthorized)?;
-            Ok(Caller::Worker(Box::new(
-                handle.worker(job, token.hash()).await?,
-            )))
+            let worker = handle.worker(job, token.hash()).await?;
+            Ok(Caller::Worker(route, Box::new(worker)))
         }
     }
 }
 
-fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Caller, Failure> {
-    let hash = PlainToken::parse(TokenKind::Personal, token)
+fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Visible, Failure> {
+    let secret = PlainToken::parse(TokenKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
     // One look: a token's end moves together with what it is compared with.
     let (token, now) = handle
         .state()
-        .read(|world| (world.token(&hash).cloned(), handle.time(world)));
+        .read(|world| (world.token_of(&secret).cloned(), handle.time(world)));
     let token = token
-        .filter(|token| token.is_valid(now))
+        .filter(|token| token.accepts(&secret, now))
         .ok_or_else(unauthorized)?;
-    if token.scopes.allow(scope) {
-        Ok(Caller::User(token))
-    } else {
-        Err(Failure::new(
+    if !token.scopes.allow(scope) {
+        return Err(Failure::new(
             ErrorCode::Forbidden,
             format!("this needs a token with the scope `{scope}`"),
-        ))
+        ));
     }
+    handle.note_use(&token);
+    Ok(Visible::new(handle, token, secret))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {

@@ -1,9 +1,9 @@
 //! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
 use model::{
-    Artifact, Condition, Edit, Inputs, Job, JobState, Reason, RevisionRecord, RevisionRef, Runner,
-    Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef, Token, Trigger, Var,
-    WorkflowRecord, WorkflowStatus, World,
+    Artifact, Condition, Edit, Inputs, Job, JobState, ProjectId, Projects, Reason, RevisionRecord,
+    RevisionRef, Runner, Seen, Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef,
+    Token, Trigger, Var, WorkflowRecord, WorkflowStatus,
 };
 use state::DamagedLines;
 use std::collections::BTreeMap;
@@ -191,13 +191,13 @@ pub(crate) fn artifact(artifact: &Artifact) -> wire::Artifact {
 }
 
 pub(crate) fn source(
-    world: &World,
+    seen: Seen<'_>,
     source: &Source,
     checked_at: Option<Timestamp>,
 ) -> wire::Source {
-    let active = world
-        .workflows_of(&source.name)
-        .filter(|workflow| workflow.record.status == WorkflowStatus::Active);
+    let active = seen.workflows().filter(|workflow| {
+        workflow.record.source == source.name && workflow.record.status == WorkflowStatus::Active
+    });
     wire::Source {
         name: source.name.to_string(),
         project_id: source.project.uuid(),
@@ -211,16 +211,16 @@ pub(crate) fn source(
         stale_files: source
             .stale_files
             .iter()
-            .map(|stale| stale_file(world, stale))
+            .map(|stale| stale_file(seen, stale))
             .collect(),
         warnings: source.warnings.iter().map(diagnostic).collect(),
         active_workflows: active.count() as u64,
     }
 }
 
-pub(crate) fn project(world: &World, source: &Source) -> wire::Project {
-    let vars = world.vars(source.project);
-    let secrets = world.secrets(source.project);
+pub(crate) fn project(seen: Seen<'_>, source: &Source) -> wire::Project {
+    let vars = seen.vars(source.project);
+    let secrets = seen.secrets(source.project);
     wire::Project {
         id: source.project.uuid(),
         name: source.name.to_string(),
@@ -267,12 +267,12 @@ fn condition(condition: &Condition) -> wire::Condition {
     }
 }
 
-fn stale_file(world: &World, stale: &StaleFile) -> wire::StaleFile {
+fn stale_file(seen: Seen<'_>, stale: &StaleFile) -> wire::StaleFile {
     wire::StaleFile {
         file: stale.file.clone(),
         commit: stale.commit.clone(),
         since: stale.since,
-        last_good: world.last_good(stale).map(revision_ref),
+        last_good: seen.last_good(stale).map(revision_ref),
         diagnostics: stale.diagnostics.iter().map(diagnostic).collect(),
     }
 }
@@ -295,7 +295,7 @@ fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
 }
 
 /// A workflow. Its scans are unknown if its revision could not be read.
-pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow {
+pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflow {
     let WorkflowRecord {
         id,
         source,
@@ -303,9 +303,9 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
         status,
         ..
     } = record;
-    let newest = world.revision(record.revision.id);
+    let newest = seen.revision(record);
     let definition = newest.map(|newest| &newest.definition);
-    let stale = world.stale_file(record);
+    let stale = seen.stale_file(record);
     let state = match (status, definition) {
         (WorkflowStatus::Retired { .. }, _) => "retired",
         (WorkflowStatus::Active, Some(_)) => "active",
@@ -318,7 +318,7 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
         title: definition.and_then(|definition| definition.name.clone()),
         description: definition.and_then(|definition| definition.description.clone()),
         state: state.to_owned(),
-        retired: world.retirement(record).as_ref().map(explanation),
+        retired: seen.retirement(record).as_ref().map(explanation),
         revision: revision(&record.revision, newest.map(|newest| &newest.record)),
         scans: definition
             .into_iter()
@@ -328,7 +328,7 @@ pub(crate) fn workflow(world: &World, record: &WorkflowRecord) -> wire::Workflow
             .into_iter()
             .flat_map(|newest| newest.warnings.iter().map(diagnostic))
             .collect(),
-        stale: stale.map(|stale| stale_file(world, stale)),
+        stale: stale.map(|stale| stale_file(seen, stale)),
     }
 }
 
@@ -376,7 +376,11 @@ fn scan_input(declared: &workflow::Input) -> wire::ScanInput {
     }
 }
 
-pub(crate) fn token(token: &Token) -> wire::Token {
+pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Token {
+    let name = |project: &ProjectId| match seen.source_of(*project) {
+        Some(source) => source.name.to_string(),
+        None => project.to_string(),
+    };
     wire::Token {
         id: token.id.uuid(),
         name: token.name.clone(),
@@ -385,12 +389,19 @@ pub(crate) fn token(token: &Token) -> wire::Token {
             .iter()
             .map(|scope| scope.name().to_owned())
             .collect(),
+        projects: match &token.projects {
+            Projects::All => None,
+            Projects::Only(projects) => Some(projects.iter().map(name).collect()),
+        },
         created_at: token.created_at,
         expires_at: token.expires_at,
+        expires_soon: token.expires_soon(now),
+        former_expires_at: token.former.as_ref().map(|former| former.expires_at),
+        last_used: token.last_used,
     }
 }
 
-pub(crate) fn runner(world: &World, runner: &Runner, heard_at: Option<Timestamp>) -> wire::Runner {
+pub(crate) fn runner(seen: Seen<'_>, runner: &Runner, heard_at: Option<Timestamp>) -> wire::Runner {
     wire::Runner {
         id: runner.id.uuid(),
         name: runner.name.clone(),
@@ -399,7 +410,7 @@ pub(crate) fn runner(world: &World, runner: &Runner, heard_at: Option<Timestamp>
         version: runner.version.clone(),
         registered_at: runner.registered_at,
         heard_at,
-        running: world
+        running: seen
             .running_on(runner.id)
             .map(|job| job.id.uuid())
             .collect(),

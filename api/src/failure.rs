@@ -145,6 +145,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::RunnerInUse
         | ErrorCode::PollReplaced
         | ErrorCode::TooManyTokens
+        | ErrorCode::LastAdmin
         | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
         ErrorCode::TooManyJobs => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Gone => StatusCode::GONE,
@@ -167,6 +168,10 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchProject { .. }
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan token list` shows those that you may manage"),
+            Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)
+                .hint("`everscan token create --scope admin` makes one"),
             Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)
                 .hint("push the file again to bring the workflow back"),
             Refusal::SourceDropped { .. } => Self::new(ErrorCode::Retired, text)

@@ -15,61 +15,103 @@ mod why;
 mod worker;
 mod workflows;
 
-use reconciler::Handle;
+use reconciler::{Handle, RunnerSession, Worker};
 use warp::reply::Response;
 
+use crate::access::Caller;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::routes::RouteId;
+use crate::routes::{PublicRoute, RunnerRoute, UserRoute, WorkerRoute};
+use crate::visible::Visible;
 
-/// Calls the handler of the route.
+/// Calls the handler of the caller's route.
 pub(crate) async fn handle(
     handle: &Handle,
-    route: RouteId,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    match caller {
+        Caller::Public(route) => public(handle, route, request).await,
+        Caller::User(route, me) => user(&me, route, request).await,
+        Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
+        Caller::Worker(route, worker) => of_worker(handle, route, &worker, request).await,
+    }
+}
+
+async fn public(
+    handle: &Handle,
+    route: PublicRoute,
     request: Request,
 ) -> Result<Response, Failure> {
     match route {
-        RouteId::Healthz => health::alive(handle).await,
-        RouteId::Readyz => Ok(health::ready()),
-        RouteId::WorkflowSchema => Ok(schema::workflow(&request)),
-        RouteId::ListSources => sources::list(handle, &request),
-        RouteId::ShowSource => sources::show(handle, &request),
-        RouteId::SyncSource => sources::sync(handle, &request).await,
-        RouteId::ListProjects => projects::list(handle, &request),
-        RouteId::ShowProject => projects::show(handle, &request),
-        RouteId::ListVars => projects::list_vars(handle, &request),
-        RouteId::ShowVar => projects::show_var(handle, &request),
-        RouteId::SetVar => projects::set_var(handle, request).await,
-        RouteId::DeleteVar => projects::delete_var(handle, &request).await,
-        RouteId::ListSecrets => projects::list_secrets(handle, &request),
-        RouteId::SetSecret => projects::set_secret(handle, request).await,
-        RouteId::DeleteSecret => projects::delete_secret(handle, &request).await,
-        RouteId::ListWorkflows => workflows::list(handle, &request),
-        RouteId::ShowWorkflow => workflows::show(handle, &request),
-        RouteId::PruneWorkflow => prune::prune(handle, request).await,
-        RouteId::Dispatch => dispatch::dispatch(handle, request).await,
-        RouteId::Why => why::why(handle, &request).await,
-        RouteId::ListJobs => jobs::list(handle, &request).await,
-        RouteId::ShowJob => jobs::show(handle, &request).await,
-        RouteId::DeleteJob => jobs::delete(handle, &request).await,
-        RouteId::CancelJob => jobs::cancel(handle, &request).await,
-        RouteId::ReadLog => logs::read(handle, &request).await,
-        RouteId::ListArtifacts => artifacts::list(handle, &request).await,
-        RouteId::DownloadArtifact => artifacts::download(handle, &request).await,
-        RouteId::DeleteArtifact => artifacts::delete(handle, &request).await,
-        RouteId::ListTokens => tokens::list(handle, &request),
-        RouteId::CreateToken => tokens::create(handle, request).await,
-        RouteId::ListRunners => runners::list(handle, &request),
-        RouteId::DeleteRunner => runners::delete(handle, &request).await,
-        RouteId::CreateRegistration => runners::create_registration(handle).await,
-        RouteId::RegisterRunner => runners::register(handle, request).await,
-        RouteId::Hello => runners::hello(handle, request).await,
-        RouteId::Goodbye => runners::goodbye(handle, request).await,
-        RouteId::Messages => runners::messages(handle, request).await,
-        RouteId::Resolve => worker::resolve(handle, &request).await,
-        RouteId::Timeline => worker::timeline(handle, request).await,
-        RouteId::AppendLog => worker::append_log(handle, request).await,
-        RouteId::UploadArtifact => artifacts::upload(handle, request).await,
-        RouteId::CompleteJob => worker::complete(handle, request).await,
+        PublicRoute::Healthz => health::alive(handle).await,
+        PublicRoute::Readyz => Ok(health::ready()),
+        PublicRoute::WorkflowSchema => Ok(schema::workflow(&request)),
+        PublicRoute::RegisterRunner => runners::register(handle, request).await,
+    }
+}
+
+async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Response, Failure> {
+    match route {
+        UserRoute::ListSources => sources::list(me, &request),
+        UserRoute::ShowSource => sources::show(me, &request),
+        UserRoute::SyncSource => sources::sync(me, &request).await,
+        UserRoute::ListProjects => projects::list(me, &request),
+        UserRoute::ShowProject => projects::show(me, &request),
+        UserRoute::ListVars => projects::list_vars(me, &request),
+        UserRoute::ShowVar => projects::show_var(me, &request),
+        UserRoute::SetVar => projects::set_var(me, request).await,
+        UserRoute::DeleteVar => projects::delete_var(me, &request).await,
+        UserRoute::ListSecrets => projects::list_secrets(me, &request),
+        UserRoute::SetSecret => projects::set_secret(me, request).await,
+        UserRoute::DeleteSecret => projects::delete_secret(me, &request).await,
+        UserRoute::ListWorkflows => workflows::list(me, &request),
+        UserRoute::ShowWorkflow => workflows::show(me, &request),
+        UserRoute::PruneWorkflow => prune::prune(me, request).await,
+        UserRoute::Dispatch => dispatch::dispatch(me, request).await,
+        UserRoute::Why => why::why(me, &request).await,
+        UserRoute::ListJobs => jobs::list(me, &request).await,
+        UserRoute::ShowJob => jobs::show(me, &request).await,
+        UserRoute::DeleteJob => jobs::delete(me, &request).await,
+        UserRoute::CancelJob => jobs::cancel(me, &request).await,
+        UserRoute::ReadLog => logs::read(me, &request).await,
+        UserRoute::ListArtifacts => artifacts::list(me, &request).await,
+        UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
+        UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
+        UserRoute::ListTokens => tokens::list(me, &request),
+        UserRoute::CreateToken => tokens::create(me, request).await,
+        UserRoute::RegenerateToken => tokens::regenerate(me, request).await,
+        UserRoute::RevokeToken => tokens::revoke(me, &request).await,
+        UserRoute::ListRunners => runners::list(me, &request),
+        UserRoute::DeleteRunner => runners::delete(me, &request).await,
+        UserRoute::CreateRegistration => runners::create_registration(me).await,
+    }
+}
+
+async fn of_runner(
+    handle: &Handle,
+    route: RunnerRoute,
+    runner: RunnerSession,
+    request: Request,
+) -> Result<Response, Failure> {
+    match route {
+        RunnerRoute::Hello => runners::hello(handle, runner, request).await,
+        RunnerRoute::Goodbye => runners::goodbye(handle, runner, request).await,
+        RunnerRoute::Messages => runners::messages(handle, runner, request).await,
+    }
+}
+
+async fn of_worker(
+    handle: &Handle,
+    route: WorkerRoute,
+    worker: &Worker,
+    request: Request,
+) -> Result<Response, Failure> {
+    match route {
+        WorkerRoute::Resolve => worker::resolve(handle, worker).await,
+        WorkerRoute::Timeline => worker::timeline(handle, worker, request).await,
+        WorkerRoute::AppendLog => worker::append_log(handle, worker, request).await,
+        WorkerRoute::UploadArtifact => artifacts::upload(handle, worker, request).await,
+        WorkerRoute::Complete => worker::complete(handle, worker, request).await,
     }
 }

@@ -17,6 +17,7 @@ mod request;
 mod routes;
 mod serve;
 mod service;
+mod visible;
 
-pub use routes::{Access, ROUTES, Route, RouteId};
+pub use routes::{Access, PublicRoute, ROUTES, Route, RunnerRoute, UserRoute, WorkerRoute};
 pub use serve::{Stop, serve};

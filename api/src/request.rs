@@ -4,13 +4,11 @@ use http::HeaderMap;
 use http::header::{HeaderName, IF_NONE_MATCH};
 use model::JobId;
 
-use crate::access::Caller;
 use crate::body::Body;
-use crate::failure::Failure;
+use crate::failure::{Failure, shorten};
 use crate::limits::{DEFAULT_PAGE, PAGE};
 
 pub(crate) struct Request {
-    pub(crate) caller: Caller,
     pub(crate) parameters: Vec<String>,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
@@ -43,10 +41,18 @@ impl Request {
 }
 
 /// The query parameters.
-pub(crate) struct Query(Vec<(String, String)>);
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+    /// Those that the route takes.
+    known: &'static [&'static str],
+}
 
 impl Query {
-    pub(crate) fn parse(raw: &str) -> Self {
+    /// Reads the parameters of a route that takes these.
+    ///
+    /// # Errors
+    /// If there is another one, which would have no effect, or one of them stands twice.
+    pub(crate) fn parse(raw: &str, known: &'static [&'static str]) -> Result<Self, Failure> {
         let decode = |text: &str| {
             let spaced = text.replace('+', " ");
             percent_encoding::percent_decode_str(&spaced)
@@ -54,18 +60,35 @@ impl Query {
                 .into_owned()
         };
         let pairs = raw.split('&').filter(|pair| !pair.is_empty());
-        Self(
-            pairs
-                .map(|pair| {
-                    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-                    (decode(name), decode(value))
-                })
-                .collect(),
-        )
+        let mut query = Self {
+            pairs: Vec::new(),
+            known,
+        };
+        for pair in pairs {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decode(name), decode(value));
+            if !known.contains(&name.as_str()) {
+                let takes = match known {
+                    [] => "this route takes none".to_owned(),
+                    known => format!("this route takes {}", known.join(", ")),
+                };
+                let problem = format!("is not a parameter; {takes}");
+                return Err(Failure::invalid(&shorten(&name), problem));
+            }
+            if query.get(&name).is_some() {
+                return Err(Failure::invalid(&name, "stands more than once"));
+            }
+            query.pairs.push((name, value));
+        }
+        Ok(query)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0
+        debug_assert!(
+            self.known.contains(&name),
+            "{name} is not in the table of routes"
+        );
+        self.pairs
             .iter()
             .find(|(found, _)| found == name)
             .map(|(_, value)| value.as_str())

@@ -7,89 +7,107 @@ use crate::limits::{
     ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALUE_BODY,
 };
 
-/// Who may call a route.
+/// Who may call a route, and its name in code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Anyone. The body may hold credentials.
-    Public,
+    Public(PublicRoute),
     /// A personal access token with this scope.
-    User(Scope),
+    User(UserRoute, Scope),
     /// A runner session token.
-    Runner,
+    Runner(RunnerRoute),
     /// The worker session token of the job in the path.
-    Worker,
+    Worker(WorkerRoute),
 }
 
 #[derive(Debug)]
 pub struct Route {
-    /// The name in code.
-    pub id: RouteId,
+    pub access: Access,
     pub method: Method,
     /// The path. Segments in braces are parameters.
     pub path: &'static str,
-    pub access: Access,
+    /// The query parameters. Others are refused.
+    pub query: &'static [&'static str],
     /// Largest body in bytes; 0 for none.
     pub body: u64,
 }
 
 macro_rules! routes {
-    ($($id:ident $method:ident $path:literal $access:expr, $body:expr;)*) => {
-        /// Names every route, so that a match over it is exhaustive.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum RouteId {
+    ($($kind:ident $name:ident {
+        $($id:ident $method:ident $path:literal $(, $scope:ident)?; [$($query:literal)*], $body:expr;)*
+    })*) => {
+        $(#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
             $(#[doc = concat!("`", stringify!($method), " ", $path, "`")] $id,)*
-        }
+        })*
 
         /// Every route.
         pub static ROUTES: &[Route] = &[
-            $(Route { id: RouteId::$id, method: Method::$method, path: $path, access: $access, body: $body },)*
+            $($(Route {
+                access: Access::$kind($name::$id $(, Scope::$scope)?),
+                method: Method::$method,
+                path: $path,
+                query: &[$($query),*],
+                body: $body,
+            },)*)*
         ];
     };
 }
 
+// The handlers of users get the daemon as the caller sees it and no more, so they have names of their own.
 routes! {
-    Healthz GET "/healthz" Access::Public, 0;
-    Readyz GET "/readyz" Access::Public, 0;
-    WorkflowSchema GET "/v0/schema/workflow.json" Access::Public, 0;
-    ListSources GET "/v0/sources" Access::User(Scope::ProjectRead), 0;
-    ShowSource GET "/v0/sources/{source}" Access::User(Scope::ProjectRead), 0;
-    SyncSource POST "/v0/sources/{source}/sync" Access::User(Scope::ProjectWrite), SMALL_BODY;
-    ListProjects GET "/v0/projects" Access::User(Scope::ProjectRead), 0;
-    ShowProject GET "/v0/projects/{project}" Access::User(Scope::ProjectRead), 0;
-    ListVars GET "/v0/projects/{project}/vars" Access::User(Scope::ProjectRead), 0;
-    ShowVar GET "/v0/projects/{project}/vars/{var}" Access::User(Scope::ProjectRead), 0;
-    SetVar PUT "/v0/projects/{project}/vars/{var}" Access::User(Scope::ProjectWrite), VALUE_BODY;
-    DeleteVar DELETE "/v0/projects/{project}/vars/{var}" Access::User(Scope::ProjectWrite), 0;
-    ListSecrets GET "/v0/projects/{project}/secrets" Access::User(Scope::ProjectRead), 0;
-    SetSecret PUT "/v0/projects/{project}/secrets/{secret}" Access::User(Scope::SecretWrite), VALUE_BODY;
-    DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}" Access::User(Scope::SecretWrite), 0;
-    ListWorkflows GET "/v0/workflows" Access::User(Scope::WorkflowRead), 0;
-    ShowWorkflow GET "/v0/workflows/{workflow}" Access::User(Scope::WorkflowRead), 0;
-    PruneWorkflow POST "/v0/workflows/{workflow}/prune" Access::User(Scope::WorkflowWrite), SMALL_BODY;
-    Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch" Access::User(Scope::Dispatch), DISPATCH_BODY;
-    Why GET "/v0/workflows/{workflow}/scans/{scan}/why" Access::User(Scope::WorkflowRead), 0;
-    ListJobs GET "/v0/jobs" Access::User(Scope::JobRead), 0;
-    ShowJob GET "/v0/jobs/{job}" Access::User(Scope::JobRead), 0;
-    DeleteJob DELETE "/v0/jobs/{job}" Access::User(Scope::JobWrite), 0;
-    CancelJob POST "/v0/jobs/{job}/cancel" Access::User(Scope::JobWrite), SMALL_BODY;
-    ReadLog GET "/v0/jobs/{job}/logs" Access::User(Scope::JobRead), 0;
-    ListArtifacts GET "/v0/jobs/{job}/artifacts" Access::User(Scope::JobRead), 0;
-    DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}" Access::User(Scope::JobRead), 0;
-    DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}" Access::User(Scope::JobWrite), 0;
-    ListTokens GET "/v0/tokens" Access::User(Scope::TokenWrite), 0;
-    CreateToken POST "/v0/tokens" Access::User(Scope::TokenWrite), SMALL_BODY;
-    ListRunners GET "/v0/runners" Access::User(Scope::RunnerRead), 0;
-    DeleteRunner DELETE "/v0/runners/{runner}" Access::User(Scope::RunnerWrite), 0;
-    CreateRegistration POST "/v0/runner-registrations" Access::User(Scope::RunnerWrite), SMALL_BODY;
-    RegisterRunner POST "/v0/runners/register" Access::Public, SMALL_BODY;
-    Hello POST "/v0/runners/hello" Access::Runner, SMALL_BODY;
-    Goodbye POST "/v0/runners/goodbye" Access::Runner, SMALL_BODY;
-    Messages POST "/v0/messages" Access::Runner, POLL_BODY;
-    Resolve POST "/v0/jobs/{job}/resolve" Access::Worker, SMALL_BODY;
-    Timeline POST "/v0/jobs/{job}/timeline" Access::Worker, REPORT_BODY;
-    AppendLog PATCH "/v0/jobs/{job}/logs" Access::Worker, LOG_BODY;
-    UploadArtifact PUT "/v0/jobs/{job}/artifacts/{artifact}" Access::Worker, ARTIFACT_BODY;
-    CompleteJob POST "/v0/jobs/{job}/complete" Access::Worker, REPORT_BODY;
+    Public PublicRoute {
+        Healthz GET "/healthz"; [], 0;
+        Readyz GET "/readyz"; [], 0;
+        WorkflowSchema GET "/v0/schema/workflow.json"; [], 0;
+        RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY;
+    }
+    User UserRoute {
+        ListSources GET "/v0/sources", ProjectRead; ["limit" "cursor"], 0;
+        ShowSource GET "/v0/sources/{source}", ProjectRead; [], 0;
+        SyncSource POST "/v0/sources/{source}/sync", ProjectWrite; ["wait"], SMALL_BODY;
+        ListProjects GET "/v0/projects", ProjectRead; ["limit" "cursor"], 0;
+        ShowProject GET "/v0/projects/{project}", ProjectRead; [], 0;
+        ListVars GET "/v0/projects/{project}/vars", ProjectRead; ["limit" "cursor"], 0;
+        ShowVar GET "/v0/projects/{project}/vars/{var}", ProjectRead; [], 0;
+        SetVar PUT "/v0/projects/{project}/vars/{var}", ProjectWrite; [], VALUE_BODY;
+        DeleteVar DELETE "/v0/projects/{project}/vars/{var}", ProjectWrite; [], 0;
+        ListSecrets GET "/v0/projects/{project}/secrets", ProjectRead; ["limit" "cursor"], 0;
+        SetSecret PUT "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], VALUE_BODY;
+        DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0;
+        ListWorkflows GET "/v0/workflows", WorkflowRead; ["state" "limit" "cursor"], 0;
+        ShowWorkflow GET "/v0/workflows/{workflow}", WorkflowRead; [], 0;
+        PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
+        Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
+        Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;
+        ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "limit" "cursor"], 0;
+        ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
+        DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
+        CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
+        ReadLog GET "/v0/jobs/{job}/logs", JobRead; ["from" "follow"], 0;
+        ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
+        DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
+        DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;
+        ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;
+        CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
+        RegenerateToken POST "/v0/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;
+        RevokeToken DELETE "/v0/tokens/{token}", TokenWrite; [], 0;
+        ListRunners GET "/v0/runners", RunnerRead; ["limit" "cursor"], 0;
+        DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
+        CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;
+    }
+    Runner RunnerRoute {
+        Hello POST "/v0/runners/hello"; [], SMALL_BODY;
+        Goodbye POST "/v0/runners/goodbye"; [], SMALL_BODY;
+        Messages POST "/v0/messages"; [], POLL_BODY;
+    }
+    Worker WorkerRoute {
+        Resolve POST "/v0/jobs/{job}/resolve"; [], SMALL_BODY;
+        Timeline POST "/v0/jobs/{job}/timeline"; [], REPORT_BODY;
+        AppendLog PATCH "/v0/jobs/{job}/logs"; ["from"], LOG_BODY;
+        UploadArtifact PUT "/v0/jobs/{job}/artifacts/{artifact}"; [], ARTIFACT_BODY;
+        Complete POST "/v0/jobs/{job}/complete"; [], REPORT_BODY;
+    }
 }
 
 /// The result of a lookup.
@@ -157,7 +175,7 @@ mod tests {
         ) else {
             panic!("no route")
         };
-        assert_eq!(route.id, RouteId::Dispatch);
+        assert!(matches!(route.access, Access::User(UserRoute::Dispatch, _)));
         assert_eq!(parameters, ["src/deep/a", "b"]);
         assert!(matches!(
             find(&Method::GET, "/v0/jobs/x/y/z"),
@@ -172,7 +190,10 @@ mod tests {
     #[test]
     fn all_is_below_v0_and_a_jobs_path_has_its_id_alone() {
         for route in ROUTES {
-            let is_probe = matches!(route.id, RouteId::Healthz | RouteId::Readyz);
+            let is_probe = matches!(
+                route.access,
+                Access::Public(PublicRoute::Healthz | PublicRoute::Readyz)
+            );
             assert_eq!(route.path.starts_with("/v0/"), !is_probe, "{}", route.path);
             if route.path.contains("{job}") || route.path.contains("{artifact}") {
                 let after = route

@@ -102,13 +102,12 @@ async fn respond<B: Buf>(
     let caller = authenticate(&handle, route, &parameters, &headers).await?;
     let body = Body::new(body, &headers, route.body)?;
     let request = Request {
-        caller,
         parameters,
-        query: Query::parse(query),
+        query: Query::parse(query, route.query)?,
         headers,
         body,
     };
-    handlers::handle(&handle, route.id, request).await
+    handlers::handle(&handle, caller, request).await
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Personal access tokens.
 
 use http::Method;
-use wire::{CreateToken, CreatedToken, Token};
+use wire::{CreateToken, CreatedToken, RegenerateToken, Token};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -18,5 +18,24 @@ impl Client {
             .json(token)?
             .answer()
             .await
+    }
+
+    /// Gives a token, named by id or name, a new secret: `POST /tokens/{token}/regenerate`.
+    pub async fn regenerate_token(
+        &self,
+        token: &str,
+        request: &RegenerateToken,
+    ) -> Result<CreatedToken, Error> {
+        let route = Route::v0("tokens").name(token)?.then("regenerate");
+        self.call(Method::POST, &route)
+            .json(request)?
+            .answer()
+            .await
+    }
+
+    /// Revokes a token, named by id or name: `DELETE /tokens/{token}`.
+    pub async fn revoke_token(&self, token: &str) -> Result<(), Error> {
+        let route = Route::v0("tokens").name(token)?;
+        self.call(Method::DELETE, &route).done().await
     }
 }

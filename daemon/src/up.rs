@@ -17,7 +17,7 @@ use std::path::Path;
 use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
-use model::{Scope, Scopes, SealingKey};
+use model::{Scope, SealingKey};
 use reconciler::{LOG_LIMIT, Location, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -244,7 +244,8 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
         name: "steps".to_owned(),
         scopes: STEP_SCOPES.into_iter().collect(),
         life: None,
-        granted_by: Scopes::admin(),
+        projects: model::Projects::All,
+        granted_by: model::Viewer::admin(),
     };
     let token = serving.handle.create_token(create).await?;
     let secret = token.secret.reveal();

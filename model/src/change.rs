@@ -16,7 +16,7 @@ use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead};
 use crate::source::{Source, TipRecord};
 use crate::token::Token;
-use crate::{JobId, RegistrationId, RunnerId, ScanKey};
+use crate::{JobId, RegistrationId, RunnerId, ScanKey, TokenId};
 
 /// One change of a decision. It carries the whole new record, so that it can be applied twice without harm.
 #[derive(Debug, Clone)]
@@ -63,6 +63,7 @@ pub enum Change {
     RunnerRemoved(RunnerId),
     /// The new record of a token.
     Token(Arc<Token>),
+    TokenRemoved(TokenId),
     /// A new registration token.
     Registration(Arc<Registration>),
     /// A registration token was used or has expired.

@@ -42,7 +42,7 @@ pub use runners::{
 };
 pub use secrets::{DeleteSecret, SetSecret};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
-pub use tokens::{CreateToken, InitialToken, NewToken};
+pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken};
 pub use triggers::{Consider, ExplainedTrigger, Fire, Rewind};
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};

@@ -38,6 +38,7 @@ mod source;
 mod testing;
 mod token;
 mod view;
+mod viewer;
 mod waiting;
 mod world;
 
@@ -77,7 +78,8 @@ pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
     TipRef,
 };
-pub use token::{ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
+pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
+pub use viewer::{Projects, Seen, Viewer};
 pub use waiting::waiting;
 pub use world::{StockMark, World};
 

@@ -62,6 +62,12 @@ pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 /// Personal access tokens. Each is a live record; a program that makes one for every call should get an error.
 pub const TOKENS: usize = 10_000;
 
+/// How long before its end the holders of a token are reminded: long enough to change it where it is used.
+pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
+
+/// The longest time for which a regenerated token's former secret is accepted: a day, in which its holders are changed.
+pub const TOKEN_OVERLAP: TimeDelta = TimeDelta::hours(24);
+
 /// Expired registration tokens that are removed together with the creation of a token or runner: more than one, so that
 /// they do not pile up, and few enough for the same batch.
 pub const REGISTRATION_SWEEP: usize = 20;

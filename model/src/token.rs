@@ -6,14 +6,17 @@
 
 use std::fmt;
 
+use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
 use workflow::{hex, unhex};
 
+use crate::limits::TOKEN_EXPIRES_SOON;
 use crate::moment::Entropy;
 use crate::scope::Scopes;
+use crate::viewer::Projects;
 use crate::{Timestamp, TokenId};
 
 /// A personal access token's record.
@@ -26,16 +29,50 @@ pub struct Token {
     pub hash: TokenHash,
     /// What it may do.
     pub scopes: Scopes,
+    /// Where it may do that.
+    #[serde(default, skip_serializing_if = "Projects::is_all")]
+    pub projects: Projects,
     pub created_at: Timestamp,
     /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// The secret that the last regeneration has replaced, while it is still accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former: Option<FormerSecret>,
+    /// The last day on which it was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<NaiveDate>,
+}
+
+/// A secret that was replaced, and is accepted until then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerSecret {
+    pub hash: TokenHash,
+    pub expires_at: Timestamp,
 }
 
 impl Token {
     /// Whether it is valid at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|end| now < end)
+    }
+
+    /// Whether it expires within a week of `now`, or has expired.
+    pub fn expires_soon(&self, now: Timestamp) -> bool {
+        self.expires_at
+            .is_some_and(|end| end - now < TOKEN_EXPIRES_SOON)
+    }
+
+    /// Whether a caller with that secret is let in at `now`.
+    pub fn accepts(&self, secret: &TokenHash, now: Timestamp) -> bool {
+        let is_former = |former: &FormerSecret| former.hash == *secret && now < former.expires_at;
+        self.is_valid(now) && (self.hash == *secret || self.former.as_ref().is_some_and(is_former))
+    }
+
+    /// The secrets by which it is found.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = TokenHash> {
+        let former = self.former.as_ref().map(|former| former.hash);
+        std::iter::once(self.hash).chain(former)
     }
 }
 

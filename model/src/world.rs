@@ -115,11 +115,12 @@ impl World {
                 self.runners.remove(id);
             }
             Change::Token(token) => {
-                if let Some(before) = self.tokens.insert(token.id, token.clone()) {
-                    self.token_hashes.remove(&before.hash);
-                }
-                self.token_hashes.insert(token.hash, token.id);
+                self.forget_token(token.id);
+                let hashes = token.hashes().map(|hash| (hash, token.id));
+                self.token_hashes.extend(hashes);
+                self.tokens.insert(token.id, token.clone());
             }
+            Change::TokenRemoved(id) => self.forget_token(*id),
             Change::Registration(registration) => {
                 self.registrations
                     .insert(registration.id, registration.clone());
@@ -212,6 +213,18 @@ impl World {
             labels.sort();
             Place::Offerable(labels.into())
         })
+    }
+
+    /// Removes a token with its secrets.
+    fn forget_token(&mut self, id: TokenId) {
+        for hash in self
+            .tokens
+            .remove(&id)
+            .iter()
+            .flat_map(|token| token.hashes())
+        {
+            self.token_hashes.remove(&hash);
+        }
     }
 
     /// Removes a stored request from both indices.

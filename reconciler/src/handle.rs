@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
 use model::decide::{
-    Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, Refusal,
-    RemoveRunner, check_dispatch, repeated_dispatch,
+    Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, NoteUse,
+    Refusal, RegenerateToken, RemoveRunner, RevokeToken, check_dispatch, repeated_dispatch,
 };
 use model::limits::WORKER_LAST_WORDS;
 use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SealingKey, SourceName,
-    Timestamp, WorkflowId,
+    Timestamp, Token, WorkflowId,
 };
 use serde_json::Value;
 use state::{PayloadError, State, SubmitError};
@@ -148,6 +148,41 @@ impl Handle {
     /// Makes a personal access token.
     pub async fn create_token(&self, create: CreateToken) -> Result<NewToken, SubmitError> {
         self.state().submit(create).await
+    }
+
+    /// Gives a token a new secret.
+    pub async fn regenerate_token(
+        &self,
+        regenerate: RegenerateToken,
+    ) -> Result<NewToken, SubmitError> {
+        self.state().submit(regenerate).await
+    }
+
+    /// Revokes a token.
+    pub async fn revoke_token(&self, revoke: RevokeToken) -> Result<(), SubmitError> {
+        self.state().submit(revoke).await
+    }
+
+    /// Notes that a token was used today. Nobody waits for it.
+    pub fn note_use(&self, token: &Token) {
+        let day = self.now().date_naive();
+        if token.last_used >= Some(day) {
+            return;
+        }
+        if token.expires_soon(self.now()) {
+            let end = token.expires_at.map(tracing::field::display);
+            tracing::warn!(
+                token = token.name,
+                end,
+                "a token that is in use expires soon"
+            );
+        }
+        let (state, token) = (self.state().clone(), token.id);
+        tokio::spawn(async move {
+            if let Err(error) = state.submit(NoteUse { token, day }).await {
+                tracing::debug!(%token, %error, "the use of a token is not noted");
+            }
+        });
     }
 
     /// Removes a runner. Its jobs are lost.

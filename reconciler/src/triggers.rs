@@ -151,7 +151,7 @@ impl Handle {
         let filter = JobFilter {
             workflow: Some(scan.workflow),
             scan: Some(scan.scan.clone()),
-            state: None,
+            ..JobFilter::default()
         };
         let page = self.state().jobs(&filter, None, 1).await?;
         Ok(page.jobs.into_iter().next())

@@ -98,6 +98,7 @@ impl Encoding<'_> {
             Change::Runner(runner) => self.record(&**runner),
             Change::RunnerRemoved(id) => self.delete(Layout::runner(*id)),
             Change::Token(token) => self.record(&**token),
+            Change::TokenRemoved(id) => self.delete(Layout::token(*id)),
             Change::Registration(registration) => self.record(&**registration),
             Change::RegistrationRemoved(id) => self.delete(Layout::registration(*id)),
             Change::Vars(vars) => self.record(&**vars),

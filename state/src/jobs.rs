@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec;
 
-use model::{Job, JobId, ScanHead, ScanKey, StateKind, WorkflowId, World};
+use model::{Job, JobId, Projects, ScanHead, ScanKey, StateKind, WorkflowId, World};
 use workflow::ScanName;
 
 use crate::envelope;
@@ -26,6 +26,8 @@ pub struct JobFilter {
     pub scan: Option<ScanName>,
     /// Only in this state.
     pub state: Option<StateKind>,
+    /// Only of these projects.
+    pub projects: Projects,
 }
 
 /// Jobs, newest first.
@@ -51,7 +53,9 @@ impl JobFilter {
     }
 
     fn takes(&self, job: &Job) -> bool {
-        self.takes_scan(&job.scan_key()) && self.takes_state(job.state.kind())
+        self.projects.contain(job.project)
+            && self.takes_scan(&job.scan_key())
+            && self.takes_state(job.state.kind())
     }
 }
 
@@ -104,9 +108,15 @@ impl Listing {
             Some(StateKind::Scheduled | StateKind::Running) => false,
             Some(StateKind::Ended(state)) => world.retained(head).of(state) > 0,
         };
+        let has_project = |head: &ScanHead| {
+            let workflow = world.workflow_record(head.workflow);
+            workflow.map_or(filter.projects.is_all(), |record| {
+                filter.projects.contain(record.project)
+            })
+        };
         let pasts = world
             .heads()
-            .filter(|head| has_state(head) && filter.takes_scan(&head.key()))
+            .filter(|head| has_state(head) && filter.takes_scan(&head.key()) && has_project(head))
             .map(|head| KnownPast::of(world, head))
             .collect();
         Self { live, pasts }

@@ -27,7 +27,6 @@ pub mod fsck;
 mod heads;
 mod history;
 pub mod inspect;
-mod job_watchers;
 mod jobs;
 mod layout;
 mod ledger;
@@ -50,6 +49,7 @@ mod scan_places;
 mod state;
 mod upload;
 mod warned;
+mod watchers;
 mod written;
 
 pub use backup::{back_up, restore};

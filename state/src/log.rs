@@ -27,13 +27,13 @@ use tokio::time::Instant;
 use crate::alarm::Alarm;
 use crate::blocking::on_volume;
 use crate::error::{Interrupted, ReadError, WriteError};
-use crate::job_watchers::JobWatchers;
 use crate::layout::Layout;
 use crate::log::job_log::JobLog;
 pub use crate::log::records::EncodedRecord;
 pub use crate::log::stream::LogStream;
 use crate::publication::Publication;
 use crate::warned::Warned;
+use crate::watchers::Watchers;
 use crate::{State, SubmitError};
 
 /// One line of a job's log.
@@ -127,7 +127,7 @@ struct Shared {
     publication: Arc<Publication>,
     alarm: Alarm,
     open: Mutex<HashMap<JobId, Slot>>,
-    growth: JobWatchers,
+    growth: Watchers<JobId>,
     dirty: Notify,
     warned: Warned,
 }
@@ -159,7 +159,7 @@ impl Logs {
         alarm: Alarm,
         warned: Warned,
     ) -> Self {
-        let (open, growth, dirty) = (Mutex::default(), JobWatchers::default(), Notify::new());
+        let (open, growth, dirty) = (Mutex::default(), Watchers::default(), Notify::new());
         Self {
             shared: Arc::new(Shared {
                 volume,
@@ -196,7 +196,7 @@ impl Logs {
         let logs = self.clone();
         let appended = on_volume(&self.shared.volume, move |_| {
             let receipt = logs.with(job, |log| log.append(from, &records, limit))?;
-            logs.shared.growth.wake(job);
+            logs.shared.growth.wake(&job);
             Ok::<_, LogError>((receipt, receipt.durable < receipt.received))
         });
         let (receipt, dirty) = appended.await?;
@@ -294,13 +294,13 @@ impl Logs {
 
     /// Notes that a job was ended by somebody else than its worker. The worker may still add to the log for a while.
     pub fn ended(&self, job: JobId) {
-        self.shared.growth.close(job);
+        self.shared.growth.close(&job);
         self.shared.dirty.notify_one();
     }
 
     /// Closes the log of a job that is over, if all of it is durable.
     fn close(&self, job: JobId) {
-        self.shared.growth.close(job);
+        self.shared.growth.close(&job);
         let mut open = lock(&self.shared.open);
         if open.get(&job).is_some_and(is_done_with) {
             open.remove(&job);
@@ -309,7 +309,7 @@ impl Logs {
 
     /// Closes the log of a job that was removed, without a sync.
     pub fn forget(&self, job: JobId) {
-        self.shared.growth.close(job);
+        self.shared.growth.close(&job);
         lock(&self.shared.open).remove(&job);
     }
 

@@ -2,19 +2,21 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use model::{Change, JobId, World};
+use model::{Change, JobId, TokenId, World};
 use store::Seq;
 use tokio::sync::watch;
 
 use crate::feed::{ChangesGone, Feed, Subscription};
-use crate::job_watchers::JobWatchers;
+use crate::watchers::Watchers;
 
 /// The published world and those who follow it.
 pub(crate) struct Publication {
     world: RwLock<World>,
     feed: Arc<Feed>,
     /// Those who wait for a job.
-    jobs: JobWatchers,
+    jobs: Watchers<JobId>,
+    /// Those whose right rests on a token.
+    tokens: Watchers<TokenId>,
 }
 
 impl Publication {
@@ -23,7 +25,8 @@ impl Publication {
         Self {
             world: RwLock::new(world),
             feed: Arc::new(Feed::new(seq)),
-            jobs: JobWatchers::default(),
+            jobs: Watchers::default(),
+            tokens: Watchers::default(),
         }
     }
 
@@ -43,8 +46,11 @@ impl Publication {
             }
         }
         for change in &changes {
-            if let Change::Job(job) | Change::JobRemoved(job) = change {
-                self.jobs.wake(job.id);
+            match change {
+                Change::Job(job) | Change::JobRemoved(job) => self.jobs.wake(&job.id),
+                Change::Token(token) => self.tokens.wake(&token.id),
+                Change::TokenRemoved(id) => self.tokens.wake(id),
+                _ => {}
             }
         }
         self.feed.publish(seq, changes);
@@ -58,6 +64,11 @@ impl Publication {
     /// Wakes whenever the job has changed.
     pub(crate) fn job_changed(&self, job: JobId) -> watch::Receiver<()> {
         self.jobs.subscribe(job)
+    }
+
+    /// Wakes whenever the token has changed.
+    pub(crate) fn token_changed(&self, token: TokenId) -> watch::Receiver<()> {
+        self.tokens.subscribe(token)
     }
 
     /// Follows the commits after `from`.

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 
 use model::decide::Command;
 use model::{
-    Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp, World,
+    Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp,
+    TokenId, World,
 };
 use store::file::FileEngine;
 use store::volume::Volume;
@@ -301,6 +302,11 @@ impl State {
     /// Wakes whenever a job has changed, and for no other.
     pub fn job_changed(&self, job: JobId) -> watch::Receiver<()> {
         self.shared.publication.job_changed(job)
+    }
+
+    /// Wakes whenever a token has changed or was removed, and for no other.
+    pub fn token_changed(&self, token: TokenId) -> watch::Receiver<()> {
+        self.shared.publication.token_changed(token)
     }
 
     /// Follows what is committed after `from`. Ask for [`Self::seq`] first and read the world then: it has all changes up to

@@ -36,7 +36,7 @@ pub use runner::{
     Registration, Runner,
 };
 pub use source::{Condition, Source, Tip};
-pub use token::{CreateToken, CreatedToken, Token};
+pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{
     Clause, CutJob, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,
     UnfinishedJob, Watching, Why,

@@ -107,6 +107,8 @@ pub enum ErrorCode {
     PollReplaced,
     /// 409: the number of tokens has reached its limit.
     TooManyTokens,
+    /// 409: without this token nobody could manage the daemon.
+    LastAdmin,
     /// 429: the number of unfinished jobs has reached its limit.
     TooManyJobs,
     /// 409: the daemon has no key for secrets.

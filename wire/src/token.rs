@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,6 +14,9 @@ pub struct CreateToken {
     pub name: String,
     /// Names such as `job:read`. The answer to an unknown name lists all of them.
     pub scopes: Vec<String>,
+    /// The projects it is for, by name or id; absent for those of the token that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<String>>,
     /// Seconds until it expires; absent if it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
@@ -25,9 +28,33 @@ pub struct Token {
     pub id: Uuid,
     pub name: String,
     pub scopes: Vec<String>,
+    /// The names of the projects it is for; absent if it is for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<String>>,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// Whether it expires within a week, or has expired.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expires_soon: bool,
+    /// Until when the secret before the last regeneration is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former_expires_at: Option<DateTime<Utc>>,
+    /// The last day on which it was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<NaiveDate>,
+}
+
+/// The body of a regeneration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegenerateToken {
+    /// Seconds for which the present secret is still accepted; up to a day.
+    #[serde(default)]
+    pub overlap_seconds: u64,
+    /// Seconds until the token expires; absent if its end stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_seconds: Option<u64>,
 }
 
 /// A new token with its secret. Only this answer has it.

@@ -10,22 +10,21 @@ use http::header::{
 };
 use model::Removed;
 use model::{Artifact, Job, Timestamp};
-use reconciler::Handle;
+use reconciler::{Handle, Worker};
 use state::{Download, ReadError};
 use warp::reply::Response;
 use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
 
-use super::jobs;
-use crate::access::actor;
 use crate::convert;
 use crate::failure::Failure;
 use crate::limits::ARTIFACT_PIECE;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// The artifacts of a job.
-pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let job = jobs::find(handle, request.job()?).await?;
+pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job(request.job()?).await?;
     let items = job
         .state
         .run()
@@ -35,13 +34,13 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
 }
 
 /// The zip of an artifact, by id or name: the whole, or one range.
-pub(super) async fn download(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let job = jobs::find(handle, request.job()?).await?;
+pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job(request.job()?).await?;
     let artifact = find(&job, request.parameter(1))?;
-    if let Some(gone) = gone(artifact, handle.steady()) {
+    if let Some(gone) = gone(artifact, me.steady()) {
         return Err(gone);
     }
-    let opened = handle.state().open_artifact(job.id, &artifact.name).await?;
+    let opened = me.open_artifact(&job, &artifact.name).await?;
     let Some(stored) = opened else {
         return Err(Failure::new(
             ErrorCode::Gone,
@@ -115,11 +114,10 @@ fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
 }
 
 /// Removes the file of an artifact of a job that is over. Repeating this is harmless.
-pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let job = jobs::find(handle, request.job()?).await?;
+pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job(request.job()?).await?;
     let name = find(&job, request.parameter(1))?.name.clone();
-    let actor = actor(request.caller.user()?);
-    handle.delete_artifact(job.id, name, actor).await?;
+    me.delete_artifact(&job, &name).await?;
     Ok(reply::empty())
 }
 
@@ -223,9 +221,12 @@ fn wanted_range(header: &str, size: u64) -> Wanted {
 
 /// Stores an artifact that the job's worker uploads. It is streamed to disk, hashed on the way and made durable; then
 /// it is recorded.
-pub(super) async fn upload(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let worker = request.caller.worker()?.clone();
-    handle.may_store_artifact(&worker, request.parameter(1))?;
+pub(super) async fn upload(
+    handle: &Handle,
+    worker: &Worker,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    handle.may_store_artifact(worker, request.parameter(1))?;
     let name = request.parameter(1).to_owned();
     let digest = request.header(HeaderName::from_static(CONTENT_DIGEST_HEADER));
     let digest = digest.filter(|digest| is_digest(digest)).ok_or_else(|| {
@@ -239,7 +240,7 @@ pub(super) async fn upload(handle: &Handle, mut request: Request) -> Result<Resp
     while let Some(piece) = request.body.next().await? {
         upload = upload.write(piece).await?;
     }
-    let artifact = handle.store_artifact(&worker, name, upload, digest).await?;
+    let artifact = handle.store_artifact(worker, name, upload, digest).await?;
     Ok(reply::ok(&convert::artifact(&artifact)))
 }
 

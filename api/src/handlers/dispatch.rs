@@ -2,24 +2,21 @@
 
 use http::StatusCode;
 use model::IdempotencyKey;
-use reconciler::Handle;
 use warp::reply::Response;
 use wire::{DispatchRequest, DispatchResponse};
 
 use super::{jobs, workflows};
-use crate::access::actor;
 use crate::body;
 use crate::failure::Failure;
 use crate::limits::IDEMPOTENCY_KEY_BYTES;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// Starts a job. The answer means that the job is durable. A repeat with the same `Idempotency-Key` returns the same
 /// job.
-pub(super) async fn dispatch(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let workflow = handle
-        .state()
-        .read(|world| workflows::find(world, request.parameter(0)).map(|found| found.id))?;
+pub(super) async fn dispatch(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let workflow = me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
     let bytes = request.body.bytes().await?;
     let asked: DispatchRequest = if bytes.is_empty() {
         DispatchRequest::default()
@@ -27,20 +24,12 @@ pub(super) async fn dispatch(handle: &Handle, mut request: Request) -> Result<Re
         body::is_json(&request.headers)?;
         body::parse(&bytes)?
     };
-    let token = request.caller.user()?;
-    let route = format!("dispatch\0{workflow}\0{}", request.parameter(1));
-    let key =
-        idempotency_key(&request)?.map(|key| IdempotencyKey::new(token.id, &route, key, &bytes));
-    let job = handle
-        .dispatch(
-            workflow,
-            request.parameter(1),
-            &asked.inputs,
-            actor(token),
-            key,
-        )
-        .await?;
-    let job = jobs::wire_job(handle, &job).await?;
+    let scan = request.parameter(1);
+    let route = format!("dispatch\0{}\0{scan}", *workflow);
+    let key = idempotency_key(&request)?
+        .map(|key| IdempotencyKey::new(me.token().id, &route, key, &bytes));
+    let job = me.dispatch(&workflow, scan, &asked.inputs, key).await?;
+    let job = jobs::wire_job(me, &job).await?;
     Ok(reply::json(StatusCode::ACCEPTED, &DispatchResponse { job }))
 }
 

@@ -1,34 +1,28 @@
 //! `/v0/jobs`
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use model::{Job, JobId, JobState, Reason, StateKind, WorkflowId, World, waiting};
-use reconciler::Handle;
-use state::{JobFilter, SubmitError};
+use model::{JobId, JobState, Seen, StateKind, WorkflowId};
+use state::JobFilter;
 use tokio::time::Instant;
 use warp::reply::Response;
 use wire::Page;
 use workflow::ScanName;
 
 use super::workflows;
-use crate::access::actor;
 use crate::convert;
-use crate::failure::Failure;
+use crate::failure::{Failure, unauthorized};
 use crate::limits::WAIT;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::{Dismissed, ShownJob, Visible};
 
 /// Jobs, newest first.
-pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let query = &request.query;
     let workflow = match query.get("workflow") {
         None => None,
-        Some(text) => Some(
-            handle
-                .state()
-                .read(|world| workflows::find(world, text).map(|found| found.id))?,
-        ),
+        Some(text) => Some(me.read(|seen| workflows::find(seen, text).map(|found| found.id))?),
     };
     let scan = match query.get("scan") {
         None => None,
@@ -56,16 +50,17 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
         workflow,
         scan,
         state,
+        ..JobFilter::default()
     };
     if let Some(scan) = &filter.scan {
         let workflow = filter.workflow;
-        handle.state().read(|world| known(world, workflow, scan))?;
+        me.read(|seen| known(seen, workflow, scan))?;
     }
-    let page = handle.state().jobs(&filter, before, query.limit()?).await?;
+    let (jobs, page) = me.jobs(filter, before, query.limit()?).await?;
     let next_cursor = page.next.map(|next| next.to_string());
-    let mut items = Vec::with_capacity(page.jobs.len());
-    for job in &page.jobs {
-        match wire_job(handle, job).await {
+    let mut items = Vec::with_capacity(jobs.len());
+    for job in &jobs {
+        match wire_job(me, job).await {
             Ok(job) => items.push(job),
             // The job was removed while the page was read.
             Err(failure) if failure.code == wire::ErrorCode::NotFound => {}
@@ -80,13 +75,13 @@ pub(super) async fn list(handle: &Handle, request: &Request) -> Result<Response,
 }
 
 /// Fails unless the workflow has a scan of that name, or had one that left jobs.
-fn known(world: &World, workflow: Option<WorkflowId>, name: &ScanName) -> Result<(), Failure> {
+fn known(seen: Seen<'_>, workflow: Option<WorkflowId>, name: &ScanName) -> Result<(), Failure> {
     let is_it = |id| workflow.is_none_or(|workflow| workflow == id);
-    let mut defined = world
+    let mut defined = seen
         .workflows()
         .filter(|workflow| is_it(workflow.record.id));
-    let mut heads = world.heads().filter(|head| is_it(head.workflow));
-    let mut jobs = world.jobs().filter(|job| is_it(job.workflow.id));
+    let mut heads = seen.heads().filter(|head| is_it(head.workflow));
+    let mut jobs = seen.jobs().filter(|job| is_it(job.workflow.id));
     if defined.any(|workflow| workflow.scan(name).is_some())
         || heads.any(|head| head.scan == *name)
         || jobs.any(|job| job.scan == *name)
@@ -94,14 +89,14 @@ fn known(world: &World, workflow: Option<WorkflowId>, name: &ScanName) -> Result
         return Ok(());
     }
     let failure = Failure::not_found("scan", name.as_str());
-    Err(match workflow.and_then(|id| world.workflow(id)) {
+    Err(match workflow.and_then(|id| seen.workflow(id)) {
         Some(workflow) => failure.hint(workflows::scans_of(&workflow)),
         None => failure.hint("`everscan workflow show WORKFLOW` lists the scans of a workflow"),
     })
 }
 
 /// One job. With `wait=true` the answer is held until the job is over, up to 50 s.
-pub(super) async fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let id = request.job()?;
     let held_until = Instant::now()
         + if request.query.flag("wait")? {
@@ -109,36 +104,39 @@ pub(super) async fn show(handle: &Handle, request: &Request) -> Result<Response,
         } else {
             std::time::Duration::ZERO
         };
-    let mut changes = handle.state().job_changed(id);
+    let mut job = me.job(id).await?;
+    let mut changes = me.job_changed(&job);
     loop {
         changes.mark_unchanged();
-        let job = find(handle, id).await?;
+        job = me.job(id).await?;
         if job.state.is_terminal() || Instant::now() >= held_until {
-            return Ok(reply::ok(&wire_job(handle, &job).await?));
+            return Ok(reply::ok(&wire_job(me, &job).await?));
         }
         tokio::select! {
             _ = changes.changed() => {}
             () = tokio::time::sleep_until(held_until) => {}
-            () = handle.stopping() => return Ok(reply::ok(&wire_job(handle, &job).await?)),
+            why = me.dismissed() => match why {
+                Dismissed::Stopping => return Ok(reply::ok(&wire_job(me, &job).await?)),
+                Dismissed::Unauthorized => return Err(unauthorized()),
+            },
         }
     }
 }
 
 /// Cancels a job. A job that is already over is returned as it is, so a repeat is harmless.
-pub(super) async fn cancel(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn cancel(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let id = request.job()?;
-    let before = find(handle, id).await?;
+    let before = me.job(id).await?;
     let job = if before.state.is_terminal() {
         before
     } else {
-        match handle.cancel(id, actor(request.caller.user()?)).await {
-            Ok(job) => job,
-            Err(SubmitError::Refused(_)) => find(handle, id).await?,
-            Err(error) => return Err(error.into()),
+        match me.cancel(&before).await? {
+            Some(job) => job,
+            None => me.job(id).await?,
         }
     };
     match &job.state {
-        JobState::Cancelled { .. } => Ok(reply::ok(&wire_job(handle, &job).await?)),
+        JobState::Cancelled { .. } => Ok(reply::ok(&wire_job(me, &job).await?)),
         state @ (JobState::Scheduled
         | JobState::Running { .. }
         | JobState::Succeeded { .. }
@@ -151,57 +149,30 @@ pub(super) async fn cancel(handle: &Handle, request: &Request) -> Result<Respons
 }
 
 /// Removes a job that is over, with its log and artifacts. A repeat answers that there is no such job.
-pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let actor = actor(request.caller.user()?);
-    handle.delete_job(request.job()?, actor).await?;
+pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job(request.job()?).await?;
+    me.delete_job(&job).await?;
     Ok(reply::empty())
 }
 
-/// Finds a job by id, unfinished or finished.
-pub(super) async fn find(handle: &Handle, id: JobId) -> Result<Arc<Job>, Failure> {
-    handle
-        .state()
-        .job(id)
-        .await?
-        .ok_or_else(|| Failure::not_found("job", &id.to_string()))
-}
-
 /// Converts a job, with what is not in its record.
-pub(super) async fn wire_job(handle: &Handle, job: &Job) -> Result<wire::Job, Failure> {
+pub(super) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
     let stored: BTreeMap<_, _>;
     let inputs = match convert::inline_inputs(job) {
         Some(inputs) => inputs,
         None => {
-            stored = handle.state().inputs(job).await?;
+            stored = me.inputs(job).await?;
             &stored
         }
     };
     // The record of a completed job holds the count. After any other end, the runner may have added lines.
-    let records = match &job.state {
-        JobState::Scheduled | JobState::Skipped { .. } => 0,
-        JobState::Succeeded { run, .. } => run.log_records,
+    let (records, waiting) = match &job.state {
+        JobState::Scheduled => (0, me.why_waiting(job)),
+        JobState::Skipped { .. } => (0, None),
+        JobState::Succeeded { run, .. } => (run.log_records, None),
         JobState::Running { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
-            handle.state().logs().records(job.id).await?
+            (me.log_records(job).await?, None)
         }
     };
-    let waiting = why_waiting(handle, job);
     Ok(convert::job(job, inputs, records, waiting.as_ref()))
-}
-
-/// Why a scheduled job has not begun.
-fn why_waiting(handle: &Handle, job: &Job) -> Option<Reason> {
-    match &job.state {
-        JobState::Scheduled => {}
-        JobState::Running { .. }
-        | JobState::Succeeded { .. }
-        | JobState::Failed { .. }
-        | JobState::Cancelled { .. }
-        | JobState::Skipped { .. } => return None,
-    }
-    // Read before the world: the code that hands out jobs reads both in the other order.
-    let in_hand = handle.jobs_in_hand();
-    let holding = |runner| in_hand.get(&runner);
-    handle
-        .state()
-        .read(|world| waiting(world, job, |runner| handle.is_connected(runner), holding))
 }

@@ -1,20 +1,17 @@
 //! `/v0/jobs/{job}/logs`: the same route while the job runs and afterwards.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::header::ACCEPT;
-use model::{Job, JobId};
-use reconciler::Handle;
+use model::Job;
 use state::{LogRecord, LogStream};
 use warp::reply::Response;
 use wire::NDJSON_MEDIA_TYPE;
 
-use super::jobs;
 use crate::failure::Failure;
 use crate::limits::KEEP_ALIVE;
 use crate::reply::{self, Pieces};
 use crate::request::Request;
+use crate::visible::{ShownJob, Visible};
 
 /// The format of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +77,8 @@ impl Form {
 
 /// A job's log from record `from` on; with `follow=true` until the job is over. An event stream continues after
 /// `Last-Event-ID`.
-pub(super) async fn read(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let job = jobs::find(handle, request.job()?).await?;
+pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job(request.job()?).await?;
     let form = Form::of(request);
     let after = request
         .headers
@@ -92,28 +89,21 @@ pub(super) async fn read(handle: &Handle, request: &Request) -> Result<Response,
         None => after.map_or(0, |after| after.saturating_add(1)),
     };
     let follow = request.query.flag("follow")?;
-    let handle = handle.clone();
+    let me = me.clone();
     Ok(reply::streamed(form.media_type(), move |pieces| {
-        produce(handle, job, from, follow, form, pieces)
+        produce(me, job, from, follow, form, pieces)
     }))
 }
 
-async fn produce(
-    handle: Handle,
-    job: Arc<Job>,
-    from: u64,
-    follow: bool,
-    form: Form,
-    pieces: Pieces,
-) {
+async fn produce(me: Visible, job: ShownJob, from: u64, follow: bool, form: Form, pieces: Pieces) {
     let id = job.id;
-    let mut growth = handle.state().logs().subscribe(id);
-    let mut changes = handle.state().job_changed(id);
-    let mut stream = handle.state().logs().stream(id, from);
+    let mut growth = me.log_growth(&job);
+    let mut changes = me.job_changed(&job);
+    let mut stream = me.log(&job, from);
     let mut ended = None;
     if job.state.is_terminal() {
-        handle.state().logs().mark_damage(&mut stream);
-        ended = Some(job);
+        me.mark_damage(&mut stream);
+        ended = Some(job.clone());
     }
     let mut last_look = !follow || ended.is_some();
     let mut is_settled = false;
@@ -137,20 +127,19 @@ async fn produce(
                     return;
                 }
                 // While the disk is full, the end of the log waits for room and is not missing.
-                is_settled = handle.state().settled().await.is_ok();
+                is_settled = me.settled().await.is_ok();
                 if !is_settled {
                     return;
                 }
             }
             Ok(None) => {
                 // Read once more after the end was seen, for records appended just before the end.
-                last_look = is_over(&handle, id);
+                last_look = is_over(&me, &job);
                 if last_look {
-                    handle.state().logs().mark_damage(&mut stream);
-                    ended = handle.state().job(id).await.ok().flatten();
+                    me.mark_damage(&mut stream);
+                    ended = me.job(id).await.ok();
                 }
-                if !last_look && !wait(&handle, id, form, &mut growth, &mut changes, &pieces).await
-                {
+                if !last_look && !wait(&me, &job, form, &mut growth, &mut changes, &pieces).await {
                     return;
                 }
             }
@@ -170,14 +159,14 @@ fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
 }
 
 /// Whether the job has left the live world.
-fn is_over(handle: &Handle, id: JobId) -> bool {
-    handle.state().read(|world| world.job(id).is_none())
+fn is_over(me: &Visible, job: &ShownJob) -> bool {
+    me.read(|seen| seen.job(job.id).is_none())
 }
 
-/// Waits until there may be more to read. Returns false if the reader is gone or the daemon is stopping.
+/// Waits until there may be more to read. Returns false if the reader is gone or nothing more may be sent to it.
 async fn wait(
-    handle: &Handle,
-    id: JobId,
+    me: &Visible,
+    job: &ShownJob,
     form: Form,
     growth: &mut tokio::sync::watch::Receiver<()>,
     changes: &mut tokio::sync::watch::Receiver<()>,
@@ -188,7 +177,7 @@ async fn wait(
             grown = growth.changed() => {
                 if grown.is_err() {
                     // The log was closed. The next look finds the job over.
-                    *growth = handle.state().logs().subscribe(id);
+                    *growth = me.log_growth(job);
                 }
                 return true;
             }
@@ -196,12 +185,12 @@ async fn wait(
                 if changed.is_err() {
                     return false;
                 }
-                if is_over(handle, id) {
+                if is_over(me, job) {
                     return true;
                 }
             }
             () = pieces.closed() => return false,
-            () = handle.stopping() => return false,
+            _ = me.dismissed() => return false,
             () = tokio::time::sleep(KEEP_ALIVE), if form == Form::Events => {
                 if pieces.send(Bytes::from_static(b": alive\n\n")).await.is_err() {
                     return false;

@@ -2,46 +2,44 @@
 
 use std::sync::Arc;
 
-use model::decide::{DeleteSecret, DeleteVar, SetVar};
-use model::{ProjectId, SecretValue, Source, World};
-use reconciler::Handle;
+use model::{ProjectId, SecretValue, Seen, Source};
 use warp::reply::Response;
 use wire::SetValue;
 
-use crate::access::actor;
 use crate::body;
 use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::{Shown, Visible};
 
 /// The projects by name.
-pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&handle.state().read(|world| {
+    Ok(reply::ok(&me.read(|seen| {
         window.cut(
-            world.sources(),
+            seen.sources(),
             |source| source.name.to_string(),
-            |source| convert::project(world, source),
+            |source| convert::project(seen, source),
         )
     })))
 }
 
 /// One project.
-pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let shown = handle.state().read(|world| {
-        let source = find(world, request)?;
-        Ok::<_, Failure>(convert::project(world, source))
+pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let shown = me.read(|seen| {
+        let source = find(seen, request.parameter(0))?;
+        Ok::<_, Failure>(convert::project(seen, source))
     })?;
     Ok(reply::ok(&shown))
 }
 
 /// The vars of a project by name, without their values.
-pub(super) fn list_vars(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list_vars(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    let page = handle.state().read(|world| {
-        let record = world.vars(find(world, request)?.project);
+    let page = me.read(|seen| {
+        let record = seen.vars(find(seen, request.parameter(0))?.project);
         let vars = record.into_iter().flat_map(|record| &record.vars);
         Ok::<_, Failure>(window.cut(
             vars,
@@ -53,10 +51,10 @@ pub(super) fn list_vars(handle: &Handle, request: &Request) -> Result<Response, 
 }
 
 /// The secrets of a project by name.
-pub(super) fn list_secrets(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list_secrets(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    let page = handle.state().read(|world| {
-        let record = world.secrets(find(world, request)?.project);
+    let page = me.read(|seen| {
+        let record = seen.secrets(find(seen, request.parameter(0))?.project);
         let secrets = record.into_iter().flat_map(|record| &record.secrets);
         Ok::<_, Failure>(window.cut(
             secrets,
@@ -68,10 +66,10 @@ pub(super) fn list_secrets(handle: &Handle, request: &Request) -> Result<Respons
 }
 
 /// A var with its value.
-pub(super) fn show_var(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = request.parameter(1);
-    let shown = handle.state().read(|world| {
-        let record = world.vars(find(world, request)?.project);
+    let shown = me.read(|seen| {
+        let record = seen.vars(find(seen, request.parameter(0))?.project);
         let var = record.and_then(|record| record.vars.get(name));
         var.map(|var| convert::var(name, var))
             .ok_or_else(|| Failure::not_found("var", name))
@@ -92,64 +90,45 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
 }
 
 /// Sets a var.
-pub(super) async fn set_var(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let project = project(handle, &request)?;
+pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request)?;
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
-    let set = SetVar {
-        project,
-        name: name.to_owned(),
-        value,
-        actor: actor(request.caller.user()?),
-    };
-    let var = handle.set_var(set).await?;
+    let var = me.set_var(&project, name, value).await?;
     Ok(reply::ok(&convert::var(name, &var)))
 }
 
 /// Removes a var.
-pub(super) async fn delete_var(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let delete = DeleteVar {
-        project: project(handle, request)?,
-        name: request.parameter(1).to_owned(),
-    };
-    handle.delete_var(delete).await?;
+pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let project = project(me, request)?;
+    me.delete_var(&project, request.parameter(1)).await?;
     Ok(reply::empty())
 }
 
 /// Sets a secret. No answer ever contains it.
-pub(super) async fn set_secret(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let project = project(handle, &request)?;
-    let value = value_of(&mut request).await?;
+pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request)?;
+    let value = SecretValue::new(value_of(&mut request).await?);
     let name = request.parameter(1);
-    let actor = actor(request.caller.user()?);
-    let value = SecretValue::new(value);
-    let secret = handle
-        .set_secret(project, name.to_owned(), value, actor)
-        .await?;
+    let secret = me.set_secret(&project, name, value).await?;
     Ok(reply::ok(&convert::named(name, &secret.edit)))
 }
 
 /// Removes a secret.
-pub(super) async fn delete_secret(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let delete = DeleteSecret {
-        project: project(handle, request)?,
-        name: request.parameter(1).to_owned(),
-    };
-    handle.delete_secret(delete).await?;
+pub(super) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let project = project(me, request)?;
+    me.delete_secret(&project, request.parameter(1)).await?;
     Ok(reply::empty())
 }
 
-fn project(handle: &Handle, request: &Request) -> Result<ProjectId, Failure> {
-    handle
-        .state()
-        .read(|world| find(world, request).map(|source| source.project))
+fn project(me: &Visible, request: &Request) -> Result<Shown<ProjectId>, Failure> {
+    me.find(|seen| find(seen, request.parameter(0)).map(|source| source.project))
 }
 
 /// Finds the project by name or id.
-fn find<'a>(world: &'a World, request: &Request) -> Result<&'a Arc<Source>, Failure> {
-    let text = request.parameter(0);
-    let named = text.parse().ok().and_then(|name| world.source(&name));
-    let by_id = || text.parse().ok().and_then(|id| world.source_of(id));
+pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
+    let named = text.parse().ok().and_then(|name| seen.source(&name));
+    let by_id = || text.parse().ok().and_then(|id| seen.source_of(id));
     named
         .or_else(by_id)
         .ok_or_else(|| Failure::not_found("project", text))

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use model::retention::{RetentionPolicy, Stock};
-use reconciler::{Handle, Retained, ScanRetained};
+use reconciler::{Retained, ScanRetained};
 use warp::reply::Response;
 use wire::{Amount, PruneRequest, PrunedScan};
 
@@ -10,16 +10,15 @@ use super::workflows;
 use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// Removes the finished jobs that a policy does not keep, or lists them.
-pub(super) async fn prune(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn prune(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let asked: PruneRequest = request.body.json(&request.headers).await?;
-    let found = handle
-        .state()
-        .read(|world| workflows::find_readable(world, request.parameter(0)));
-    let (workflow, policy) = (found?, policy(&asked)?);
+    let workflow = me.find(|seen| workflows::find_readable(seen, request.parameter(0)))?;
+    let policy = policy(&asked)?;
     let given = (!policy.keeps_everything()).then_some(policy);
-    let retained = handle.prune(&workflow, given, asked.dry_run).await?;
+    let retained = me.prune(&workflow, given, asked.dry_run).await?;
     Ok(reply::ok(&answer(retained, asked.dry_run)))
 }
 

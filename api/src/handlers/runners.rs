@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide;
-use model::{JobId, PlainToken, RunnerId, TokenKind, World};
+use model::{JobId, PlainToken, Runner, Seen, TokenKind};
 use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
@@ -16,41 +16,39 @@ use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// The runners by name.
-pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&handle.state().read(|world| {
+    Ok(reply::ok(&me.read(|seen| {
         window.cut(
-            world.runners(),
+            seen.runners(),
             |runner| runner.name.clone(),
-            |runner| convert::runner(world, runner, handle.runner_heard_at(runner.id)),
+            |runner| convert::runner(seen, runner, me.heard_at(runner)),
         )
     })))
 }
 
 /// Removes a runner, by id or name. Its jobs fail.
-pub(super) async fn delete(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let text = request.parameter(0);
-    let found = handle.state().read(|world| find(world, text));
-    let id = found.ok_or_else(|| {
-        Failure::not_found("runner", text).hint("`everscan runner list` shows what there is")
-    })?;
-    handle.remove_runner(id).await?;
+pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let runner = me.find(|seen| Ok(find(seen, request.parameter(0))?.id))?;
+    me.remove_runner(&runner).await?;
     Ok(reply::empty())
 }
 
 /// Finds a runner by id or name.
-fn find(world: &World, text: &str) -> Option<RunnerId> {
-    let by_id = text.parse().ok().and_then(|id| world.runner(id));
-    by_id
-        .or_else(|| world.runners().find(|runner| runner.name == text))
-        .map(|runner| runner.id)
+fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
+    let by_id = text.parse().ok().and_then(|id| seen.runner(id));
+    let found = by_id.or_else(|| seen.runners().find(|runner| runner.name == text));
+    found.map(|runner| &**runner).ok_or_else(|| {
+        Failure::not_found("runner", text).hint("`everscan runner list` shows what there is")
+    })
 }
 
 /// Makes a registration token.
-pub(super) async fn create_registration(handle: &Handle) -> Result<Response, Failure> {
-    let new = handle.create_registration().await?;
+pub(super) async fn create_registration(me: &Visible) -> Result<Response, Failure> {
+    let new = me.create_registration().await?;
     let body = Registration {
         token: new.secret.reveal().to_owned(),
         expires_at: new.expires_at,
@@ -82,26 +80,38 @@ pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Re
 }
 
 /// A runner's program has started. Any job it had is lost.
-pub(super) async fn hello(handle: &Handle, request: Request) -> Result<Response, Failure> {
-    handle.runner_starts(speaker(request).await?).await?;
+pub(super) async fn hello(
+    handle: &Handle,
+    runner: RunnerSession,
+    request: Request,
+) -> Result<Response, Failure> {
+    handle
+        .runner_starts(speaker(runner, request).await?)
+        .await?;
     Ok(reply::empty())
 }
 
 /// A runner's program stops. Any job it has is lost.
-pub(super) async fn goodbye(handle: &Handle, request: Request) -> Result<Response, Failure> {
-    handle.runner_stops(speaker(request).await?).await?;
+pub(super) async fn goodbye(
+    handle: &Handle,
+    runner: RunnerSession,
+    request: Request,
+) -> Result<Response, Failure> {
+    handle.runner_stops(speaker(runner, request).await?).await?;
     Ok(reply::empty())
 }
 
-async fn speaker(mut request: Request) -> Result<RunnerSession, Failure> {
-    let runner = request.caller.runner()?;
+async fn speaker(runner: RunnerSession, mut request: Request) -> Result<RunnerSession, Failure> {
     let Hello { instance, .. } = request.body.json(&request.headers).await?;
     Ok(runner.spoken_by(Instance::from_uuid(instance)))
 }
 
 /// A runner asks for work. The answer is held until there is something to do, up to 50 s.
-pub(super) async fn messages(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
-    let runner = request.caller.runner()?;
+pub(super) async fn messages(
+    handle: &Handle,
+    runner: RunnerSession,
+    mut request: Request,
+) -> Result<Response, Failure> {
     let poll: Poll = request.body.json(&request.headers).await?;
     let runner = runner.spoken_by(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();

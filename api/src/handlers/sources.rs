@@ -1,7 +1,8 @@
 //! `/v0/sources`
 
-use model::SourceName;
-use reconciler::Handle;
+use std::sync::Arc;
+
+use model::{Seen, Source};
 use warp::reply::Response;
 
 use crate::convert;
@@ -9,46 +10,39 @@ use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// The configured sources by name.
-pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&handle.state().read(|world| {
+    Ok(reply::ok(&me.read(|seen| {
         window.cut(
-            world.sources().filter(|source| source.configured),
+            seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
-            |source| convert::source(world, source, handle.source_checked_at(&source.name)),
+            |source| convert::source(seen, source, me.checked_at(source)),
         )
     })))
 }
 
 /// One source.
-pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&find(handle, &name(request)?)?))
+pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let shown = me.read(|seen| {
+        let source = find(seen, request.parameter(0))?;
+        Ok::<_, Failure>(convert::source(seen, source, me.checked_at(source)))
+    })?;
+    Ok(reply::ok(&shown))
 }
 
 /// Looks at the repository now. With `wait=true` the answer comes after that look.
-pub(super) async fn sync(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let name = name(request)?;
-    handle
-        .sync_source(&name, request.query.flag("wait")?)
-        .await?;
-    Ok(reply::ok(&find(handle, &name)?))
+pub(super) async fn sync(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let name = me.find(|seen| Ok(find(seen, request.parameter(0))?.name.clone()))?;
+    me.sync_source(&name, request.query.flag("wait")?).await?;
+    show(me, request)
 }
 
-fn name(request: &Request) -> Result<SourceName, Failure> {
-    let text = request.parameter(0);
-    text.parse().map_err(|_| Failure::not_found("source", text))
-}
-
-fn find(handle: &Handle, name: &SourceName) -> Result<wire::Source, Failure> {
-    let found = handle.state().read(|world| {
-        let source = world.source(name).filter(|source| source.configured)?;
-        Some(convert::source(
-            world,
-            source,
-            handle.source_checked_at(name),
-        ))
-    });
-    found.ok_or_else(|| Failure::not_found("source", name.as_str()))
+fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
+    let source = text.parse().ok().and_then(|name| seen.source(&name));
+    source
+        .filter(|source| source.configured)
+        .ok_or_else(|| Failure::not_found("source", text))
 }

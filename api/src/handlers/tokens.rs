@@ -1,67 +1,133 @@
 //! `/v0/tokens`
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use http::StatusCode;
-use model::decide;
-use model::{Scope, Scopes};
-use reconciler::Handle;
+use model::decide::{self, NewToken};
+use model::{Projects, Scopes, Seen, TokenId};
 use warp::reply::Response;
-use wire::{CreateToken, CreatedToken};
+use wire::{CreateToken, CreatedToken, RegenerateToken};
 
+use super::projects;
 use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// The tokens without their secrets, oldest first.
-pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&handle.state().read(|world| {
+    Ok(reply::ok(&me.read(|seen| {
         window.cut(
-            world.tokens(),
+            seen.tokens(),
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
-            |token| convert::token(token),
+            |token| convert::token(seen, token, me.steady()),
         )
     })))
 }
 
-/// Makes a token. It cannot have more scopes than the token of this request.
-pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+/// Makes a token. It may do no more than the token of this request.
+pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let asked: CreateToken = request.body.json(&request.headers).await?;
-    let scopes: Result<Scopes, _> = asked
-        .scopes
-        .iter()
-        .map(|name| name.parse::<Scope>())
-        .collect();
+    let scopes = Scopes::named(&asked.scopes);
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
-    let life = match asked.expires_in_seconds {
-        None => None,
-        Some(seconds) => {
-            let life = i64::try_from(seconds)
-                .ok()
-                .filter(|seconds| *seconds > 0)
-                .and_then(TimeDelta::try_seconds);
-            Some(life.ok_or_else(|| {
-                Failure::invalid(
-                    "expires_in_seconds",
-                    "must be a number of seconds in the future",
-                )
-            })?)
+    let projects = match asked.projects {
+        // Those of the token that asks, which are all in most cases.
+        None => me.token().projects.clone(),
+        Some(names) => me.read(|seen| named_projects(seen, &names))?,
+    };
+    let life = life(asked.expires_in_seconds)?;
+    let created = me.create_token(|granted_by| decide::CreateToken {
+        name: asked.name,
+        scopes,
+        projects,
+        life,
+        granted_by,
+    });
+    Ok(with_secret(me, StatusCode::CREATED, &created.await?))
+}
+
+/// Gives a token a new secret. The present one is accepted for the overlap.
+pub(super) async fn regenerate(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let asked: RegenerateToken = request.body.json(&request.headers).await?;
+    let token = me.read(|seen| find(seen, request.parameter(0)))?;
+    let overlap = seconds(asked.overlap_seconds)
+        .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
+    let life = life(asked.expires_in_seconds)?;
+    let made = me.regenerate_token(|by| decide::RegenerateToken {
+        token,
+        overlap,
+        life,
+        by,
+    });
+    Ok(with_secret(me, StatusCode::OK, &made.await?))
+}
+
+/// Revokes a token. Whoever holds it is let in no more, and what is open ends.
+pub(super) async fn revoke(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let token = me.read(|seen| find(seen, request.parameter(0)))?;
+    me.revoke_token(token).await?;
+    Ok(reply::empty())
+}
+
+/// Finds a token by its id, or by a name that only one has.
+fn find(seen: Seen<'_>, text: &str) -> Result<TokenId, Failure> {
+    if let Ok(id) = text.parse::<TokenId>() {
+        let mut tokens = seen.tokens();
+        if tokens.any(|token| token.id == id) {
+            return Ok(id);
         }
-    };
-    let granted_by = request.caller.user()?.scopes.clone();
-    let created = handle
-        .create_token(decide::CreateToken {
-            name: asked.name,
-            scopes,
-            life,
-            granted_by,
+    }
+    let mut named = seen.tokens().filter(|token| token.name == text);
+    match (named.next(), named.next()) {
+        (Some(only), None) => Ok(only.id),
+        (Some(_), Some(_)) => Err(Failure::new(
+            wire::ErrorCode::AmbiguousName,
+            format!(
+                "several tokens are named `{}`",
+                crate::failure::shorten(text)
+            ),
+        )
+        .hint("name it by its id, which `everscan token list` shows")),
+        (None, _) => Err(Failure::not_found("token", text)
+            .hint("`everscan token list` shows those that you may manage")),
+    }
+}
+
+fn named_projects(seen: Seen<'_>, names: &[String]) -> Result<Projects, Failure> {
+    let ids: Result<BTreeSet<_>, Failure> = names
+        .iter()
+        .map(|name| Ok(projects::find(seen, name)?.project))
+        .collect();
+    Ok(Projects::Only(ids?))
+}
+
+fn seconds(seconds: u64) -> Option<TimeDelta> {
+    i64::try_from(seconds).ok().and_then(TimeDelta::try_seconds)
+}
+
+fn life(asked: Option<u64>) -> Result<Option<TimeDelta>, Failure> {
+    asked
+        .map(|asked| {
+            seconds(asked)
+                .filter(|life| !life.is_zero())
+                .ok_or_else(|| {
+                    Failure::invalid(
+                        "expires_in_seconds",
+                        "must be a number of seconds in the future",
+                    )
+                })
         })
-        .await?;
+        .transpose()
+}
+
+fn with_secret(me: &Visible, status: StatusCode, made: &NewToken) -> Response {
     let body = CreatedToken {
-        token: convert::token(&created.token),
-        secret: created.secret.reveal().to_owned(),
+        token: me.read(|seen| convert::token(seen, &made.token, me.steady())),
+        secret: made.secret.reveal().to_owned(),
     };
-    Ok(reply::json(StatusCode::CREATED, &body))
+    reply::json(status, &body)
 }

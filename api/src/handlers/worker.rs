@@ -1,7 +1,7 @@
 //! The routes of a worker: resolve, timeline, logs, complete.
 
 use model::decide::Failure as JobFailure;
-use reconciler::{Handle, Resolved, WorkerError};
+use reconciler::{Handle, Resolved, Worker, WorkerError};
 use state::{EncodedRecord, NewLogRecord};
 use warp::reply::Response;
 use wire::{
@@ -16,8 +16,8 @@ use crate::reply;
 use crate::request::Request;
 
 /// Claims the job and returns everything needed to execute it. A repeat gets the same answer.
-pub(super) async fn resolve(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let resolved = handle.resolve(request.caller.worker()?).await?;
+pub(super) async fn resolve(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
+    let resolved = handle.resolve(worker).await?;
     assignment(handle, &resolved).map(|assignment| reply::ok(&assignment))
 }
 
@@ -106,19 +106,27 @@ fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
 }
 
 /// Records the state of all steps.
-pub(super) async fn timeline(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn timeline(
+    handle: &Handle,
+    worker: &Worker,
+    mut request: Request,
+) -> Result<Response, Failure> {
     let report: Timeline = request.body.json(&request.headers).await?;
     let steps = report
         .steps
         .into_iter()
         .map(convert::reported_step)
         .collect();
-    handle.report_steps(request.caller.worker()?, steps).await?;
+    handle.report_steps(worker, steps).await?;
     Ok(reply::empty())
 }
 
 /// Appends records. Records that were sent before must be equal.
-pub(super) async fn append_log(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn append_log(
+    handle: &Handle,
+    worker: &Worker,
+    mut request: Request,
+) -> Result<Response, Failure> {
     let from = request
         .query
         .number("from")?
@@ -133,9 +141,7 @@ pub(super) async fn append_log(handle: &Handle, mut request: Request) -> Result<
             EncodedRecord::all(from, &records).map_err(WorkerError::from)?
         }
     };
-    let receipt = handle
-        .append_log(request.caller.worker()?, from, records)
-        .await?;
+    let receipt = handle.append_log(worker, from, records).await?;
     Ok(reply::ok(&LogReceipt {
         received: receipt.received,
         durable: receipt.durable,
@@ -157,7 +163,11 @@ fn record(record: wire::NewLogRecord) -> NewLogRecord {
 }
 
 /// Ends the job. A repeat, or a completion of a job that has already ended, returns how the job ended.
-pub(super) async fn complete(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn complete(
+    handle: &Handle,
+    worker: &Worker,
+    mut request: Request,
+) -> Result<Response, Failure> {
     let report: CompleteJob = request.body.json(&request.headers).await?;
     let steps = report
         .steps
@@ -171,7 +181,7 @@ pub(super) async fn complete(handle: &Handle, mut request: Request) -> Result<Re
         wire::JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(message),
     });
     let job = handle
-        .complete(request.caller.worker()?, steps, report.log_records, failure)
+        .complete(worker, steps, report.log_records, failure)
         .await?;
     Ok(reply::ok(&Completed {
         state: convert::state(&job.state),

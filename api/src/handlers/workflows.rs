@@ -1,10 +1,6 @@
 //! `/v0/workflows`
 
-use model::decide::readable_workflow;
-use model::{
-    ActiveWorkflow, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus, World,
-};
-use reconciler::Handle;
+use model::{ActiveWorkflow, Seen, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus};
 use warp::reply::Response;
 use wire::ErrorCode;
 
@@ -13,37 +9,37 @@ use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
+use crate::visible::Visible;
 
 /// The active workflows by source and name; with `state=all` also the retired ones.
-pub(super) fn list(handle: &Handle, request: &Request) -> Result<Response, Failure> {
+pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let all = match request.query.get("state") {
         None | Some("active") => false,
         Some("all") => true,
         Some(_) => return Err(Failure::invalid("state", "must be `active` or `all`")),
     };
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&handle.state().read(|world| {
+    Ok(reply::ok(&me.read(|seen| {
         window.cut(
-            world
-                .all_workflow_records()
+            seen.workflow_records()
                 .filter(|record| all || record.status == WorkflowStatus::Active),
             |record| full_name(record),
-            |record| convert::workflow(world, record),
+            |record| convert::workflow(seen, record),
         )
     })))
 }
 
 /// One workflow, by id or name.
-pub(super) fn show(handle: &Handle, request: &Request) -> Result<Response, Failure> {
-    let shown = handle.state().read(|world| {
-        find(world, request.parameter(0)).map(|record| convert::workflow(world, record))
+pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let shown = me.read(|seen| {
+        find(seen, request.parameter(0)).map(|record| convert::workflow(seen, record))
     })?;
     Ok(reply::ok(&shown))
 }
 
 /// Finds a workflow whose revision can be read: by id, by `source/name`, or by a name that only one source has.
-pub(super) fn find_readable(world: &World, text: &str) -> Result<ActiveWorkflow, Failure> {
-    Ok(readable_workflow(world, find(world, text)?.id)?)
+pub(super) fn find_readable(seen: Seen<'_>, text: &str) -> Result<ActiveWorkflow, Failure> {
+    Ok(seen.readable_workflow(find(seen, text)?.id)?)
 }
 
 /// Lists the scans of a workflow, for a caller that asked for another one.
@@ -54,9 +50,9 @@ pub(super) fn scans_of(workflow: &ActiveWorkflow) -> String {
 }
 
 /// Finds the record of a workflow, even if its revision could not be read.
-pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecord, Failure> {
+pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord, Failure> {
     let not_found = || {
-        let hint = match invalid_file(world, text) {
+        let hint = match invalid_file(seen, text) {
             Some(source) => {
                 format!("its file is invalid: `everscan source show {source}` says what is wrong")
             }
@@ -65,11 +61,11 @@ pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecor
         Failure::not_found("workflow", text).hint(hint)
     };
     if let Ok(id) = text.parse::<WorkflowId>() {
-        let found = world.workflow_record(id).map(|record| &**record);
+        let found = seen.workflow_record(id).map(|record| &**record);
         return found.ok_or_else(not_found);
     }
-    let named: Vec<&WorkflowRecord> = world
-        .all_workflow_records()
+    let named: Vec<&WorkflowRecord> = seen
+        .workflow_records()
         .map(|record| &**record)
         .filter(|record| {
             let full = text
@@ -96,7 +92,7 @@ pub(super) fn find<'w>(world: &'w World, text: &str) -> Result<&'w WorkflowRecor
 }
 
 /// The source with an invalid file of the workflow, which is given by id, `source/name` or name.
-fn invalid_file<'a>(world: &'a World, text: &str) -> Option<&'a SourceName> {
+fn invalid_file<'w>(seen: Seen<'w>, text: &str) -> Option<&'w SourceName> {
     let id: Option<WorkflowId> = text.parse().ok();
     let is_it = |source: &Source, stale: WorkflowId| {
         let named = |name: &str| stale == WorkflowId::derive(&source.name, name);
@@ -107,7 +103,7 @@ fn invalid_file<'a>(world: &'a World, text: &str) -> Option<&'a SourceName> {
                 .and_then(|rest| rest.strip_prefix('/'))
                 .is_some_and(named)
     };
-    let found = world
+    let found = seen
         .sources()
         .filter(|source| source.configured)
         .find(|source| {
@@ -124,12 +120,18 @@ fn full_name(record: &WorkflowRecord) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
 
-    use model::{Change, ProjectId, RevisionId, RevisionRef, StaleFile, Timestamp};
+    use model::{Change, ProjectId, RevisionId, RevisionRef, StaleFile, Timestamp, Viewer, World};
     use wire::Problem;
 
     use super::*;
+
+    /// The world as an admin sees it.
+    fn all(world: &World) -> Seen<'_> {
+        static ADMIN: LazyLock<Viewer> = LazyLock::new(Viewer::admin);
+        world.seen_by(&ADMIN)
+    }
 
     /// The world after a start with an unreadable revision of the workflow.
     fn world() -> World {
@@ -157,7 +159,7 @@ mod tests {
     #[test]
     fn a_workflow_whose_revision_cannot_be_read_is_shown() {
         let world = world();
-        let shown = convert::workflow(&world, find(&world, "main/pipeline").unwrap());
+        let shown = convert::workflow(all(&world), find(all(&world), "main/pipeline").unwrap());
         assert_eq!(
             (shown.state.as_str(), shown.revision.number),
             ("unreadable", 3)
@@ -167,7 +169,7 @@ mod tests {
 
     /// The answer to a request that needs the workflow's revision.
     fn refusal(world: &World) -> Problem {
-        let (problem, _) = find_readable(world, "pipeline")
+        let (problem, _) = find_readable(all(world), "pipeline")
             .unwrap_err()
             .problem("its id");
         assert_eq!(
@@ -182,7 +184,7 @@ mod tests {
     }
 
     fn record(world: &World) -> WorkflowRecord {
-        WorkflowRecord::clone(find(world, "pipeline").unwrap())
+        WorkflowRecord::clone(find(all(world), "pipeline").unwrap())
     }
 
     /// The workflow's source, with or without an invalid file of the workflow.

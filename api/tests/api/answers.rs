@@ -102,6 +102,7 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         ("tokens", "/v0/tokens".to_owned()),
         ("runners", "/v0/runners".to_owned()),
     ] {
+        service.use_is_noted("tester").await;
         let answer = service.get(&path).await;
         answer.expect(200);
         assert_eq!(answer.header("content-type"), Some("application/json"));

@@ -25,3 +25,4 @@ mod problems;
 mod projects;
 mod removal;
 mod service;
+mod tokens;

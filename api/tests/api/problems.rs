@@ -74,7 +74,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::NameTaken => Some(ErrorCode::RunnerInUse),
         ErrorCode::RunnerInUse => Some(ErrorCode::PollReplaced),
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
-        ErrorCode::TooManyTokens => Some(ErrorCode::TooManyJobs),
+        ErrorCode::TooManyTokens => Some(ErrorCode::LastAdmin),
+        ErrorCode::LastAdmin => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::NoSecretKey),
         ErrorCode::NoSecretKey => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
@@ -170,6 +171,10 @@ async fn every_code_is_answered_like_this() {
     let keyless = Service::without_key().await;
     let answer = keyless.set("secrets/KEY", "hunter2").await;
     seen.take(409, ErrorCode::NoSecretKey, &answer);
+    let first = Call::new(Method::DELETE, "/v0/tokens/initial%20admin");
+    keyless.admin(first).await.expect(204);
+    let last = Call::new(Method::DELETE, "/v0/tokens/tester");
+    seen.take(409, ErrorCode::LastAdmin, &keyless.admin(last).await);
 
     let worker = service.claim(&runner, &[]).await;
     let copy = runner.copied();

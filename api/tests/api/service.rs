@@ -13,8 +13,8 @@ use http::Method;
 use model::decide::{Command, Decision, Refusal, Urgency};
 use model::retention::RetentionSettings;
 use model::{
-    Change, Clock, Entropy, Moment, RevisionId, Scope, Scopes, SealingKey, Timestamp, WorkflowId,
-    WorkflowRecord, World,
+    Change, Clock, Entropy, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey, Timestamp,
+    WorkflowId, WorkflowRecord, World,
 };
 use reconciler::{Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start};
 use serde_json::{Value, json};
@@ -273,10 +273,43 @@ impl Service {
             name: "tester".to_owned(),
             scopes: Scopes::from_iter(scopes),
             life,
-            granted_by: Scopes::admin(),
+            projects: model::Projects::All,
+            granted_by: model::Viewer::admin(),
         };
         let created = self.handle.create_token(create).await.unwrap();
         created.secret.reveal().to_owned()
+    }
+
+    /// A token for these projects alone.
+    pub(crate) async fn limited(
+        &self,
+        scopes: impl IntoIterator<Item = Scope>,
+        projects: &[&str],
+    ) -> String {
+        let names = projects.iter().map(|name| name.parse().unwrap());
+        let create = model::decide::CreateToken {
+            name: "limited".to_owned(),
+            scopes: Scopes::from_iter(scopes),
+            projects: model::Projects::Only(
+                names.map(|name| ProjectId::of_source(&name)).collect(),
+            ),
+            life: None,
+            granted_by: model::Viewer::admin(),
+        };
+        let created = self.handle.create_token(create).await.unwrap();
+        created.secret.reveal().to_owned()
+    }
+
+    /// Waits until the use of every token of that name is noted.
+    pub(crate) async fn use_is_noted(&self, name: &str) {
+        let mut changed = self.handle.state().changed();
+        let is_noted = |world: &World| {
+            let mut tokens = world.tokens().filter(|token| token.name == name);
+            tokens.all(|token| token.last_used.is_some())
+        };
+        while !self.handle.state().read(is_noted) {
+            changed.changed().await.unwrap();
+        }
     }
 
     /// Sends a call as the admin.
@@ -304,7 +337,7 @@ impl Service {
             "build" => json!({"target": "all"}),
             _ => json!({}),
         };
-        let path = format!("/v0/workflows/pipeline/scans/{scan}/dispatch");
+        let path = format!("/v0/workflows/main%2Fpipeline/scans/{scan}/dispatch");
         let answer = self.post(&path, &json!({"inputs": inputs})).await;
         text(&answer.expect(202)["job"]["id"])
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use wire::{CreateToken, Page, Token};
+use wire::{CreateToken, CreatedToken, Page, RegenerateToken, Token};
 
 use crate::clock::parse_duration;
 use crate::error::Error;
@@ -21,12 +21,31 @@ pub(crate) enum Command {
         /// What it may do, as in job:read; may be repeated
         #[arg(long, env = "SERVICE_SCOPE", required = true, value_delimiter = ',')]
         scope: Vec<String>,
+        /// The only project it is for; may be repeated; all when left out
+        #[arg(long, env = "SERVICE_PROJECT", value_delimiter = ',')]
+        project: Vec<String>,
         /// When it ends, as in 30d; never when left out
         #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_duration)]
         expires_in: Option<Duration>,
     },
     /// List access tokens without their secrets
     List,
+    /// Give an access token a new secret and print it, this once
+    Regenerate {
+        /// Name or id of the token
+        token: String,
+        /// How long the present secret is still accepted, as in 1h; up to a day, not at all when left out
+        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        overlap: Option<Duration>,
+        /// When it ends, as in 30d; as before when left out
+        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        expires_in: Option<Duration>,
+    },
+    /// Revoke an access token; what it holds open ends
+    Revoke {
+        /// Name or id of the token
+        token: String,
+    },
 }
 
 impl Command {
@@ -36,33 +55,77 @@ impl Command {
             Self::Create {
                 name,
                 scope,
+                project,
                 expires_in,
             } => {
                 let request = CreateToken {
                     name,
                     scopes: scope,
+                    projects: (!project.is_empty()).then_some(project),
                     expires_in_seconds: expires_in.map(|duration| duration.as_secs()),
                 };
-                let created = client.create_token(&request).await?;
-                session.show(&created, |created| format!("{}\n", created.secret))?;
-                session
-                    .terminal
-                    .say("keep it in SERVICE_TOKEN or a file; it is not shown again");
+                show_secret(session, &client.create_token(&request).await?)?;
             }
-            Self::List => session.show(&Page::all(client.tokens().await?), table)?,
+            Self::List => {
+                let tokens = client.tokens().await?;
+                let warnings: Vec<String> = tokens.iter().filter_map(ends_soon).collect();
+                session.show(&Page::all(tokens), table)?;
+                for warning in warnings {
+                    session.terminal.say(&warning);
+                }
+            }
+            Self::Regenerate {
+                token,
+                overlap,
+                expires_in,
+            } => {
+                let request = RegenerateToken {
+                    overlap_seconds: overlap.map_or(0, |overlap| overlap.as_secs()),
+                    expires_in_seconds: expires_in.map(|duration| duration.as_secs()),
+                };
+                show_secret(session, &client.regenerate_token(&token, &request).await?)?;
+            }
+            Self::Revoke { token } => {
+                client.revoke_token(&token).await?;
+                session.terminal.say(&format!("token {token} is revoked"));
+            }
         }
         Ok(Exit::Succeeded)
     }
 }
 
+fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), Error> {
+    session.show(created, |created| format!("{}\n", created.secret))?;
+    session
+        .terminal
+        .say("keep it in SERVICE_TOKEN or a file; it is not shown again");
+    Ok(())
+}
+
+/// What to say of a token that will expire soon.
+fn ends_soon(token: &Token) -> Option<String> {
+    let end = token.expires_at.filter(|_| token.expires_soon)?;
+    let name = &token.name;
+    Some(format!(
+        "token {name} expires at {}; `everscan token regenerate {name} --expires-in 90d` renews it",
+        time(&end)
+    ))
+}
+
 fn table(page: &Page<Token>) -> String {
-    let mut table = Table::new(&["NAME", "SCOPES", "CREATED", "EXPIRES", "ID"]);
+    let mut table = Table::new(&[
+        "NAME", "SCOPES", "PROJECTS", "CREATED", "EXPIRES", "USED", "ID",
+    ]);
     for token in &page.items {
+        let projects = token.projects.as_ref();
+        let used = token.last_used.map(|day| day.to_string());
         table.row([
             token.name.clone(),
             token.scopes.join(","),
+            projects.map_or("all".to_owned(), |projects| projects.join(",")),
             time(&token.created_at),
             time_or_dash(token.expires_at.as_ref()),
+            used.unwrap_or("-".to_owned()),
             token.id.to_string(),
         ]);
     }

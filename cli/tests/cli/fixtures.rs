@@ -233,8 +233,12 @@ pub(crate) fn token() -> Token {
         id: id(8),
         name: "ci".to_owned(),
         scopes: vec!["job:read".to_owned(), "dispatch".to_owned()],
+        projects: Some(vec!["main".to_owned()]),
         created_at: at(0),
-        expires_at: None,
+        expires_at: Some(at(9)),
+        expires_soon: true,
+        former_expires_at: None,
+        last_used: Some(at(0).date_naive()),
     }
 }
 

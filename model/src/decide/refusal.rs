@@ -110,8 +110,13 @@ pub enum Refusal {
     },
     #[error("there is no such runner")]
     NoSuchRunner,
-    #[error("a token cannot make one with more scopes than its own")]
+    #[error("a token cannot make one that may do more than itself")]
     TooStrong,
+    #[error("there is no such token")]
+    NoSuchToken,
+    /// Without it nobody could manage the daemon.
+    #[error("this is the last token with the scope `admin`; make another one first")]
+    LastAdmin,
     #[error("there is no source `{source_name}`")]
     NoSuchSource { source_name: String },
     #[error("there is no project `{project}`")]

@@ -1,16 +1,17 @@
-//! Making personal access tokens.
+//! Personal access tokens: made, regenerated, revoked.
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
+use chrono::{NaiveDate, TimeDelta};
 
 use super::runners::check_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::TOKENS;
+use crate::limits::{TOKEN_OVERLAP, TOKENS};
 use crate::moment::Moment;
-use crate::scope::Scopes;
-use crate::token::{PlainToken, Token, TokenHash, TokenKind};
+use crate::scope::{Scope, Scopes};
+use crate::token::{FormerSecret, PlainToken, Token, TokenHash, TokenKind};
+use crate::viewer::{Projects, Viewer};
 use crate::world::World;
 use crate::{Timestamp, TokenId};
 
@@ -21,13 +22,15 @@ pub struct CreateToken {
     pub name: String,
     /// What it may do.
     pub scopes: Scopes,
+    /// Where it may do that.
+    pub projects: Projects,
     /// How long it is valid. Absent for no limit.
     pub life: Option<TimeDelta>,
-    /// The scopes of the token that asks.
-    pub granted_by: Scopes,
+    /// Who asks.
+    pub granted_by: Viewer,
 }
 
-/// A new token with its secret.
+/// A token with its new secret.
 #[derive(Debug, Clone)]
 pub struct NewToken {
     /// The record.
@@ -42,33 +45,59 @@ impl Command for CreateToken {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         check_name("name", &self.name)?;
-        if self.scopes.is_empty() {
-            return Err(Refusal::InvalidField {
-                field: "scopes",
-                problem: "at least one is needed".to_owned(),
-            });
-        }
-        if !self.granted_by.cover(&self.scopes) {
-            return Err(Refusal::TooStrong);
-        }
+        check_reach(&self.scopes, &self.projects)?;
         let tokens = world.tokens().len();
         if tokens >= TOKENS {
             return Err(Refusal::TooManyTokens { tokens });
         }
         let expires_at = self.life.map(|life| end_of(life, moment)).transpose()?;
         let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
-        let token = Arc::new(Token {
+        let token = Token {
             id: TokenId::random(moment.entropy),
             name: self.name,
             hash: secret.hash(),
             scopes: self.scopes,
+            projects: self.projects,
             created_at: moment.now,
             expires_at,
-        });
-        Ok(Decision {
-            changes: vec![Change::Token(token.clone())],
-            answer: NewToken { token, secret },
-        })
+            former: None,
+            last_used: None,
+        };
+        if !self.granted_by.covers(&token) {
+            return Err(Refusal::TooStrong);
+        }
+        Ok(changed(token, secret))
+    }
+}
+
+fn check_reach(scopes: &Scopes, projects: &Projects) -> Result<(), Refusal> {
+    let refused = |field, problem: String| Err(Refusal::InvalidField { field, problem });
+    if scopes.is_empty() {
+        return refused("scopes", "at least one is needed".to_owned());
+    }
+    let Projects::Only(projects) = projects else {
+        return Ok(());
+    };
+    if projects.is_empty() {
+        return refused(
+            "projects",
+            "name at least one, or leave them out".to_owned(),
+        );
+    }
+    match scopes.iter().find(|scope| scope.is_of_installation()) {
+        Some(scope) => refused(
+            "projects",
+            format!("`{scope}` is about the whole installation: leave the projects out"),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn changed(token: Token, secret: PlainToken) -> Decision<NewToken> {
+    let token = Arc::new(token);
+    Decision {
+        changes: vec![Change::Token(token.clone())],
+        answer: NewToken { token, secret },
     }
 }
 
@@ -82,6 +111,107 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     }
     let end = moment.steady.checked_add_signed(life);
     end.ok_or_else(|| refused("is too far in the future"))
+}
+
+/// A token that the viewer may manage: one that may do no more than the viewer.
+fn managed<'w>(world: &'w World, id: TokenId, by: &Viewer) -> Result<&'w Arc<Token>, Refusal> {
+    let token = world.token(id).filter(|token| by.covers(token));
+    token.ok_or(Refusal::NoSuchToken)
+}
+
+/// Give a token a new secret, which has the same form.
+#[derive(Debug, Clone)]
+pub struct RegenerateToken {
+    pub token: TokenId,
+    /// How long the present secret is still accepted.
+    pub overlap: TimeDelta,
+    /// A new life. Absent if the token ends as before.
+    pub life: Option<TimeDelta>,
+    /// Who asks.
+    pub by: Viewer,
+}
+
+impl Command for RegenerateToken {
+    type Answer = NewToken;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
+        let token = managed(world, self.token, &self.by)?;
+        if self.overlap < TimeDelta::zero() || self.overlap > TOKEN_OVERLAP {
+            return Err(Refusal::InvalidField {
+                field: "overlap_seconds",
+                problem: format!("must be 0 to {}", TOKEN_OVERLAP.num_seconds()),
+            });
+        }
+        let life = self.life.map(|life| end_of(life, moment)).transpose()?;
+        let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
+        let former = FormerSecret {
+            hash: token.hash,
+            expires_at: moment.steady + self.overlap,
+        };
+        let token = Token {
+            hash: secret.hash(),
+            expires_at: life.or(token.expires_at),
+            former: (self.overlap > TimeDelta::zero()).then_some(former),
+            ..Token::clone(token)
+        };
+        Ok(changed(token, secret))
+    }
+}
+
+/// Remove a token. Whoever holds it is no longer let in.
+#[derive(Debug, Clone)]
+pub struct RevokeToken {
+    pub token: TokenId,
+    /// Who asks.
+    pub by: Viewer,
+}
+
+impl Command for RevokeToken {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let token = managed(world, self.token, &self.by)?;
+        let is_admin = |token: &Token| token.scopes.allow(Scope::Admin);
+        let stays = |other: &&Arc<Token>| {
+            other.id != token.id && is_admin(other) && other.is_valid(moment.steady)
+        };
+        if is_admin(token) && world.tokens().find(stays).is_none() {
+            return Err(Refusal::LastAdmin);
+        }
+        Ok(Decision {
+            changes: vec![Change::TokenRemoved(token.id)],
+            answer: (),
+        })
+    }
+}
+
+/// Note the day on which a token was used.
+#[derive(Debug, Clone)]
+pub struct NoteUse {
+    pub token: TokenId,
+    pub day: NaiveDate,
+}
+
+impl Command for NoteUse {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let token = world.token(self.token).ok_or(Refusal::NoSuchToken)?;
+        if token.last_used >= Some(self.day) {
+            return Ok(Decision::unchanged(()));
+        }
+        let token = Token {
+            last_used: Some(self.day),
+            ..Token::clone(token)
+        };
+        Ok(Decision {
+            changes: vec![Change::Token(Arc::new(token))],
+            answer: (),
+        })
+    }
 }
 
 /// Make the first admin token, unless there is a token. Its text is written to a file before, and no change contains
@@ -105,8 +235,11 @@ impl Command for InitialToken {
             name: "initial admin".to_owned(),
             hash: self.hash,
             scopes: Scopes::admin(),
+            projects: Projects::All,
             created_at: moment.now,
             expires_at: None,
+            former: None,
+            last_used: None,
         };
         Ok(Decision {
             changes: vec![Change::Token(Arc::new(token))],

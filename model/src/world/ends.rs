@@ -14,6 +14,7 @@ use chrono::TimeDelta;
 use super::World;
 use crate::change::Change;
 use crate::runner::Session;
+use crate::token::Token;
 use crate::{Holder, Timestamp};
 
 impl World {
@@ -29,7 +30,8 @@ impl World {
 
     /// Every live record with an expiry time that this process set.
     pub fn holders(&self) -> Vec<Holder> {
-        let tokens = self.tokens.values().filter(|it| it.expires_at.is_some());
+        let has_end = |token: &&Arc<Token>| token.expires_at.is_some() || token.former.is_some();
+        let tokens = self.tokens.values().filter(has_end);
         let tokens = tokens.map(|token| Holder::Token(token.id));
         let runners = self.runners.keys().copied().map(Holder::Runner);
         let registrations = self.registrations.keys().copied();
@@ -62,11 +64,12 @@ impl World {
     pub(super) fn follow_clock(&mut self, by: TimeDelta) {
         self.followed = self.followed.checked_add(&by).unwrap_or(self.followed);
         let is_set = |holder: &Holder| !self.loaded.contains(holder);
-        for token in self.tokens.values_mut() {
-            if let Some(end) = token.expires_at
-                && is_set(&Holder::Token(token.id))
-            {
-                Arc::make_mut(token).expires_at = Some(moved(end, by));
+        let tokens = self.tokens.iter_mut();
+        for (_, token) in tokens.filter(|(id, _)| is_set(&Holder::Token(**id))) {
+            let token = Arc::make_mut(token);
+            token.expires_at = token.expires_at.map(|end| moved(end, by));
+            if let Some(former) = &mut token.former {
+                former.expires_at = moved(former.expires_at, by);
             }
         }
         let runners = self.runners.iter_mut();

@@ -14,7 +14,9 @@ use crate::runner::{Registration, Runner};
 use crate::scan_head::{ScanHead, Totals};
 use crate::source::Source;
 use crate::token::{Token, TokenHash};
-use crate::{JobId, Order, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
+use crate::{
+    JobId, Order, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
+};
 
 impl World {
     /// Every source, by name.
@@ -165,11 +167,13 @@ impl World {
         self.tokens.values()
     }
 
-    /// The token with that hash.
-    pub fn token(&self, hash: &TokenHash) -> Option<&Arc<Token>> {
-        self.token_hashes
-            .get(hash)
-            .and_then(|id| self.tokens.get(id))
+    pub fn token(&self, id: TokenId) -> Option<&Arc<Token>> {
+        self.tokens.get(&id)
+    }
+
+    /// The token with that secret, which may be its former one.
+    pub fn token_of(&self, secret: &TokenHash) -> Option<&Arc<Token>> {
+        self.token(*self.token_hashes.get(secret)?)
     }
 
     /// The stored request with this key.

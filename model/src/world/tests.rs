@@ -43,12 +43,12 @@ fn the_newest_job_and_order_are_known_from_heads_alone() {
 #[test]
 fn a_token_is_not_found_by_a_hash_it_had_before() {
     let mut house = House::new();
-    let scopes = crate::Scopes::admin();
     let create = crate::decide::CreateToken {
         name: "ci".to_owned(),
-        scopes: scopes.clone(),
+        scopes: crate::Scopes::admin(),
         life: None,
-        granted_by: scopes,
+        projects: crate::Projects::All,
+        granted_by: crate::Viewer::admin(),
     };
     let made = house.run(create).unwrap();
     let changed = Token {
@@ -56,6 +56,11 @@ fn a_token_is_not_found_by_a_hash_it_had_before() {
         ..Token::clone(&made.token)
     };
     house.world.apply(&Change::Token(Arc::new(changed)));
-    assert!(house.world.token(&made.secret.hash()).is_none());
-    assert!(house.world.token(&TokenHash::of("regenerated")).is_some());
+    assert!(house.world.token_of(&made.secret.hash()).is_none());
+    assert!(
+        house
+            .world
+            .token_of(&TokenHash::of("regenerated"))
+            .is_some()
+    );
 }

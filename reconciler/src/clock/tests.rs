@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::decide::CreateToken;
 use model::limits::WORKER_SESSION;
-use model::{Actor, Job, Reason, Scope, Scopes, Token, TokenId};
+use model::{Actor, Job, Reason, Scope, Token, TokenId};
 use tempfile::TempDir;
 
 use super::*;
@@ -81,7 +81,8 @@ async fn create_token(house: &House) -> Arc<Token> {
         name: "ci".to_owned(),
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(TimeDelta::days(1)),
-        granted_by: Scopes::admin(),
+        projects: model::Projects::All,
+        granted_by: model::Viewer::admin(),
     };
     house.handle.create_token(create).await.unwrap().token
 }

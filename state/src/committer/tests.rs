@@ -148,12 +148,12 @@ fn configure(name: &str) -> ConfigureSource {
 }
 
 fn create_token() -> CreateToken {
-    let scopes = Scopes::admin();
     CreateToken {
         name: "one".to_owned(),
-        scopes: scopes.clone(),
+        scopes: Scopes::admin(),
         life: None,
-        granted_by: scopes,
+        projects: model::Projects::All,
+        granted_by: model::Viewer::admin(),
     }
 }
 

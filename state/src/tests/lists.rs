@@ -137,6 +137,7 @@ async fn every_job_is_listed_once_newest_first_whatever_the_filter() {
                 workflow: scan.map(|_| fleet.workflow),
                 scan: scan.map(scan_name),
                 state: state.and_then(StateKind::named),
+                ..JobFilter::default()
             };
             let listed = all_pages(opened, &filter, limit).await;
             assert_eq!(listed, expected, "{scan:?} {state:?} by {limit}");

@@ -7,7 +7,7 @@ use crate::Holder;
 use crate::decide::{CreateRegistration, CreateToken, EndSessions, FollowClock, KeepEnd};
 use crate::limits::{IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use crate::testing::{House, NIGHTLY};
-use crate::{Change, IdempotencyKey, Scope, Scopes, Timestamp, WorkflowId};
+use crate::{Change, IdempotencyKey, Scope, Timestamp, WorkflowId};
 
 const LIFE: TimeDelta = TimeDelta::days(1);
 
@@ -37,7 +37,8 @@ fn create_token() -> CreateToken {
         name: "ci".to_owned(),
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(LIFE),
-        granted_by: Scopes::admin(),
+        projects: crate::Projects::All,
+        granted_by: crate::Viewer::admin(),
     }
 }
 

@@ -7,14 +7,15 @@ use chrono::TimeDelta;
 use crate::decide::{CreateToken, InitialToken, Refusal};
 use crate::limits::TOKENS;
 use crate::testing::House;
-use crate::{Change, Scope, Scopes, Token, TokenHash, TokenId};
+use crate::{Change, Projects, Scope, Scopes, Token, TokenHash, TokenId, Viewer};
 
 fn create(scopes: &[Scope]) -> CreateToken {
     CreateToken {
         name: "ci".to_owned(),
         scopes: scopes.iter().copied().collect(),
         life: Some(TimeDelta::days(1)),
-        granted_by: Scopes::admin(),
+        projects: Projects::All,
+        granted_by: Viewer::admin(),
     }
 }
 
@@ -22,7 +23,7 @@ fn create(scopes: &[Scope]) -> CreateToken {
 fn a_token_is_found_by_its_hash_until_it_ends() {
     let mut house = House::new();
     let made = house.run(create(&[Scope::JobRead])).unwrap();
-    let found = house.world.token(&made.secret.hash()).unwrap();
+    let found = house.world.token_of(&made.secret.hash()).unwrap();
     assert_eq!(found, &made.token);
     assert!(found.is_valid(house.now + TimeDelta::days(1) - TimeDelta::seconds(1)));
     assert!(!found.is_valid(house.now + TimeDelta::days(1)));
@@ -35,7 +36,10 @@ fn a_token_is_found_by_its_hash_until_it_ends() {
 fn no_token_makes_a_stronger_one() {
     let mut house = House::new();
     let by = |scopes: &[Scope]| CreateToken {
-        granted_by: [Scope::TokenWrite, Scope::JobRead].into_iter().collect(),
+        granted_by: Viewer {
+            scopes: [Scope::TokenWrite, Scope::JobRead].into_iter().collect(),
+            projects: Projects::All,
+        },
         ..create(scopes)
     };
     assert!(house.run(by(&[Scope::JobRead])).is_ok());

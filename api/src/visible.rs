@@ -1,0 +1,388 @@
+//! The daemon as the caller of a user's route sees it. Handlers of these routes get this and no handle, so none can
+//! forget to ask whether the caller may see what it works on.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
+use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
+use model::retention::RetentionPolicy;
+use model::{
+    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
+    RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
+    TokenHash, TokenId, Var, Viewer, WorkflowId, waiting,
+};
+use reconciler::{Handle, RemovalError, Retained, Why};
+use serde_json::Value;
+use state::{Download, JobFilter, JobPage, LogStream, SubmitError};
+use tokio::sync::watch;
+use workflow::InputValue;
+
+use crate::failure::Failure;
+
+/// The daemon, as far as a caller may see it and act on it.
+#[derive(Clone)]
+pub(crate) struct Visible {
+    handle: Handle,
+    token: Arc<Token>,
+    secret: TokenHash,
+    viewer: Arc<Viewer>,
+}
+
+/// What was found through the eyes of a caller. Commands take nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown<T>(T);
+
+impl<T> Shown<T> {
+    /// What follows from it.
+    pub(crate) fn map<U>(&self, follow: impl FnOnce(&T) -> U) -> Shown<U> {
+        Shown(follow(&self.0))
+    }
+}
+
+impl<T> Deref for Shown<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Why nothing more may be sent to a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dismissed {
+    /// The daemon is stopping.
+    Stopping,
+    /// The token is revoked, has expired or has another secret.
+    Unauthorized,
+}
+
+/// A job that the caller may see.
+pub(crate) type ShownJob = Shown<Arc<Job>>;
+
+/// The caller.
+impl Visible {
+    /// What the holder of this secret sees. `token` must accept it.
+    pub(crate) fn new(handle: &Handle, token: Arc<Token>, secret: TokenHash) -> Self {
+        Self {
+            handle: handle.clone(),
+            viewer: Arc::new(Viewer::from(&*token)),
+            token,
+            secret,
+        }
+    }
+
+    pub(crate) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// The actor of what the caller changes.
+    pub(crate) fn actor(&self) -> Actor {
+        Actor::Token {
+            id: self.token.id,
+            name: self.token.name.clone(),
+        }
+    }
+
+    /// Waits until nothing more may be sent to the caller.
+    pub(crate) async fn dismissed(&self) -> Dismissed {
+        tokio::select! {
+            () = self.handle.stopping() => Dismissed::Stopping,
+            () = self.token_ended() => Dismissed::Unauthorized,
+        }
+    }
+
+    async fn token_ended(&self) {
+        let mut changed = self.handle.state().token_changed(self.token.id);
+        loop {
+            changed.mark_unchanged();
+            let life = self.handle.state().read(|world| {
+                let now = self.handle.time(world);
+                let token = world.token(self.token.id)?;
+                token.accepts(&self.secret, now).then(|| {
+                    let former = token.former.as_ref().filter(|it| it.hash == self.secret);
+                    let ends = token
+                        .expires_at
+                        .into_iter()
+                        .chain(former.map(|it| it.expires_at));
+                    ends.min().and_then(|end| (end - now).to_std().ok())
+                })
+            });
+            let Some(life) = life else {
+                return;
+            };
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = sleep(life) => {}
+            }
+        }
+    }
+}
+
+async fn sleep(span: Option<std::time::Duration>) {
+    match span {
+        Some(span) => tokio::time::sleep(span).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reading.
+impl Visible {
+    /// Reads the world as the caller sees it.
+    pub(crate) fn read<R>(&self, look: impl FnOnce(Seen<'_>) -> R) -> R {
+        let state = self.handle.state();
+        state.read(|world| look(world.seen_by(&self.viewer)))
+    }
+
+    /// Finds what a command is about.
+    pub(crate) fn find<T>(
+        &self,
+        look: impl FnOnce(Seen<'_>) -> Result<T, Failure>,
+    ) -> Result<Shown<T>, Failure> {
+        self.read(look).map(Shown)
+    }
+
+    /// The time with which ends are compared.
+    pub(crate) fn steady(&self) -> Timestamp {
+        self.handle.steady()
+    }
+
+    /// A job by its id, unfinished or finished.
+    pub(crate) async fn job(&self, id: JobId) -> Result<ShownJob, Failure> {
+        let job = self.handle.state().job(id).await?;
+        job.filter(|job| self.viewer.sees(job.project))
+            .map(Shown)
+            .ok_or_else(|| Failure::not_found("job", &id.to_string()))
+    }
+
+    /// Jobs, newest first, and where the next page begins.
+    pub(crate) async fn jobs(
+        &self,
+        filter: JobFilter,
+        before: Option<JobId>,
+        limit: usize,
+    ) -> Result<(Vec<ShownJob>, JobPage), Failure> {
+        let filter = JobFilter {
+            projects: self.viewer.projects.clone(),
+            ..filter
+        };
+        let mut page = self.handle.state().jobs(&filter, before, limit).await?;
+        let jobs = std::mem::take(&mut page.jobs);
+        Ok((jobs.into_iter().map(Shown).collect(), page))
+    }
+
+    /// Wakes whenever the job has changed.
+    pub(crate) fn job_changed(&self, job: &ShownJob) -> watch::Receiver<()> {
+        self.handle.state().job_changed(job.id)
+    }
+
+    /// The inputs of a job, from their file if they are not in its record.
+    pub(crate) async fn inputs(
+        &self,
+        job: &ShownJob,
+    ) -> Result<BTreeMap<String, InputValue>, Failure> {
+        Ok(self.handle.state().inputs(job).await?)
+    }
+
+    /// Why a scheduled job has not begun.
+    pub(crate) fn why_waiting(&self, job: &ShownJob) -> Option<Reason> {
+        // Read before the world: the code that hands out jobs reads both in the other order.
+        let in_hand: HashMap<RunnerId, BTreeSet<JobId>> = self.handle.jobs_in_hand();
+        let holding = |runner| in_hand.get(&runner);
+        self.handle.state().read(|world| {
+            let is_connected = |runner| self.handle.is_connected(runner);
+            waiting(world, job, is_connected, holding)
+        })
+    }
+
+    /// How many records the log of a job has.
+    pub(crate) async fn log_records(&self, job: &ShownJob) -> Result<u64, Failure> {
+        Ok(self.handle.state().logs().records(job.id).await?)
+    }
+
+    /// The log of a job from a record on.
+    pub(crate) fn log(&self, job: &ShownJob, from: u64) -> LogStream {
+        self.handle.state().logs().stream(job.id, from)
+    }
+
+    /// Wakes whenever the log of a job has grown; closed when it will not.
+    pub(crate) fn log_growth(&self, job: &ShownJob) -> watch::Receiver<()> {
+        self.handle.state().logs().subscribe(job.id)
+    }
+
+    /// The log will not grow: from now on damage is told.
+    pub(crate) fn mark_damage(&self, log: &mut LogStream) {
+        self.handle.state().logs().mark_damage(log);
+    }
+
+    /// Waits until what was committed is in its files.
+    pub(crate) async fn settled(&self) -> Result<(), Failure> {
+        Ok(self.handle.state().settled().await?)
+    }
+
+    /// The file of an artifact, if there is one.
+    pub(crate) async fn open_artifact(
+        &self,
+        job: &ShownJob,
+        name: &str,
+    ) -> Result<Option<Download>, Failure> {
+        Ok(self.handle.state().open_artifact(job.id, name).await?)
+    }
+
+    /// Why a scan ran or did not.
+    pub(crate) async fn why(
+        &self,
+        scan: &Shown<ScanKey>,
+        at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Why, Failure> {
+        Ok(self.handle.why(scan, at, limit).await?)
+    }
+
+    /// The revision that removed a scan.
+    pub(crate) async fn removed_by(
+        &self,
+        scan: &Shown<ScanKey>,
+    ) -> Result<Option<RevisionRef>, Failure> {
+        Ok(self.handle.state().removed_by(scan).await?)
+    }
+
+    /// When the repository of a source was last read.
+    pub(crate) fn checked_at(&self, source: &Source) -> Option<Timestamp> {
+        self.handle.source_checked_at(&source.name)
+    }
+
+    /// When a runner last contacted the daemon.
+    pub(crate) fn heard_at(&self, runner: &Runner) -> Option<Timestamp> {
+        self.handle.runner_heard_at(runner.id)
+    }
+}
+
+/// Commands.
+impl Visible {
+    pub(crate) async fn sync_source(
+        &self,
+        source: &Shown<SourceName>,
+        wait: bool,
+    ) -> Result<(), Failure> {
+        Ok(self.handle.sync_source(source, wait).await?)
+    }
+
+    pub(crate) async fn set_var(
+        &self,
+        project: &Shown<ProjectId>,
+        name: &str,
+        value: String,
+    ) -> Result<Var, Failure> {
+        let set = SetVar {
+            project: **project,
+            name: name.to_owned(),
+            value,
+            actor: self.actor(),
+        };
+        Ok(self.handle.set_var(set).await?)
+    }
+
+    pub(crate) async fn delete_var(
+        &self,
+        project: &Shown<ProjectId>,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let (project, name) = (**project, name.to_owned());
+        Ok(self.handle.delete_var(DeleteVar { project, name }).await?)
+    }
+
+    pub(crate) async fn set_secret(
+        &self,
+        project: &Shown<ProjectId>,
+        name: &str,
+        value: SecretValue,
+    ) -> Result<StoredSecret, Failure> {
+        let name = name.to_owned();
+        let set = self.handle.set_secret(**project, name, value, self.actor());
+        Ok(set.await?)
+    }
+
+    pub(crate) async fn delete_secret(
+        &self,
+        project: &Shown<ProjectId>,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let (project, name) = (**project, name.to_owned());
+        let delete = DeleteSecret { project, name };
+        Ok(self.handle.delete_secret(delete).await?)
+    }
+
+    pub(crate) async fn prune(
+        &self,
+        workflow: &Shown<ActiveWorkflow>,
+        policy: Option<RetentionPolicy>,
+        dry_run: bool,
+    ) -> Result<Retained, Failure> {
+        Ok(self.handle.prune(workflow, policy, dry_run).await?)
+    }
+
+    pub(crate) async fn dispatch(
+        &self,
+        workflow: &Shown<WorkflowId>,
+        scan: &str,
+        inputs: &BTreeMap<String, Value>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<ShownJob, Failure> {
+        let job = self
+            .handle
+            .dispatch(**workflow, scan, inputs, self.actor(), key);
+        Ok(Shown(job.await?))
+    }
+
+    /// Cancels a job. None if that is refused, for example because it has ended meanwhile.
+    pub(crate) async fn cancel(&self, job: &ShownJob) -> Result<Option<ShownJob>, Failure> {
+        match self.handle.cancel(job.id, self.actor()).await {
+            Ok(job) => Ok(Some(Shown(job))),
+            Err(SubmitError::Refused(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) async fn delete_job(&self, job: &ShownJob) -> Result<(), RemovalError> {
+        self.handle.delete_job(job.id, self.actor()).await
+    }
+
+    pub(crate) async fn delete_artifact(&self, job: &ShownJob, name: &str) -> Result<(), Failure> {
+        let delete = self
+            .handle
+            .delete_artifact(job.id, name.to_owned(), self.actor());
+        delete.await?;
+        Ok(())
+    }
+
+    pub(crate) async fn create_token(
+        &self,
+        create: impl FnOnce(Viewer) -> CreateToken,
+    ) -> Result<NewToken, Failure> {
+        let create = create(Viewer::clone(&self.viewer));
+        Ok(self.handle.create_token(create).await?)
+    }
+
+    pub(crate) async fn regenerate_token(
+        &self,
+        regenerate: impl FnOnce(Viewer) -> RegenerateToken,
+    ) -> Result<NewToken, Failure> {
+        let regenerate = regenerate(Viewer::clone(&self.viewer));
+        Ok(self.handle.regenerate_token(regenerate).await?)
+    }
+
+    pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
+        let by = Viewer::clone(&self.viewer);
+        Ok(self.handle.revoke_token(RevokeToken { token, by }).await?)
+    }
+
+    pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {
+        Ok(self.handle.remove_runner(**runner).await?)
+    }
+
+    pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
+        Ok(self.handle.create_registration().await?)
+    }
+}

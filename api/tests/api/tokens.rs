@@ -1,0 +1,253 @@
+//! Tokens: regenerated, revoked, limited to projects.
+
+use api::{Access, ROUTES};
+use chrono::TimeDelta;
+use http::Method;
+use model::Scope;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::service::{Service, text};
+
+const NOBODYS_JOB: &str = "01939c5e-0000-7000-8000-000000000000";
+
+async fn create(service: &Service, body: Value) -> (String, String) {
+    let created = service.post("/v0/tokens", &body).await.expect(201);
+    (text(&created["id"]), text(&created["secret"]))
+}
+
+async fn regenerate(service: &Service, token: &str, body: Value) -> Answer {
+    let path = format!("/v0/tokens/{token}/regenerate");
+    service.post(&path, &body).await
+}
+
+async fn lists_jobs(service: &Service, secret: &str) -> bool {
+    let answer = Call::get("/v0/jobs").bearer(secret).send(service.address);
+    match answer.await.status {
+        200 => true,
+        401 => false,
+        status => panic!("{status}"),
+    }
+}
+
+#[tokio::test]
+async fn a_regenerated_token_has_a_new_secret_of_the_same_form() {
+    let service = Service::start().await;
+    let asked = json!({"name": "ci", "scopes": ["job:read"]});
+    let (id, first) = create(&service, asked).await;
+    let answer = regenerate(&service, &id, json!({})).await.expect(200);
+    let second = text(&answer["secret"]);
+    assert_eq!((second.len(), &second[..4]), (first.len(), "evs_"));
+    assert_eq!(answer["id"], json!(id));
+    assert!(!lists_jobs(&service, &first).await && lists_jobs(&service, &second).await);
+
+    // For a time both are accepted.
+    let overlap = json!({"overlap_seconds": 60});
+    let answer = regenerate(&service, "ci", overlap).await.expect(200);
+    let third = text(&answer["secret"]);
+    assert!(lists_jobs(&service, &second).await && lists_jobs(&service, &third).await);
+    service.clock.advance(TimeDelta::seconds(60));
+    assert!(!lists_jobs(&service, &second).await && lists_jobs(&service, &third).await);
+    for overlap in [json!(86_401), json!(u64::MAX)] {
+        let refused = regenerate(&service, &id, json!({"overlap_seconds": overlap})).await;
+        let body = refused.problem(400, "invalid_request");
+        assert_eq!(body["errors"][0]["field"], "overlap_seconds");
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_let_in_no_more_and_what_it_holds_open_ends() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    let asked = json!({"name": "ci", "scopes": ["job:read"]});
+    let (id, secret) = create(&service, asked.clone()).await;
+    let open = |path: String| Call::get(path).bearer(&secret).open(service.address);
+    let mut followed = open(format!("/v0/jobs/{job}/logs?follow=true")).await;
+    let held = open(format!("/v0/jobs/{job}?wait=true"));
+    let revoke = async {
+        let revoked = service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{id}")));
+        assert_eq!(revoked.await.status, 204);
+    };
+    let (held, ()) = tokio::join!(held, revoke);
+    assert_eq!(held.status, 401);
+    assert_eq!(followed.rest().await, "");
+    assert!(!lists_jobs(&service, &secret).await);
+
+    let again = service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{id}")));
+    again.await.problem(404, "not_found");
+    // Two of a name are told apart by their ids.
+    create(&service, asked.clone()).await;
+    create(&service, asked).await;
+    let named = service.admin(Call::new(Method::DELETE, "/v0/tokens/ci"));
+    named.await.problem(409, "ambiguous_name");
+}
+
+#[tokio::test]
+async fn nobody_manages_a_token_that_may_do_more() {
+    let service = Service::follow(&["main", "other"]).await;
+    let weak = [Scope::TokenWrite, Scope::JobRead];
+    let weak = service.limited(weak, &["main"]).await;
+    let (strong, _) = create(&service, json!({"name": "strong", "scopes": ["job:read"]})).await;
+    let asked = json!({"name": "weak", "scopes": ["job:read"], "projects": ["main"]});
+    let (managed, _) = create(&service, asked).await;
+    let call = |method, path: String| Call::new(method, path).bearer(&weak);
+    let listed = call(Method::GET, "/v0/tokens".to_owned());
+    let listed = listed.send(service.address).await.expect(200);
+    let names: Vec<_> = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| text(&it["name"]))
+        .collect();
+    assert_eq!(names, ["limited", "weak"]);
+    for (token, revoked, regenerated) in [(&strong, 404, 404), (&managed, 204, 200)] {
+        let path = format!("/v0/tokens/{token}/regenerate");
+        let answer = call(Method::POST, path)
+            .json(&json!({}))
+            .send(service.address);
+        assert_eq!(answer.await.status, regenerated);
+        let answer = call(Method::DELETE, format!("/v0/tokens/{token}")).send(service.address);
+        assert_eq!(answer.await.status, revoked);
+    }
+    // What it makes is for its own projects, and for no others.
+    for (asked, status) in [
+        (json!({"name": "a", "scopes": ["job:read"]}), 201),
+        (
+            json!({"name": "b", "scopes": ["job:read"], "projects": ["other"]}),
+            404,
+        ),
+        (
+            json!({"name": "c", "scopes": ["dispatch"], "projects": ["main"]}),
+            403,
+        ),
+    ] {
+        let made = call(Method::POST, "/v0/tokens".to_owned()).json(&asked);
+        let made = made.send(service.address).await;
+        assert_eq!(made.status, status, "{asked}");
+        if status == 201 {
+            assert_eq!(made.json()["projects"], json!(["main"]));
+        }
+    }
+    let admin = json!({"name": "d", "scopes": ["admin"], "projects": ["main"]});
+    let refused = service.post("/v0/tokens", &admin).await;
+    assert_eq!(
+        refused.problem(400, "invalid_request")["errors"][0]["field"],
+        "projects"
+    );
+}
+
+#[tokio::test]
+async fn the_last_admin_stays() {
+    let service = Service::start().await;
+    let revoke = |name| service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{name}")));
+    revoke("initial%20admin").await.expect(204);
+    revoke("tester").await.problem(409, "last_admin");
+    create(&service, json!({"name": "another", "scopes": ["admin"]})).await;
+    revoke("tester").await.expect(204);
+}
+
+#[tokio::test]
+async fn the_day_of_the_last_use_is_shown_and_an_end_that_is_near() {
+    let service = Service::start().await;
+    let asked = json!({"name": "ci", "scopes": ["job:read"], "expires_in_seconds": 8 * 86_400});
+    let (_, secret) = create(&service, asked).await;
+    let shown = async || {
+        let listed = service.get("/v0/tokens").await.expect(200);
+        let mut tokens = listed["items"].as_array().unwrap().iter();
+        tokens.find(|token| token["name"] == "ci").unwrap().clone()
+    };
+    let token = shown().await;
+    assert_eq!(
+        (token.get("last_used"), token.get("expires_soon")),
+        (None, None)
+    );
+    assert!(lists_jobs(&service, &secret).await);
+    service.use_is_noted("ci").await;
+    assert_eq!(shown().await["last_used"], "2026-11-20");
+    service.clock.advance(TimeDelta::days(2));
+    assert_eq!(shown().await["expires_soon"], true);
+}
+
+/// What a token for another project gets is what it gets for things that do not exist.
+#[tokio::test]
+async fn what_is_of_another_project_does_not_exist() {
+    let service = Service::follow(&["main", "other"]).await;
+    let (_, claimed) = service.claimed("one").await;
+    claimed
+        .upload("out", b"zip")
+        .send(service.address)
+        .await
+        .expect(200);
+    service.complete(&claimed, 0).await.expect(200);
+    service.set("vars/URL", "1").await.expect(200);
+    service.set("secrets/KEY", "hunter2").await.expect(200);
+    let scopes: Vec<Scope> = Scope::ALL
+        .iter()
+        .copied()
+        .filter(|scope| !scope.is_of_installation())
+        .collect();
+    let (of_main, of_other) = (
+        service.limited(scopes.clone(), &["main"]).await,
+        service.limited(scopes, &["other"]).await,
+    );
+    let mut walked = 0;
+    for route in ROUTES {
+        let Access::User(_, scope) = route.access else {
+            continue;
+        };
+        if scope.is_of_installation() || route.path.contains("{token}") {
+            continue;
+        }
+        let path = |job: &str, project: &str, workflow: &str| {
+            let path = route
+                .path
+                .replace("{job}", job)
+                .replace("{workflow}", workflow);
+            let path = path
+                .replace("{source}", project)
+                .replace("{project}", project);
+            let path = path.replace("{scan}", "build").replace("{artifact}", "out");
+            path.replace("{var}", "URL").replace("{secret}", "KEY")
+        };
+        let real = path(&claimed.id, "main", "main%2Fpipeline");
+        let made_up = path(NOBODYS_JOB, "nobody", "nobody%2Fpipeline");
+        let send = async |path: &str, token: &str| {
+            let mut call = Call::new(route.method.clone(), path).bearer(token);
+            if route.method == Method::PUT {
+                call = call.json(&json!({"value": "x"}));
+            } else if route.path.ends_with("/prune") {
+                call = call.json(&json!({"dry_run": true}));
+            }
+            call.send(service.address).await
+        };
+        if !route.path.contains('{') {
+            if route.method == Method::GET && !matches!(route.path, "/v0/runners" | "/v0/tokens") {
+                let own = send(&real, &of_main).await.expect(200).to_string();
+                let others = send(&real, &of_other).await.expect(200).to_string();
+                assert!(
+                    own.contains("main") && !others.contains("\"main"),
+                    "{real}: {others}"
+                );
+                walked += 1;
+            }
+            continue;
+        }
+        let (hidden, missing) = (
+            send(&real, &of_other).await,
+            send(&made_up, &of_other).await,
+        );
+        let shape = |answer: &Answer| {
+            let mut body = answer.problem(404, "not_found");
+            body["request_id"].take();
+            let body = body.to_string();
+            let body = body.replace(&claimed.id, "ID").replace(NOBODYS_JOB, "ID");
+            body.replace("nobody", "main")
+        };
+        assert_eq!(shape(&hidden), shape(&missing), "{} {real}", route.method);
+        walked += 1;
+    }
+    assert!(walked > 20, "{walked}");
+    // Nothing of it has changed, and its own token still sees it.
+    let own = Call::get(format!("/v0/jobs/{}", claimed.id)).bearer(&of_main);
+    own.send(service.address).await.expect(200);
+}

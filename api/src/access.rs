@@ -1,11 +1,14 @@
 //! Authentication and authorization.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use model::{JobId, PlainToken, Scope, TokenKind};
 use reconciler::{Handle, RunnerSession, Worker};
 use wire::ErrorCode;
 
+use crate::events::Hub;
 use crate::failure::{Failure, unauthorized};
 use crate::routes::{Access, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
 use crate::visible::Visible;
@@ -23,6 +26,7 @@ pub(crate) enum Caller {
 /// Authenticates a call to `route`, before its body is read.
 pub(crate) async fn authenticate(
     handle: &Handle,
+    events: &Arc<Hub>,
     route: &Route,
     parameters: &[String],
     headers: &HeaderMap,
@@ -30,7 +34,7 @@ pub(crate) async fn authenticate(
     match route.access {
         Access::Public(route) => Ok(Caller::Public(route)),
         Access::User(route, scope) => {
-            let me = user(handle, scope, bearer(headers)?)?;
+            let me = user(handle, events, scope, bearer(headers)?)?;
             Ok(Caller::User(route, Box::new(me)))
         }
         Access::Runner(route) => {
@@ -50,7 +54,7 @@ pub(crate) async fn authenticate(
     }
 }
 
-fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Visible, Failure> {
+fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result<Visible, Failure> {
     let secret = PlainToken::parse(TokenKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
@@ -68,7 +72,7 @@ fn user(handle: &Handle, scope: Scope, token: &str) -> Result<Visible, Failure> 
         ));
     }
     handle.note_use(&token);
-    Ok(Visible::new(handle, token, secret))
+    Ok(Visible::new(handle, events, token, secret))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {

@@ -3,7 +3,7 @@
 use model::{
     Artifact, Condition, Edit, Inputs, Job, JobState, ProjectId, Projects, Reason, RevisionRecord,
     RevisionRef, Runner, Seen, Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef,
-    Token, Trigger, Var, WorkflowRecord, WorkflowStatus,
+    Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
 use state::DamagedLines;
 use std::collections::BTreeMap;
@@ -17,18 +17,10 @@ pub(crate) fn job(
 ) -> wire::Job {
     let run = job.state.run();
     let end = job.state.end();
-    let (reason, actor) = match (end, run) {
-        (Some(end), _) => (&end.reason, end.actor.to_string()),
-        (None, Some(run)) => (&Reason::Claimed, format!("runner {}", run.runner.name)),
-        (None, None) => (&job.reason, job.actor.to_string()),
-    };
+    let (reason, actor) = reason(job);
     wire::Job {
         id: job.id.uuid(),
-        workflow: wire::WorkflowRef {
-            id: job.workflow.id.uuid(),
-            source: job.workflow.source.to_string(),
-            name: job.workflow.name.clone(),
-        },
+        workflow: workflow_ref(&job.workflow),
         revision: revision_ref(&job.revision),
         scan: job.scan.to_string(),
         state: state(&job.state),
@@ -46,13 +38,8 @@ pub(crate) fn job(
         created_at: job.created_at,
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
-        runner: run.map(|run| wire::RunnerRef {
-            id: run.runner.id.uuid(),
-            name: run.runner.name.clone(),
-        }),
-        steps: run
-            .map(|run| run.steps.iter().map(step).collect())
-            .unwrap_or_default(),
+        runner: runner_ref(job),
+        steps: steps(job),
         artifacts: run
             .map(|run| run.artifacts.iter().map(artifact).collect())
             .unwrap_or_default(),
@@ -61,6 +48,37 @@ pub(crate) fn job(
             cut: log_cut(job),
         },
     }
+}
+
+/// Why a job is in its state, and who brought it there.
+pub(crate) fn reason(job: &Job) -> (&Reason, String) {
+    match (job.state.end(), job.state.run()) {
+        (Some(end), _) => (&end.reason, end.actor.to_string()),
+        (None, Some(run)) => (&Reason::Claimed, format!("runner {}", run.runner.name)),
+        (None, None) => (&job.reason, job.actor.to_string()),
+    }
+}
+
+pub(crate) fn workflow_ref(workflow: &WorkflowRef) -> wire::WorkflowRef {
+    wire::WorkflowRef {
+        id: workflow.id.uuid(),
+        source: workflow.source.to_string(),
+        name: workflow.name.clone(),
+    }
+}
+
+pub(crate) fn runner_ref(job: &Job) -> Option<wire::RunnerRef> {
+    let runner = &job.state.run()?.runner;
+    Some(wire::RunnerRef {
+        id: runner.id.uuid(),
+        name: runner.name.clone(),
+    })
+}
+
+/// The steps of a job that were reported.
+pub(crate) fn steps(job: &Job) -> Vec<wire::Step> {
+    let run = job.state.run().into_iter();
+    run.flat_map(|run| run.steps.iter().map(step)).collect()
 }
 
 pub(crate) fn damaged(damaged: Vec<DamagedLines>) -> Vec<wire::DamagedLines> {
@@ -76,7 +94,7 @@ pub(crate) fn log_cut(job: &Job) -> Option<wire::LogCut> {
     Some(wire::LogCut { record, limit })
 }
 
-fn explanation(reason: &Reason) -> wire::Explanation {
+pub(crate) fn explanation(reason: &Reason) -> wire::Explanation {
     wire::Explanation {
         code: reason.code().to_owned(),
         message: reason.to_string(),
@@ -246,7 +264,7 @@ pub(crate) fn var(name: &str, var: &Var) -> wire::Var {
     }
 }
 
-fn tip(tip: &TipRef) -> wire::Tip {
+pub(crate) fn tip(tip: &TipRef) -> wire::Tip {
     wire::Tip {
         number: tip.number,
         commit: tip.commit.clone(),
@@ -257,7 +275,7 @@ fn tip(tip: &TipRef) -> wire::Tip {
     }
 }
 
-fn condition(condition: &Condition) -> wire::Condition {
+pub(crate) fn condition(condition: &Condition) -> wire::Condition {
     wire::Condition {
         kind: condition.kind.name().to_owned(),
         status: condition.status.name().to_owned(),

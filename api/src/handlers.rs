@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod dispatch;
+mod events;
 mod health;
 mod jobs;
 mod logs;
@@ -78,6 +79,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::ListArtifacts => artifacts::list(me, &request).await,
         UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
         UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
+        UserRoute::Events => events::listen(me, &request).await,
         UserRoute::ListTokens => tokens::list(me, &request),
         UserRoute::CreateToken => tokens::create(me, request).await,
         UserRoute::RegenerateToken => tokens::regenerate(me, request).await,

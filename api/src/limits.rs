@@ -43,6 +43,12 @@ pub(crate) const WAIT: Duration = Duration::from_secs(50);
 /// Time between two comments on a quiet event stream, so that proxies keep it.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// Listeners to events: some browsers, and a program for each of the jobs that run.
+pub(crate) const LISTENERS: usize = 2_000;
+
+/// Commits with events that wait for one listener: what a page that is busy for some seconds misses at most.
+pub(crate) const LISTENER_COMMITS: usize = 1_024;
+
 /// Body of an ordinary request.
 pub(crate) const SMALL_BODY: u64 = 64 * 1024;
 

@@ -88,6 +88,7 @@ routes! {
         ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
         DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
         DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;
+        Events GET "/v0/events", JobRead; ["project" "workflow" "job"], 0;
         ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;
         CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
         RegenerateToken POST "/v0/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;

@@ -1,6 +1,7 @@
 //! From a request to its handler: match, authenticate, bound, handle, answer.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use bytes::Buf;
 use futures_util::{FutureExt, Stream};
@@ -15,6 +16,7 @@ use wire::ErrorCode;
 
 use crate::access::authenticate;
 use crate::body::Body;
+use crate::events::Hub;
 use crate::failure::{Failure, shorten};
 use crate::handlers;
 use crate::reply;
@@ -27,6 +29,7 @@ static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) fn service(
     handle: Handle,
 ) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let events = Arc::new(Hub::default());
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
         .and(warp::path::full())
@@ -34,12 +37,13 @@ pub(crate) fn service(
         .and(warp::header::headers_cloned())
         .and(warp::body::stream())
         .then(move |method, path, query: String, headers, body| {
-            answer(handle.clone(), method, path, query, headers, body)
+            let shared = (handle.clone(), events.clone());
+            answer(shared, method, path, query, headers, body)
         })
 }
 
 async fn answer<B: Buf>(
-    handle: Handle,
+    shared: (Handle, Arc<Hub>),
     method: Method,
     path: FullPath,
     query: String,
@@ -47,7 +51,7 @@ async fn answer<B: Buf>(
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
 ) -> Response {
     let request_id = Uuid::new_v4().to_string();
-    let work = respond(handle, &method, path.as_str(), &query, headers, body);
+    let work = respond(shared, &method, path.as_str(), &query, headers, body);
     let mut response = settle(work, &request_id).await;
     tracing::debug!(request_id, %method, path = path.as_str(), status = response.status().as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
@@ -72,7 +76,7 @@ async fn settle(
 }
 
 async fn respond<B: Buf>(
-    handle: Handle,
+    (handle, events): (Handle, Arc<Hub>),
     method: &Method,
     path: &str,
     query: &str,
@@ -99,7 +103,7 @@ async fn respond<B: Buf>(
             ));
         }
     };
-    let caller = authenticate(&handle, route, &parameters, &headers).await?;
+    let caller = authenticate(&handle, &events, route, &parameters, &headers).await?;
     let body = Body::new(body, &headers, route.body)?;
     let request = Request {
         parameters,

@@ -15,10 +15,13 @@ use model::{
 };
 use reconciler::{Handle, RemovalError, Retained, Why};
 use serde_json::Value;
+use state::Seq;
 use state::{Download, JobFilter, JobPage, LogStream, SubmitError};
 use tokio::sync::watch;
+use wire::ErrorCode;
 use workflow::InputValue;
 
+use crate::events::{Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::Failure;
 
 /// The daemon, as far as a caller may see it and act on it.
@@ -28,6 +31,7 @@ pub(crate) struct Visible {
     token: Arc<Token>,
     secret: TokenHash,
     viewer: Arc<Viewer>,
+    events: Arc<Hub>,
 }
 
 /// What was found through the eyes of a caller. Commands take nothing else.
@@ -64,12 +68,18 @@ pub(crate) type ShownJob = Shown<Arc<Job>>;
 /// The caller.
 impl Visible {
     /// What the holder of this secret sees. `token` must accept it.
-    pub(crate) fn new(handle: &Handle, token: Arc<Token>, secret: TokenHash) -> Self {
+    pub(crate) fn new(
+        handle: &Handle,
+        events: &Arc<Hub>,
+        token: Arc<Token>,
+        secret: TokenHash,
+    ) -> Self {
         Self {
             handle: handle.clone(),
             viewer: Arc::new(Viewer::from(&*token)),
             token,
             secret,
+            events: events.clone(),
         }
     }
 
@@ -170,6 +180,27 @@ impl Visible {
         let mut page = self.handle.state().jobs(&filter, before, limit).await?;
         let jobs = std::mem::take(&mut page.jobs);
         Ok((jobs.into_iter().map(Shown).collect(), page))
+    }
+
+    /// Listens to events, from now on or from the commit after `after`.
+    pub(crate) fn listen(
+        &self,
+        project: Option<ProjectId>,
+        workflow: Option<WorkflowId>,
+        job: Option<JobId>,
+        after: Option<Seq>,
+    ) -> Result<Listener, Failure> {
+        let wanted = Wanted {
+            viewer: self.viewer.clone(),
+            project,
+            workflow,
+            job,
+        };
+        let listener = self.events.listen(&self.handle, wanted, after);
+        listener.map_err(|TooManyListeners| {
+            Failure::new(ErrorCode::Unavailable, "too many listeners to events")
+                .hint("try again later; one stream serves all tabs of a browser")
+        })
     }
 
     /// Wakes whenever the job has changed.

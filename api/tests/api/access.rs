@@ -154,7 +154,7 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
 }
 
 async fn check(service: &Service, route: &Route, kind: &Kind, call: Call) {
-    let answer = call.send(service.address).await;
+    let answer = call.send_to_stream(service.address).await;
     let what = format!("{:?} with {kind:?}: {answer:?}", route.access);
     assert!(answer.status < 500, "{what}");
     assert_eq!(verdict(&answer), expected(route.access, kind), "{what}");

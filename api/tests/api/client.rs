@@ -86,19 +86,23 @@ impl Call {
         }
     }
 
+    /// Sends it and reads the answer, but not the events of a stream, which has no end.
+    pub(crate) async fn send_to_stream(self, address: SocketAddr) -> Answer {
+        let opened = self.open(address).await;
+        let kind = opened.headers.get("content-type");
+        if kind.is_some_and(|kind| kind == "text/event-stream") {
+            return Answer {
+                status: opened.status,
+                headers: opened.headers,
+                body: Bytes::new(),
+            };
+        }
+        opened.whole().await
+    }
+
     /// Sends it and reads the whole answer.
     pub(crate) async fn send(self, address: SocketAddr) -> Answer {
-        let Opened {
-            status,
-            headers,
-            body,
-        } = self.open(address).await;
-        let body = in_time(body.collect()).await.unwrap().to_bytes();
-        Answer {
-            status,
-            headers,
-            body,
-        }
+        self.open(address).await.whole().await
     }
 }
 
@@ -110,6 +114,20 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    async fn whole(self) -> Answer {
+        let Self {
+            status,
+            headers,
+            body,
+        } = self;
+        let body = in_time(body.collect()).await.unwrap().to_bytes();
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+
     /// The next piece as text; none at the end.
     pub(crate) async fn piece(&mut self) -> Option<String> {
         let frame = in_time(self.body.frame()).await?.unwrap();

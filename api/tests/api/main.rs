@@ -18,6 +18,7 @@ mod artifacts;
 mod bodies;
 mod client;
 mod dispatch;
+mod events;
 mod jobs;
 mod logs;
 mod polls;

@@ -1,0 +1,381 @@
+//! Live events: what each commit has changed, sent to those who listen.
+//!
+//! One task follows the commits while anybody listens. It makes the text of an event once, whoever gets it, and wakes
+//! only those whom an event concerns. A listener that does not keep up is dropped; the task never waits for one.
+
+mod event;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use model::{JobId, ProjectId, Viewer, WorkflowId};
+use reconciler::Handle;
+use state::{ChangesGone, Published, Seq, Subscription};
+use tokio::sync::mpsc;
+
+use self::event::Event;
+use crate::limits::{LISTENER_COMMITS, LISTENERS};
+
+/// Which events a listener gets.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// Who listens. What the viewer does not see is left out.
+    pub(crate) viewer: Arc<Viewer>,
+    /// Only of this project.
+    pub(crate) project: Option<ProjectId>,
+    /// Only of this workflow.
+    pub(crate) workflow: Option<WorkflowId>,
+    /// Only of this job.
+    pub(crate) job: Option<JobId>,
+}
+
+impl Wanted {
+    fn takes(&self, event: &Event) -> bool {
+        fn fits<T: PartialEq>(wanted: Option<T>, of: Option<T>) -> bool {
+            wanted.is_none() || wanted == of
+        }
+        self.viewer.scopes.allow(event.kind.scope())
+            && event
+                .project
+                .is_none_or(|project| self.viewer.sees(project))
+            && fits(self.project, event.project)
+            && fits(self.workflow, event.workflow)
+            && fits(self.job, event.job)
+    }
+}
+
+/// The events of one commit that one listener gets.
+#[derive(Debug, Clone)]
+pub(crate) struct Batch {
+    pub(crate) seq: Seq,
+    pub(crate) texts: Vec<Bytes>,
+}
+
+/// What a listener has got so far.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Everything after this commit comes.
+    From(Seq),
+    /// What it asked for is gone. Everything after this commit comes.
+    Resync(Seq),
+}
+
+/// The receiving side of a listener.
+pub(crate) struct Listener {
+    pub(crate) start: Start,
+    /// The events between the place that was asked for and the present.
+    pub(crate) missed: Vec<Batch>,
+    batches: mpsc::Receiver<Batch>,
+    is_slow: Arc<AtomicBool>,
+    id: u64,
+    hub: Arc<Hub>,
+}
+
+/// Why no more events come.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    /// The listener did not keep up.
+    pub(crate) is_slow: bool,
+}
+
+impl Listener {
+    /// The last commit that cannot concern the listener any more.
+    pub(crate) fn place(&self) -> Seq {
+        let listeners = self.hub.listeners();
+        match (&self.start, listeners.sent) {
+            (_, Some(sent)) if self.batches.is_empty() => sent,
+            (Start::From(start) | Start::Resync(start), _) => *start,
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Batch, Dropped> {
+        let is_slow = &self.is_slow;
+        self.batches.recv().await.ok_or_else(|| Dropped {
+            is_slow: is_slow.load(Ordering::Acquire),
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.hub.listeners().remove(self.id);
+    }
+}
+
+/// There are too many listeners.
+#[derive(Debug)]
+pub(crate) struct TooManyListeners;
+
+/// Everybody who listens.
+#[derive(Default)]
+pub(crate) struct Hub(Mutex<Listeners>);
+
+#[derive(Default)]
+struct Listeners {
+    latest: u64,
+    all: HashMap<u64, Sender>,
+    /// Those who want one job each.
+    of_jobs: HashMap<JobId, Vec<u64>>,
+    /// Those who want more.
+    broad: Vec<u64>,
+    /// The last commit whose events were sent, while the task runs.
+    sent: Option<Seq>,
+}
+
+struct Sender {
+    wanted: Wanted,
+    batches: mpsc::Sender<Batch>,
+    is_slow: Arc<AtomicBool>,
+}
+
+impl Hub {
+    /// Listens from now on, or from the commit after `after`.
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        handle: &Handle,
+        wanted: Wanted,
+        after: Option<Seq>,
+    ) -> Result<Listener, TooManyListeners> {
+        let mut listeners = self.listeners();
+        if listeners.all.len() >= LISTENERS {
+            return Err(TooManyListeners);
+        }
+        let place = match listeners.sent {
+            Some(sent) => sent,
+            None => {
+                let (place, commits) = follow(handle);
+                listeners.sent = Some(place);
+                tokio::spawn(self.clone().send(handle.clone(), commits));
+                place
+            }
+        };
+        let (start, missed) = match after.map(|after| missed(handle, &wanted, after, place)) {
+            None => (Start::From(place), Vec::new()),
+            Some(Ok(missed)) => (Start::From(place), missed),
+            Some(Err(ChangesGone { .. })) => (Start::Resync(place), Vec::new()),
+        };
+        let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let id = listeners.add(Sender {
+            wanted,
+            batches: sender,
+            is_slow: is_slow.clone(),
+        });
+        Ok(Listener {
+            start,
+            missed,
+            batches,
+            is_slow,
+            id,
+            hub: self.clone(),
+        })
+    }
+
+    /// Sends the events of each commit, as long as there is anybody who listens.
+    async fn send(self: Arc<Self>, handle: Handle, mut commits: Subscription) {
+        loop {
+            let published = tokio::select! {
+                published = commits.next() => published,
+                () = handle.stopping() => {
+                    *self.listeners() = Listeners::default();
+                    return;
+                }
+            };
+            let mut listeners = self.listeners();
+            if listeners.all.is_empty() {
+                listeners.sent = None;
+                return;
+            }
+            match published {
+                Ok(published) => listeners.publish(&published),
+                // This task itself has not kept up, and so has nobody.
+                Err(ChangesGone { .. }) => {
+                    let place;
+                    (place, commits) = follow(&handle);
+                    listeners.drop_all();
+                    listeners.sent = Some(place);
+                }
+            }
+        }
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows the commits from now on.
+fn follow(handle: &Handle) -> (Seq, Subscription) {
+    loop {
+        let place = handle.state().seq();
+        // It fails only if a thousand commits came in between.
+        if let Ok(commits) = handle.state().subscribe(place) {
+            return (place, commits);
+        }
+    }
+}
+
+/// The events after one commit up to another one.
+fn missed(
+    handle: &Handle,
+    wanted: &Wanted,
+    after: Seq,
+    until: Seq,
+) -> Result<Vec<Batch>, ChangesGone> {
+    let mut commits = handle.state().subscribe(after)?;
+    let mut missed = Vec::new();
+    while let Some(published) = commits.next().now_or_never().transpose()? {
+        if published.seq > until {
+            break;
+        }
+        let events: Vec<Event> = event::events(&published.changes).collect();
+        missed.extend(batch(published.seq, wanted, &events));
+    }
+    Ok(missed)
+}
+
+/// What a listener gets of a commit, if that is anything.
+fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
+    let taken = events.iter().filter(|event| wanted.takes(event));
+    let texts: Vec<Bytes> = taken.map(Event::text).collect();
+    (!texts.is_empty()).then_some(Batch { seq, texts })
+}
+
+impl Listeners {
+    fn add(&mut self, sender: Sender) -> u64 {
+        self.latest += 1;
+        let id = self.latest;
+        match sender.wanted.job {
+            Some(job) => self.of_jobs.entry(job).or_default().push(id),
+            None => self.broad.push(id),
+        }
+        self.all.insert(id, sender);
+        id
+    }
+
+    fn remove(&mut self, id: u64) {
+        let Some(sender) = self.all.remove(&id) else {
+            return;
+        };
+        match sender.wanted.job {
+            None => self.broad.retain(|other| *other != id),
+            Some(job) => {
+                if let Some(listeners) = self.of_jobs.get_mut(&job) {
+                    listeners.retain(|other| *other != id);
+                    if listeners.is_empty() {
+                        self.of_jobs.remove(&job);
+                    }
+                }
+            }
+        }
+    }
+
+    fn drop_all(&mut self) {
+        for sender in self.all.values() {
+            sender.is_slow.store(true, Ordering::Release);
+        }
+        *self = Self {
+            latest: self.latest,
+            ..Self::default()
+        };
+    }
+
+    fn publish(&mut self, published: &Published) {
+        let events: Vec<Event> = event::events(&published.changes).collect();
+        self.sent = Some(published.seq);
+        let mut concerned = self.broad.clone();
+        let mut jobs: Vec<JobId> = events.iter().filter_map(|event| event.job).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        for job in jobs {
+            concerned.extend(self.of_jobs.get(&job).into_iter().flatten());
+        }
+        for id in concerned {
+            let Some(sender) = self.all.get(&id) else {
+                continue;
+            };
+            let Some(batch) = batch(published.seq, &sender.wanted, &events) else {
+                continue;
+            };
+            if sender.batches.try_send(batch).is_err() {
+                sender.is_slow.store(true, Ordering::Release);
+                self.remove(id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Change, RunnerId};
+
+    use super::*;
+
+    fn published(seq: u64) -> Published {
+        let change = Change::RunnerRemoved(RunnerId::from_uuid(uuid::Uuid::nil()));
+        Published {
+            seq: Seq(seq),
+            changes: Arc::new([change]),
+        }
+    }
+
+    fn listen(hub: &Arc<Hub>, job: Option<JobId>) -> Listener {
+        let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let id = hub.listeners().add(Sender {
+            wanted: Wanted {
+                viewer: Arc::new(Viewer::admin()),
+                project: None,
+                workflow: None,
+                job,
+            },
+            batches: sender,
+            is_slow: is_slow.clone(),
+        });
+        Listener {
+            start: Start::From(Seq(0)),
+            missed: Vec::new(),
+            batches,
+            is_slow,
+            id,
+            hub: hub.clone(),
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_keep_up_is_dropped_and_told_and_holds_nobody_up() {
+        let hub = Arc::new(Hub::default());
+        let (mut slow, mut quick) = (listen(&hub, None), listen(&hub, None));
+        let commits = LISTENER_COMMITS as u64 + 1;
+        for seq in 1..=commits {
+            hub.listeners().publish(&published(seq));
+            assert_eq!(quick.next().await.unwrap().seq, Seq(seq));
+        }
+        for seq in 1..commits {
+            assert_eq!(slow.next().await.unwrap().seq, Seq(seq));
+        }
+        assert_eq!(slow.next().await.unwrap_err(), Dropped { is_slow: true });
+        drop(quick);
+        assert!(hub.listeners().all.is_empty() && hub.listeners().broad.is_empty());
+    }
+
+    #[test]
+    fn a_text_is_made_once_and_nobody_is_woken_in_vain() {
+        let hub = Arc::new(Hub::default());
+        let mut of_job = listen(&hub, Some(JobId::FIRST));
+        let mut all = [listen(&hub, None), listen(&hub, None)];
+        hub.listeners().publish(&published(1));
+        let texts = all.each_mut().map(|listener| {
+            let batch = listener.batches.try_recv().unwrap();
+            batch.texts[0].as_ptr()
+        });
+        assert_eq!(texts[0], texts[1]);
+        assert!(of_job.batches.try_recv().is_err());
+        assert_eq!(of_job.place(), Seq(1));
+        drop(of_job);
+        assert!(hub.listeners().of_jobs.is_empty());
+    }
+}

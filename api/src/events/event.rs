@@ -1,0 +1,210 @@
+//! What a change is on the event stream.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use model::{Change, Job, JobId, JobState, ProjectId, Runner, RunnerId, Scope, Source, WorkflowId};
+use model::{WorkflowRecord, WorkflowStatus};
+use serde::Serialize;
+use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
+
+use crate::convert;
+
+/// The kinds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Job,
+    Step,
+    Revision,
+    Source,
+    Runner,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::Step => "step",
+            Self::Revision => "revision",
+            Self::Source => "source",
+            Self::Runner => "runner",
+        }
+    }
+
+    /// What a listener must be allowed to read.
+    pub(super) const fn scope(self) -> Scope {
+        match self {
+            Self::Job | Self::Step => Scope::JobRead,
+            Self::Revision => Scope::WorkflowRead,
+            Self::Source => Scope::ProjectRead,
+            Self::Runner => Scope::RunnerRead,
+        }
+    }
+}
+
+/// An event, with what it is about. Its text is made when the first listener takes it.
+#[derive(Debug)]
+pub(super) struct Event<'c> {
+    pub(super) kind: Kind,
+    pub(super) project: Option<ProjectId>,
+    pub(super) workflow: Option<WorkflowId>,
+    pub(super) job: Option<JobId>,
+    about: About<'c>,
+    text: OnceLock<Bytes>,
+}
+
+#[derive(Debug)]
+enum About<'c> {
+    Job(&'c Job, bool),
+    Steps(&'c Job),
+    Workflow(&'c WorkflowRecord),
+    Source(&'c Source),
+    Runner(&'c Runner),
+    RunnerRemoved(RunnerId),
+}
+
+/// The events of a commit.
+pub(super) fn events(changes: &[Change]) -> impl Iterator<Item = Event<'_>> {
+    changes.iter().filter_map(event)
+}
+
+fn event(change: &Change) -> Option<Event<'_>> {
+    match change {
+        Change::Job(job) => Some(match &job.state {
+            JobState::Running { run } if !run.steps.is_empty() => {
+                of_job(job, Kind::Step, About::Steps(job))
+            }
+            JobState::Scheduled
+            | JobState::Running { .. }
+            | JobState::Succeeded { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. }
+            | JobState::Skipped { .. } => of_job(job, Kind::Job, About::Job(job, false)),
+        }),
+        Change::JobRemoved(job) => Some(of_job(job, Kind::Job, About::Job(job, true))),
+        Change::Workflow(record) => Some(Event {
+            workflow: Some(record.id),
+            ..of(
+                Kind::Revision,
+                Some(record.project),
+                About::Workflow(record),
+            )
+        }),
+        Change::Source(source) => Some(of(
+            Kind::Source,
+            Some(source.project),
+            About::Source(source),
+        )),
+        Change::Runner(runner) => Some(of(Kind::Runner, None, About::Runner(runner))),
+        Change::RunnerRemoved(id) => Some(of(Kind::Runner, None, About::RunnerRemoved(*id))),
+        Change::Tip(_)
+        | Change::Revision(..)
+        | Change::Head(_)
+        | Change::Digests(_)
+        | Change::Repeats(..)
+        | Change::History(_)
+        | Change::ArtifactRemoved(..)
+        | Change::Expiry(_)
+        | Change::ExpiryRemoved(_)
+        | Change::Retention(_)
+        | Change::HistoryPageRemoved(..)
+        | Change::Ledger(_)
+        | Change::LedgerPageRemoved(..)
+        | Change::Recent(..)
+        | Change::Token(_)
+        | Change::TokenRemoved(_)
+        | Change::Registration(_)
+        | Change::RegistrationRemoved(_)
+        | Change::Idempotency(_)
+        | Change::IdempotencyRemoved(_)
+        | Change::Vars(_)
+        | Change::Secrets(_)
+        | Change::ClockFollowed(_) => None,
+    }
+}
+
+fn of<'c>(kind: Kind, project: Option<ProjectId>, about: About<'c>) -> Event<'c> {
+    Event {
+        kind,
+        project,
+        workflow: None,
+        job: None,
+        about,
+        text: OnceLock::new(),
+    }
+}
+
+fn of_job<'c>(job: &'c Job, kind: Kind, about: About<'c>) -> Event<'c> {
+    Event {
+        workflow: Some(job.workflow.id),
+        job: Some(job.id),
+        ..of(kind, Some(job.project), about)
+    }
+}
+
+impl Event<'_> {
+    /// The event as it is sent.
+    pub(super) fn text(&self) -> Bytes {
+        let text = self.text.get_or_init(|| match &self.about {
+            About::Job(job, removed) => self.write(&job_event(job, *removed)),
+            About::Steps(job) => self.write(&StepEvent {
+                job: job.id.uuid(),
+                workflow: convert::workflow_ref(&job.workflow),
+                scan: job.scan.to_string(),
+                steps: convert::steps(job),
+            }),
+            About::Workflow(record) => self.write(&RevisionEvent {
+                workflow: wire::WorkflowRef {
+                    id: record.id.uuid(),
+                    source: record.source.to_string(),
+                    name: record.name.clone(),
+                },
+                state: match record.status {
+                    WorkflowStatus::Active => "active".to_owned(),
+                    WorkflowStatus::Retired { .. } => "retired".to_owned(),
+                },
+                revision: convert::revision_ref(&record.revision),
+            }),
+            About::Source(source) => self.write(&SourceEvent {
+                name: source.name.to_string(),
+                configured: source.configured,
+                tip: source.tip.as_ref().map(convert::tip),
+                conditions: source.conditions.iter().map(convert::condition).collect(),
+            }),
+            About::Runner(runner) => self.write(&RunnerEvent {
+                id: runner.id.uuid(),
+                name: Some(runner.name.clone()),
+                removed: false,
+            }),
+            About::RunnerRemoved(id) => self.write(&RunnerEvent {
+                id: id.uuid(),
+                name: None,
+                removed: true,
+            }),
+        });
+        text.clone()
+    }
+
+    fn write<T: Serialize>(&self, data: &T) -> Bytes {
+        // Our own types are always JSON.
+        let data = serde_json::to_string(data).unwrap_or_default();
+        Bytes::from(format!("event: {}\ndata: {data}\n\n", self.kind.name()))
+    }
+}
+
+fn job_event(job: &Job, removed: bool) -> JobEvent {
+    let (run, end) = (job.state.run(), job.state.end());
+    let (reason, _) = convert::reason(job);
+    JobEvent {
+        id: job.id.uuid(),
+        workflow: convert::workflow_ref(&job.workflow),
+        scan: job.scan.to_string(),
+        state: convert::state(&job.state),
+        reason: convert::explanation(reason),
+        created_at: job.created_at,
+        started_at: run.map(|run| run.started_at),
+        finished_at: end.map(|end| end.at),
+        runner: convert::runner_ref(job),
+        removed,
+    }
+}

@@ -1,0 +1,111 @@
+//! `/v0/events`: server-sent events.
+
+use bytes::Bytes;
+use http::header::HeaderName;
+use model::{JobId, ProjectId, WorkflowId};
+use state::Seq;
+use warp::reply::Response;
+
+use super::{projects, workflows};
+use crate::events::{Batch, Dropped, Listener, Start};
+use crate::failure::Failure;
+use crate::limits::KEEP_ALIVE;
+use crate::reply::{self, Pieces, Unread};
+use crate::request::Request;
+use crate::visible::{Shown, Visible};
+
+/// Sends what changes, from now on or after `Last-Event-ID`. The id of an event is the number of its commit.
+pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let query = &request.query;
+    let project: Option<Shown<ProjectId>> = query
+        .get("project")
+        .map(|text| me.find(|seen| Ok(projects::find(seen, text)?.project)))
+        .transpose()?;
+    let workflow: Option<Shown<WorkflowId>> = query
+        .get("workflow")
+        .map(|text| me.find(|seen| Ok(workflows::find(seen, text)?.id)))
+        .transpose()?;
+    let job: Option<JobId> = match query.get("job") {
+        None => None,
+        Some(text) => {
+            let id = text.parse().map_err(|_| Failure::not_found("job", text))?;
+            Some(me.job(id).await?.id)
+        }
+    };
+    let after = match request.header(HeaderName::from_static("last-event-id")) {
+        None | Some("") => None,
+        // An id that is none of ours is as good as one that is too old.
+        Some(id) => Some(Seq(id.parse().unwrap_or(u64::MAX))),
+    };
+    let listener = me.listen(
+        project.map(|project| *project),
+        workflow.map(|workflow| *workflow),
+        job,
+        after,
+    )?;
+    let me = me.clone();
+    let mut response = reply::streamed("text/event-stream", move |pieces| async move {
+        tokio::select! {
+            _ = send(listener, &pieces) => {}
+            _ = me.dismissed() => {}
+            () = pieces.closed() => {}
+        }
+    });
+    // nginx would collect the events otherwise.
+    reply::set(
+        &mut response,
+        HeaderName::from_static("x-accel-buffering"),
+        "no",
+    );
+    Ok(response)
+}
+
+async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
+    let mut place = match listener.start {
+        Start::From(place) => {
+            for batch in std::mem::take(&mut listener.missed) {
+                send_batch(batch, pieces).await?;
+            }
+            pieces.send(id(place)).await?;
+            place
+        }
+        Start::Resync(place) => {
+            let text = format!("event: resync\ndata: {{}}\nid: {}\n\n", place.0);
+            pieces.send(Bytes::from(text)).await?;
+            place
+        }
+    };
+    loop {
+        match tokio::time::timeout(KEEP_ALIVE, listener.next()).await {
+            Ok(Ok(batch)) => {
+                place = batch.seq;
+                send_batch(batch, pieces).await?;
+            }
+            Ok(Err(Dropped { is_slow })) => {
+                if is_slow {
+                    let text = "event: dropped\ndata: {\"reason\":\"events came faster than they were read\"}\n\n";
+                    pieces.send(Bytes::from_static(text.as_bytes())).await?;
+                }
+                return Ok(());
+            }
+            Err(_) => {
+                place = place.max(listener.place());
+                pieces.send(id(place)).await?;
+            }
+        }
+    }
+}
+
+/// The events of a commit, and then its number: a connection that breaks off in between gets all of them again.
+async fn send_batch(batch: Batch, pieces: &Pieces) -> Result<(), Unread> {
+    let Batch { seq, texts } = batch;
+    for text in texts {
+        pieces.send(text).await?;
+    }
+    pieces.send(id(seq)).await
+}
+
+/// Tells the place without an event. The comment keeps the connection in the eyes of proxies.
+fn id(place: Seq) -> Bytes {
+    Bytes::from(format!(": alive\nid: {}\n\n", place.0))
+}

@@ -1,0 +1,69 @@
+//! The events of `GET /v0/events`. An event says what has changed and not what holds now: whoever gets one, or gets
+//! none for a while, reads what it is about again.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Condition, Explanation, JobState, RevisionRef, RunnerRef, Step, Tip, WorkflowRef};
+
+/// `event: job`: a job was made, claimed, ended or removed, or has another artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobEvent {
+    pub id: Uuid,
+    pub workflow: WorkflowRef,
+    pub scan: String,
+    pub state: JobState,
+    /// Why it is in this state.
+    pub reason: Explanation,
+    pub created_at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<RunnerRef>,
+    /// Whether it was removed with its log and artifacts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+}
+
+/// `event: step`: the runner has reported the steps of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepEvent {
+    pub job: Uuid,
+    pub workflow: WorkflowRef,
+    pub scan: String,
+    /// All steps reported so far.
+    pub steps: Vec<Step>,
+}
+
+/// `event: revision`: a workflow has a new revision, or was retired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevisionEvent {
+    pub workflow: WorkflowRef,
+    /// `active` or `retired`.
+    pub state: String,
+    pub revision: RevisionRef,
+}
+
+/// `event: source`: a source has another tip or another condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceEvent {
+    pub name: String,
+    pub configured: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tip: Option<Tip>,
+    pub conditions: Vec<Condition>,
+}
+
+/// `event: runner`: a runner was registered or removed, or has another session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerEvent {
+    pub id: Uuid,
+    /// Absent once it is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+}

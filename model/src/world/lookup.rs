@@ -61,6 +61,12 @@ impl World {
         self.retention.get(scan)
     }
 
+    /// The same, or a new record.
+    pub fn retention_or_new(&self, scan: &ScanKey) -> Arc<Retention> {
+        let known = self.retention(scan).cloned();
+        known.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())))
+    }
+
     /// Counters of the finished jobs of a scan that are still there.
     pub fn retained(&self, head: &ScanHead) -> Totals {
         match self.retention(&head.key()) {

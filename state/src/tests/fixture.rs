@@ -16,11 +16,11 @@ use model::{
     SealingKey, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash,
     TokenKind, WorkflowId, WorkflowRecord,
 };
-use store::{Watermark, Watermarks};
+use store::{Staged, Watermark, Watermarks};
 use tempfile::TempDir;
-use workflow::{InputValue, ScanName, TemplatePolicy, sha256};
+use workflow::{InputValue, ScanName, TemplatePolicy, hex, sha256};
 
-use crate::{CloseError, Closing, NewLogRecord, OpenError, Options, Received, State, Stream};
+use crate::{CloseError, Closing, NewLogRecord, OpenError, Options, State, Stream};
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
@@ -531,13 +531,13 @@ pub(crate) fn large_inputs() -> Inputs {
 }
 
 /// What records a received artifact.
-pub(crate) fn artifact(job: JobId, name: &str, received: &Received) -> StoreArtifact {
+pub(crate) fn artifact(job: JobId, name: &str, received: &Staged) -> StoreArtifact {
     StoreArtifact {
         job,
         token: token(job),
         name: name.to_owned(),
         size: received.size(),
-        sha256: received.sha256(),
+        sha256: hex(&received.sha256()),
         content_digest: "d1".to_owned(),
     }
 }

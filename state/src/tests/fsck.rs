@@ -10,7 +10,7 @@ use store::look::Look;
 
 use super::everything::make_one_of_everything;
 use super::fixture::Folder;
-use crate::fsck::{Code, Finding, Progress, Severity, fsck};
+use crate::fsck::{Code, Event, Finding, Severity, fsck};
 use crate::layout::Layout;
 
 /// What a check of the folder finds.
@@ -20,9 +20,10 @@ pub(crate) fn findings(folder: &Folder) -> Vec<Finding> {
 
 pub(crate) fn findings_at(root: &Path, folder: &Folder) -> Result<Vec<Finding>, OpenError> {
     let mut found = Vec::new();
-    let told = &mut |progress| match progress {
-        Progress::Found(finding) => found.push(finding),
-        Progress::Looked(_) => {}
+    let told = &mut |event| {
+        if let Event::Found(finding) = event {
+            found.push(finding);
+        }
     };
     fsck(root, folder.clock.now(), told)?;
     Ok(found)

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use model::decide::{Cancel, DeleteJob, Dispatch, Refusal};
 use model::{Actor, IdempotencyKey, Inputs, JobId, TokenId};
-use store::Key;
+use store::{Key, Staged};
 use workflow::InputValue;
 
 use super::fixture::{Fleet, Folder, WORKFLOW, artifact, large_inputs};
 use crate::layout::Layout;
-use crate::{PayloadError, ReadError, Received, State, SubmitError};
+use crate::{PayloadError, ReadError, State, SubmitError};
 
 /// A scan that starts by itself, with defaults that together are too large for a record of its jobs.
 fn with_large_defaults(value: &str) -> String {
@@ -36,7 +36,7 @@ fn note(text: String) -> BTreeMap<String, InputValue> {
     BTreeMap::from([("note".to_owned(), InputValue::Text(text))])
 }
 
-async fn received(state: &State, zip: &'static str) -> Received {
+async fn received(state: &State, zip: &'static str) -> Staged {
     let upload = state.begin_upload().await.unwrap();
     let upload = upload.write(Bytes::from_static(zip.as_bytes())).await;
     upload.unwrap().finish().await.unwrap()

@@ -47,7 +47,7 @@ pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) 
             token: token(job),
             name: (*name).to_owned(),
             size: received.size(),
-            sha256: received.sha256(),
+            sha256: workflow::hex(&received.sha256()),
             content_digest: "d".to_owned(),
         };
         opened.state.store_artifact(store, received).await.unwrap();

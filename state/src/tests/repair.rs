@@ -10,7 +10,7 @@ use super::everything::make_one_of_everything;
 use super::fixture::{Folder, Opened};
 use super::fsck::findings;
 use crate::JobFilter;
-use crate::fsck::{Code, Finding, Repair, Repairing, Severity, repair};
+use crate::fsck::{Code, Event, Finding, Moved, Repair, Severity, repair};
 use crate::layout::Layout;
 
 /// What a repair found, did and left.
@@ -25,10 +25,10 @@ async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
     let mut told = Told::default();
     let now = model::Clock::now(&*folder.clock);
     let tell = &mut |word| match word {
-        Repairing::Found(finding) => told.found.push(finding),
-        Repairing::Done(done) => told.done.push(done),
-        Repairing::Left(finding) => told.left.push(finding),
-        Repairing::Looked(_) => {}
+        Event::Found(finding) => told.found.push(finding),
+        Event::Done(done) => told.done.push(done),
+        Event::Left(finding) => told.left.push(finding),
+        Event::Looked(_) => {}
     };
     repair(folder.root(), now, accept_loss, tell).await.unwrap();
     told
@@ -108,7 +108,7 @@ async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
 
     // What was moved and closed can be put back.
     for done in told.done.iter().rev() {
-        if let Repair::Moved { from, to } = done
+        if let Repair::Moved(Moved { from, to }) = done
             && !from.starts_with("index/")
         {
             fs::rename(root.join(to), root.join(from)).unwrap();
@@ -127,7 +127,7 @@ async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
     let (root, now) = (folder.root().to_owned(), model::Clock::now(&*folder.clock));
     let broken_off = std::thread::spawn(move || {
         let tell = &mut |word| {
-            let is_aside = matches!(&word, Repairing::Done(Repair::Moved { from, .. }) if *from == key.as_str());
+            let is_aside = matches!(&word, Event::Done(Repair::Moved(Moved { from, .. })) if *from == key.as_str());
             assert!(!is_aside, "on purpose");
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -257,7 +257,7 @@ async fn a_journal_that_is_damaged_in_the_middle_is_cut_when_that_is_asked_for()
     assert!(codes.contains(&Code::JournalDamaged), "{codes:?}");
     let told = repaired(&crashed, true).await;
     let lost = told.done.iter().find_map(|done| match done {
-        Repair::Lost { first, last } => Some((*first, *last)),
+        Repair::Lost(loss) => Some((loss.first.0, loss.last.0)),
         _ => None,
     });
     let (first, last) = lost.unwrap();

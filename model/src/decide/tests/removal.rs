@@ -104,14 +104,8 @@ impl Archive {
     }
 
     fn retention(&self) -> Retention {
-        let scan = self.scan();
-        let known = self
-            .house
-            .world
-            .retention(&scan)
-            .map(AsRef::as_ref)
-            .cloned();
-        known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan))
+        let retention = self.house.world.retention_or_new(&self.scan());
+        Retention::clone(&retention)
     }
 
     fn protected(&self) -> Vec<JobId> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use model::decide::{Cancel, DeleteJob, Dispatch, Refusal};
-use model::{Actor, IdempotencyKey, Inputs, JobId, TokenId};
+use model::decide::{Dispatch, Refusal};
+use model::{IdempotencyKey, Inputs, JobId, TokenId};
 use store::{Key, Staged};
 use workflow::InputValue;
 
@@ -53,7 +53,7 @@ fn objects(folder: &Folder) -> (usize, Vec<String>) {
 }
 
 fn is_there(folder: &Folder, key: &Key) -> bool {
-    folder.root().join(key.as_str()).exists()
+    folder.path(&key).exists()
 }
 
 #[tokio::test]
@@ -159,14 +159,8 @@ async fn large_inputs_are_a_file_of_their_job() {
 
     // Somebody has read the record of a job, and it is removed before the inputs are read.
     let read = opened.state.job(second).await.unwrap().unwrap();
-    let actor = Actor::Daemon;
-    let cancel = Cancel {
-        job: second,
-        actor: actor.clone(),
-    };
-    opened.state.submit(cancel).await.unwrap();
-    let job = opened.state.job(second).await.unwrap().unwrap();
-    opened.state.submit(DeleteJob { job, actor }).await.unwrap();
+    opened.cancel(second).await;
+    opened.delete(second).await;
     opened.state.settled().await.unwrap();
     let removed = opened.state.inputs(&read).await.unwrap_err();
     assert!(matches!(removed, ReadError::Removed { job } if job == second));

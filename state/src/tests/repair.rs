@@ -3,8 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use model::Actor;
-use model::decide::DeleteJob;
+use model::{JobId, ScanHead};
 
 use super::everything::make_one_of_everything;
 use super::fixture::{Folder, Opened};
@@ -123,7 +122,7 @@ async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
     let job = opened.running_job(fleet, "build").await;
     opened.close();
     let key = Layout::job(job);
-    fs::write(folder.root().join(key.as_str()), "{").unwrap();
+    fs::write(folder.path(&key), "{").unwrap();
     let (root, now) = (folder.root().to_owned(), model::Clock::now(&*folder.clock));
     let broken_off = std::thread::spawn(move || {
         let tell = &mut |word| {
@@ -149,23 +148,13 @@ async fn wrong_counters_are_counted_again() {
     }
     let head = opened.head(fleet, "check");
     opened.close();
-    let wrong = model::ScanHead {
-        totals: model::Totals {
-            succeeded: 7,
-            failed: 1,
-            ..head.totals
+    folder.change(
+        &Layout::head(&fleet.scan("check")),
+        |head: &mut ScanHead| {
+            (head.totals.succeeded, head.totals.failed) = (7, 1);
+            head.latest_job = JobId::FIRST;
         },
-        latest_job: model::JobId::FIRST,
-        ..model::ScanHead::clone(&head)
-    };
-    let key = Layout::head(&fleet.scan("check"));
-    let stamp = crate::envelope::Stamp {
-        revision: 9,
-        sequence: store::Seq(3),
-    };
-    let bytes = crate::envelope::seal(&wrong, stamp).unwrap();
-    fs::write(folder.root().join(key.as_str()), bytes).unwrap();
-    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    );
 
     let told = repaired(&folder, false).await;
     let codes: Vec<Code> = told.found.iter().map(|finding| finding.code).collect();
@@ -195,11 +184,7 @@ async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_star
         .unwrap()
         .jobs[2]
         .id;
-    let delete = DeleteJob {
-        job: opened.state.job(first).await.unwrap().unwrap(),
-        actor: Actor::Daemon,
-    };
-    opened.state.submit(delete).await.unwrap();
+    opened.delete(first).await;
     let removed = |opened: &Opened| {
         opened
             .state
@@ -209,7 +194,7 @@ async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_star
     assert_eq!(before.jobs(), 1);
     opened.close();
     for also_the_head in [false, true] {
-        fs::remove_dir_all(folder.root().join("index")).unwrap();
+        folder.remove_index();
         let mut lost = vec![Layout::retention(&scan)];
         lost.extend(also_the_head.then(|| Layout::head(&scan)));
         for key in lost {

@@ -230,22 +230,6 @@ fn counters_and_digests_outlive_the_jobs() {
 }
 
 #[test]
-fn a_job_that_just_ended_holds_nobody_else_up() {
-    let mut archive = Archive::new();
-    let talking = archive.end(EndState::Cancelled, 0);
-    for _ in 0..4 {
-        archive.end(EndState::Failed, 0);
-    }
-    assert_eq!(archive.prune(jobs(2)), 2, "it counts as gone");
-    archive.check();
-    assert!(archive.jobs.contains_key(&talking));
-    archive.house.pass(WORKER_LAST_WORDS);
-    assert_eq!(archive.prune(jobs(2)), 1);
-    archive.check();
-    assert!(!archive.jobs.contains_key(&talking));
-}
-
-#[test]
 fn a_person_may_delete_any_job_that_is_over_and_silent() {
     let mut archive = Archive::new();
     let newest = archive.end(EndState::Succeeded, 5);

@@ -42,9 +42,9 @@ pub enum Event {
     Found(Finding),
     /// How much has been checked so far.
     Looked(Counts),
-    /// Only a repair reports it, as what follows.
+    /// A repair has done something.
     Done(Repair),
-    /// Something is left to a person.
+    /// A repair leaves something to a person.
     Left(Finding),
 }
 

@@ -163,8 +163,9 @@ async fn read(reader: &StoreReader, listed: Vec<Listed>) -> Result<Vec<Arc<Job>>
             let key = Layout::job(id);
             match envelope::open_at(&key, &records.next().flatten()?) {
                 Ok(job) => Some(Arc::new(job)),
-                Err(error) => {
-                    tracing::error!(%key, %error, "a job cannot be read and is left out of a list");
+                Err(problem) => {
+                    let error = ReadError::damaged(key, problem);
+                    tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
                     None
                 }
             }

@@ -126,7 +126,8 @@ async fn set_var(opened: &Opened, project: ProjectId) -> u64 {
 
 #[tokio::test]
 async fn a_lost_head_does_not_write_over_its_history() {
-    let changes: [(&str, fn(&str) -> Option<String>); 3] = [
+    type Change = fn(&str) -> Option<String>;
+    let changes: [(&str, Change); 3] = [
         ("no record", |text| Some(text.replacen('{', "[", 1))),
         ("wrong", |text| {
             Some(text.replace("\"succeeded\": 1", "\"succeeded\": 7"))

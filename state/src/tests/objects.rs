@@ -53,7 +53,7 @@ fn objects(folder: &Folder) -> (usize, Vec<String>) {
 }
 
 fn is_there(folder: &Folder, key: &Key) -> bool {
-    folder.path(&key).exists()
+    folder.path(key).exists()
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ fn assert_written(folder: &Folder, key: store::Key, name: &str) {
 }
 
 fn stamp(folder: &Folder, key: &store::Key) -> Stamp {
-    let bytes = std::fs::read(folder.path(&key)).unwrap();
+    let bytes = std::fs::read(folder.path(key)).unwrap();
     envelope::read(&bytes).unwrap().stamp
 }
 

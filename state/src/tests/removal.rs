@@ -206,7 +206,7 @@ async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
 
 /// Makes a record unreadable while nobody has the folder open.
 fn damage(folder: &Folder, key: &Key, member: &str) {
-    let path = folder.path(&key);
+    let path = folder.path(key);
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace(member, "other")).unwrap();
     folder.remove_index();

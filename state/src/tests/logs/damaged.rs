@@ -50,6 +50,7 @@ fn told(records: &[LogRecord]) -> String {
 
 #[tokio::test]
 async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
+    type Change = fn(&str) -> String;
     let (folder, opened, _, job) = a_running_job().await;
     opened.append(job, 0, lines(0..10)).await;
     let ended = opened.state.complete(completion(job, 10)).await.unwrap();
@@ -61,7 +62,6 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
     let without = |_: &str| String::new();
     let joined = |line: &str| line.replace('\n', "~");
     // What is changed, in which lines, how, and what a reader is told.
-    type Change = fn(&str) -> String;
     let cases: &[(&str, &[usize], Change, &str)] = &[
         ("nothing", &[], flip, "0 1 2 3 4 5 6 7 8 9"),
         ("one line", &[3], flip, "0 1 2 [3] 4 5 6 7 8 9"),

@@ -15,7 +15,7 @@ use model::{
     StepStatus, Timestamp, TokenHash, WorkflowId,
 };
 use state::{Closing, Options, State, Upload};
-use workflow::{ScanName, TemplatePolicy};
+use workflow::{ScanName, TemplatePolicy, hex};
 
 /// A workflow whose one scan does nothing; it may have an artifact.
 pub(crate) const NOTHING: &str = "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n    artifacts: [{ name: out, paths: [out] }]\n";
@@ -144,8 +144,8 @@ impl Fleet {
             token: token(job),
             name: "out".to_owned(),
             size: received.size(),
-            sha256: received.sha256(),
-            content_digest: received.sha256(),
+            sha256: hex(&received.sha256()),
+            content_digest: hex(&received.sha256()),
         };
         self.state.store_artifact(store, received).await.unwrap();
     }

@@ -7,7 +7,7 @@ mod undo;
 use std::io;
 
 use model::Clock;
-use state::fsck::{Progress, Repairing, fsck, repair};
+use state::fsck::{Event, fsck, repair};
 
 use self::output::{Output, Section};
 use self::progress::ProgressLine;
@@ -21,23 +21,19 @@ pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
     let mut output = Output::new(options.state.output, root, io::stdout().lock());
     let mut line = ProgressLine::new();
     let now = SystemClock::new().now();
+    let report = &mut |event| match event {
+        Event::Looked(counts) => line.show(counts.files),
+        Event::Found(finding) => output.finding(Section::Findings, &finding, &mut line),
+        Event::Done(done) => output.repair(&done, &mut line),
+        Event::Left(finding) => output.finding(Section::Left, &finding, &mut line),
+    };
     let checked = if options.repair {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(Error::Runtime)?;
-        let report = &mut |event| match event {
-            Repairing::Looked(counts) => line.show(counts.files),
-            Repairing::Found(finding) => output.finding(Section::Findings, &finding, &mut line),
-            Repairing::Done(done) => output.repair(&done, &mut line),
-            Repairing::Left(finding) => output.finding(Section::Left, &finding, &mut line),
-        };
         let repaired = repair(root, now, options.accept_loss, report);
         runtime.block_on(repaired).map_err(Error::Repair)?
     } else {
-        let report = &mut |event| match event {
-            Progress::Looked(counts) => line.show(counts.files),
-            Progress::Found(finding) => output.finding(Section::Findings, &finding, &mut line),
-        };
         fsck(root, now, report).map_err(Error::Fsck)?
     };
     line.clear();

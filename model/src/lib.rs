@@ -81,7 +81,7 @@ pub use source::{
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
 pub use viewer::{Projects, Seen, Viewer};
 pub use waiting::waiting;
-pub use world::{StockMark, World};
+pub use world::World;
 
 /// Whether a record omits a number.
 pub(crate) const fn is_zero(number: &u64) -> bool {

@@ -45,6 +45,9 @@ pub const ARTIFACTS_REMOVED: usize = 90;
 /// history and the record of the scan.
 pub const REMOVAL_OPERATIONS: usize = 90;
 
+/// Pages of a history that one commit removes beside jobs. Lines of 100 jobs are in no more, unless pages were lost.
+pub(crate) const PAGES_REMOVED: usize = 4;
+
 /// Lifetime of a registration token (design section 7).
 pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
 

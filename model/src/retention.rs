@@ -17,7 +17,7 @@ pub use policy::{RetentionPolicy, RetentionSettings, Stock};
 
 use crate::history::HistoryLine;
 use crate::job::{Artifact, Inputs, Job};
-use crate::limits::{REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
+use crate::limits::{PAGES_REMOVED, REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
 use crate::{Actor, JobId, ScanKey, Timestamp, WorkflowId};
 
@@ -112,10 +112,12 @@ impl Retention {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
     }
 
-    /// The pages that were needed by the record as it was before, and are not needed any more.
+    /// The pages that were needed by the record as it was before, and are not needed any more. Where many pages were crossed
+    /// at once the history has a hole, and only the first of them are there.
     pub(crate) fn pages_done_since(&self, before: &Self) -> BTreeSet<u64> {
         let passed = before.passed_over.iter().map(|passed| passed.page);
-        let pages = (before.from.page..self.from.page).chain(passed);
+        let crossed = (before.from.page..self.from.page).take(PAGES_REMOVED);
+        let pages = crossed.chain(passed);
         pages.filter(|page| self.is_done_with(*page)).collect()
     }
 

@@ -9,7 +9,6 @@ mod ends;
 mod jobs;
 mod lookup;
 mod queue;
-mod stocks;
 mod triggers;
 mod workflows;
 
@@ -20,15 +19,13 @@ use chrono::TimeDelta;
 
 use self::jobs::Jobs;
 use self::queue::Place;
-pub use self::stocks::StockMark;
-use self::stocks::Stocks;
 use self::triggers::Triggers;
 use crate::change::Change;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
-use crate::retention::Retention;
+use crate::retention::{Retention, Stock};
 use crate::revision::{Revision, WorkflowRecord};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
@@ -51,7 +48,7 @@ pub struct World {
     revisions: HashMap<RevisionId, Arc<Revision>>,
     heads: HashMap<ScanKey, Arc<ScanHead>>,
     retention: HashMap<ScanKey, Arc<Retention>>,
-    stocks: Stocks,
+    stocks: HashMap<WorkflowId, Stock>,
     recent: HashMap<ScanKey, Arc<Recent>>,
     triggers: Triggers,
     jobs: Jobs,
@@ -255,7 +252,11 @@ impl World {
         let before = retained(self).unwrap_or_default();
         change(self);
         let after = retained(self).unwrap_or_default();
-        self.stocks.change(scan.workflow, before, after);
+        if (before.jobs(), before.bytes) != (after.jobs(), after.bytes) {
+            let stock = self.stocks.entry(scan.workflow).or_default();
+            stock.jobs = (stock.jobs + after.jobs()).saturating_sub(before.jobs());
+            stock.bytes = (stock.bytes + after.bytes).saturating_sub(before.bytes);
+        }
     }
 }
 

@@ -89,9 +89,3 @@ pub(crate) const LAST_RESTART: Duration = Duration::from_secs(60);
 /// The longest log of a job by default: more than anybody reads, and little disk space. A loop that prints fills it in
 /// seconds.
 pub const LOG_LIMIT: u64 = 256 * 1024 * 1024;
-
-/// Pages of a history that one commit removes beside jobs: these take up to 90 of its 100 operations.
-pub(crate) const PAGES_WITH_REMOVALS: u64 = 4;
-
-/// Pages of a history that one commit removes by themselves.
-pub(crate) const PAGES_REMOVED_AT_ONCE: u64 = 40;

@@ -13,7 +13,7 @@ use model::{
 };
 use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
-use workflow::InputValue;
+use workflow::{InputValue, hex};
 
 use crate::error::WorkerError;
 use crate::handle::Handle;
@@ -249,7 +249,7 @@ impl Handle {
             token: worker.token,
             name,
             size: received.size(),
-            sha256: received.sha256(),
+            sha256: hex(&received.sha256()),
             content_digest,
         };
         Ok(self.state().store_artifact(store, received).await?)

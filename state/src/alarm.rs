@@ -3,19 +3,21 @@
 //! After a failed sync nobody knows what is on disk, and a second sync does not tell either. The code that sees such a
 //! failure rings the alarm. The daemon waits for the alarm and ends.
 
+use std::sync::Arc;
+
 use model::error_chain;
 use store::{Fault, FaultKind};
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 
 use crate::error::Fatal;
 
 /// Rings once; the first failure counts. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Alarm(watch::Sender<Option<Fatal>>);
+pub(crate) struct Alarm(Arc<SetOnce<Fatal>>);
 
 impl Alarm {
     pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(None))
+        Self(Arc::default())
     }
 
     /// Reports a failure with everything that led to it.
@@ -35,11 +37,8 @@ impl Alarm {
 
     fn ring_for(&self, failure: Fatal) {
         tracing::error!(message = failure.message, "the state stops");
-        self.0.send_if_modified(|fatal| {
-            let is_first = fatal.is_none();
-            fatal.get_or_insert(failure);
-            is_first
-        });
+        // A later failure changes nothing.
+        drop(self.0.set(failure));
     }
 
     /// Rings when a failure means that what is durable is not known any more.
@@ -52,21 +51,12 @@ impl Alarm {
 
     /// The first failure, if there was one.
     pub(crate) fn first(&self) -> Option<Fatal> {
-        self.0.borrow().clone()
+        self.0.get().cloned()
     }
 
     /// Waits for the first failure.
     pub(crate) async fn rung(&self) -> Fatal {
-        let mut fatal = self.0.subscribe();
-        loop {
-            if let Some(fatal) = fatal.borrow_and_update().clone() {
-                return fatal;
-            }
-            if fatal.changed().await.is_err() {
-                // Not while `self` holds the sender.
-                std::future::pending::<()>().await;
-            }
-        }
+        self.0.wait().await.clone()
     }
 }
 

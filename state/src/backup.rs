@@ -5,7 +5,7 @@ use std::path::Path;
 use store::Key;
 use store::backup::{Copied, CopyError, Copying};
 
-use crate::layout::Layout;
+use crate::layout::{Layout, is_mirror};
 
 /// Copies the state folder `root` to the empty folder `to`. Mirrors of repositories are not copied: the next look
 /// fetches them again.
@@ -29,13 +29,6 @@ fn copying(is_stopped: &dyn Fn() -> bool) -> Copying<'_> {
         counts_on: &log_of_record,
         is_stopped,
     }
-}
-
-/// Whether a path below the state folder is a mirror, or what a rebuild of one left.
-fn is_mirror(below: &Path) -> bool {
-    let mut segments = below.iter().filter_map(|segment| segment.to_str());
-    let (first, mirror) = (segments.next(), segments.nth(1));
-    first == Some("sources") && mirror.is_some_and(|name| name.starts_with("mirror.git"))
 }
 
 /// The log that a job's record counts the lines of.

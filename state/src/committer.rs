@@ -70,42 +70,21 @@ impl Decided {
     }
 }
 
-/// Prepares a command and its reply channel for the queue. `attachment` is added to the batch of the command; `rewritten` is
-/// the settled record that the command changes, if it does.
-pub(crate) fn waiting<C: Command>(
-    command: C,
-    attachment: impl Attachment<C>,
-    rewritten: Option<Rewritten>,
-    reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
-) -> Waiting {
-    Box::new(Submission {
-        command,
-        attachment,
-        rewritten,
-        reply,
-    })
-}
-
 /// What becomes durable together with a command's changes, or not at all, and is too large or too low for a decision to
 /// see. It is added once the command is decided: only then it is known where it goes, and whether it is wanted at all.
-pub(crate) trait Attachment<C: Command>:
-    FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static
-{
+pub(crate) type Attachment<C> =
+    Box<dyn FnOnce(&Decision<<C as Command>::Answer>, &mut Batch) + Send>;
+
+/// A command and its reply channel.
+pub(crate) struct Submission<C: Command> {
+    pub(crate) command: C,
+    pub(crate) attachment: Attachment<C>,
+    /// The settled record that the command changes, if it does.
+    pub(crate) rewritten: Option<Rewritten>,
+    pub(crate) reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
 
-impl<C: Command, F> Attachment<C> for F where
-    F: FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static
-{
-}
-
-struct Submission<C: Command, L> {
-    command: C,
-    attachment: L,
-    rewritten: Option<Rewritten>,
-    reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
-}
-
-impl<C: Command, L: Attachment<C>> Submitted for Submission<C, L> {
+impl<C: Command> Submitted for Submission<C> {
     fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
         self.command.histories(world)
     }

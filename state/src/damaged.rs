@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::retention::Retention;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
 use store::{Batch, Engine, Key, Seq};
 
@@ -24,16 +23,24 @@ pub(crate) struct Damaged {
     key: Key,
     bytes: Bytes,
     problem: String,
+    /// What the loss of the record means.
+    loss: &'static str,
     /// What replaces it. None: the record is removed.
     pub(crate) replacement: Option<Change>,
 }
 
 impl Damaged {
-    pub(crate) fn new(key: &Key, bytes: &Bytes, problem: &EnvelopeError) -> Self {
+    pub(crate) fn new(
+        key: &Key,
+        bytes: &Bytes,
+        problem: &EnvelopeError,
+        loss: &'static str,
+    ) -> Self {
         Self {
             key: key.clone(),
             bytes: bytes.clone(),
             problem: problem.to_string(),
+            loss,
             replacement: None,
         }
     }
@@ -80,10 +87,7 @@ impl Damaged {
         let Some(scan) = scan_at(reader, &self.key, Layout::head).await? else {
             return Ok(None);
         };
-        let retention = world.retention(&scan).cloned();
-        let retention =
-            retention.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())));
-        let head = rebuilt::after_loss(reader, &retention).await?;
+        let head = rebuilt::after_loss(reader, &world.retention_or_new(&scan)).await?;
         Ok(Some(Change::Head(Arc::new(head))))
     }
 
@@ -111,6 +115,7 @@ impl Damaged {
             key,
             bytes,
             problem,
+            loss,
             replacement,
         } = self;
         let kept = engine
@@ -138,32 +143,11 @@ impl Damaged {
                 source,
             })?;
         written.committed(sequence, keys);
-        let consequence = consequence(&key);
-        tracing::error!(%key, problem, kept, "a record is damaged: {consequence}; a copy of it is kept");
+        tracing::error!(%key, problem, kept, "a record is damaged: {loss}; a copy of it is kept");
         Ok(())
     }
 }
 
-/// Whether a live record of ours can have this key.
-pub(crate) fn may_be_live(key: &Key) -> bool {
-    let segments: Vec<&str> = key.segments().collect();
-    match segments.as_slice() {
-        ["sources", _, "source.json"]
-        | ["projects", _, "vars.json" | "secrets.json"]
-        | ["workflows", _, "workflow.json"]
-        | [
-            "workflows",
-            _,
-            "scans",
-            _,
-            "head.json" | "digests.json" | "repeats.json" | "retention.json",
-        ]
-        | ["jobs", _, _, _, _, "job.json"]
-        | ["runners" | "registrations" | "tokens", _]
-        | ["idempotency", _, _] => key.is_record(),
-        _ => false,
-    }
-}
 /// A project without values. Its next version is one that no lost value can have had, since a commit gives at most one
 /// version for each of its commands.
 fn nothing_of(project: ProjectId, file: &str, last: Seq) -> Change {
@@ -183,23 +167,26 @@ fn nothing_of(project: ProjectId, file: &str, last: Seq) -> Change {
     }
 }
 
-/// What the loss of a record means, and what to do about it.
-fn consequence(key: &Key) -> &'static str {
+/// What the loss of a live record means, and what to do about it. None if no live record of ours can have this key.
+pub(crate) fn loss(key: &Key) -> Option<&'static str> {
     let segments: Vec<&str> = key.segments().collect();
-    match segments.as_slice() {
-        ["sources", ..] => "the next look treats every file of the source as new",
+    let loss = match segments.as_slice() {
+        ["sources", _, "source.json"] => "the next look treats every file of the source as new",
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
-        ["workflows", .., "head.json" | "retention.json"] => {
-            "it is rebuilt from the history of the scan"
-        }
-        ["workflows", ..] => "it is rebuilt from the jobs of the scan",
-        ["jobs", ..] => "the job is gone, and its runner stops it",
-        ["runners", ..] => "the runner has to register again",
-        ["registrations", ..] => "the registration token is void; make another one",
-        ["tokens", ..] => "the token is void; make another one",
-        ["idempotency", ..] => "a repeat of the request makes a second job",
-        _ => "it is left out",
-    }
+        ["workflows", _, "scans", _, file] => match *file {
+            "head.json" | "retention.json" => "it is rebuilt from the history of the scan",
+            "digests.json" => "it is rebuilt from the jobs of the scan",
+            "repeats.json" => "the newest equal evaluations are missing in the ledger of the scan",
+            _ => return None,
+        },
+        ["jobs", _, _, _, _, "job.json"] => "the job is gone, and its runner stops it",
+        ["runners", _] => "the runner has to register again",
+        ["registrations", _] => "the registration token is void; make another one",
+        ["tokens", _] => "the token is void; make another one",
+        ["idempotency", _, _] => "a repeat of the request makes a second job",
+        _ => return None,
+    };
+    key.is_record().then_some(loss)
 }

@@ -41,10 +41,8 @@ impl State {
         let key = Layout::artifact(job, name);
         let path = key.to_string();
         let opened = on_volume(self.volume(), move |volume| {
-            volume.open_object(&key).map_err(|source| ReadError::File {
-                path: key.to_string(),
-                source,
-            })
+            let opened = volume.open_object(&key);
+            opened.map_err(|source| ReadError::file(&key, source))
         });
         Ok(opened.await?.map(|file| Download {
             volume: self.volume().clone(),
@@ -76,12 +74,7 @@ impl Download {
         on_volume(&self.volume.clone(), move |_| {
             let piece = match self.file.read_at(at, length) {
                 Ok(piece) => piece,
-                Err(source) => {
-                    return Err(ReadError::File {
-                        path: self.path,
-                        source,
-                    });
-                }
+                Err(source) => return Err(ReadError::file(self.path, source)),
             };
             let problem = if piece.len() < length {
                 "it is shorter than was stored"
@@ -90,10 +83,7 @@ impl Download {
             } else {
                 return Ok((self, Bytes::from(piece)));
             };
-            Err(ReadError::Damaged {
-                path: self.path,
-                problem: problem.to_owned(),
-            })
+            Err(ReadError::damaged(self.path, problem))
         })
         .await
     }

@@ -6,8 +6,7 @@ use store::{Append, Batch, Key, Put, Staged};
 
 use crate::envelope::seal;
 use crate::layout::Layout;
-use crate::record::Record;
-use crate::repeats::RepeatsRecord;
+use crate::record::{Record, RepeatsRecord};
 use crate::written::{Rewritten, Written};
 
 /// Encodes for the commit after what was written.

@@ -3,7 +3,6 @@
 //! Records are pretty-printed, so that `cat job.json` explains itself. Kind and id must fit the path the record is
 //! found at, which catches a file that is intact but in the wrong place.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::{Key, Seq};
 use thiserror::Error;
@@ -132,7 +131,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Sealed<'_>, EnvelopeError> {
 pub(crate) fn open<R: Record>(bytes: &[u8]) -> Result<R, EnvelopeError> {
     let record = read(bytes)?;
     if record.kind == R::KIND {
-        record.body()
+        Ok(record::body(record.bytes)?)
     } else {
         Err(EnvelopeError::Kind {
             found: record.kind,
@@ -141,14 +140,20 @@ pub(crate) fn open<R: Record>(bytes: &[u8]) -> Result<R, EnvelopeError> {
     }
 }
 
+/// The record that belongs at `key`.
+pub(crate) fn open_at<R: Record>(key: &Key, bytes: &[u8]) -> Result<R, EnvelopeError> {
+    let record: R = open(bytes)?;
+    let place = record.place();
+    if place == *key {
+        Ok(record)
+    } else {
+        Err(EnvelopeError::Place(place))
+    }
+}
+
 impl Sealed<'_> {
     pub(crate) fn typed(self) -> Result<Typed, EnvelopeError> {
         Ok(Typed::parse(self.kind, self.bytes)?)
-    }
-
-    /// The body, of whatever kind.
-    pub(crate) fn body<B: DeserializeOwned>(self) -> Result<B, EnvelopeError> {
-        Ok(record::body(self.bytes)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the state.
+//! What can go wrong with the state. Paths are below the state folder.
 
 use model::JobId;
 use model::decide::Refusal;
@@ -31,23 +31,13 @@ pub enum OpenError {
     #[error(
         "{path} has version {version}, which is newer than this program knows; use the newer program that wrote it"
     )]
-    Newer {
-        /// Path below the state folder.
-        path: String,
-        /// The version in the record.
-        version: u32,
-    },
+    Newer { path: String, version: u32 },
     /// A damaged record could not be copied. Nothing was changed.
     #[error("cannot keep a copy of the damaged record {path} in quarantine/")]
-    Keep {
-        /// Path below the state folder.
-        path: String,
-        source: Fault,
-    },
+    Keep { path: String, source: Fault },
     /// A damaged record could not be replaced. A copy is in quarantine.
     #[error("cannot replace the damaged record {path}")]
     Replace {
-        /// Path below the state folder.
         path: String,
         source: store::CommitError,
     },
@@ -68,23 +58,31 @@ pub enum ReadError {
     Store(#[from] store::ReadError),
     /// A log or an object.
     #[error("cannot read {path}")]
-    File {
-        /// Path below the state folder.
-        path: String,
-        source: Fault,
-    },
+    File { path: String, source: Fault },
     /// A file does not hold what its path says.
     #[error("{path} is damaged: {problem}; restore it from a backup")]
-    Damaged {
-        /// Path below the state folder.
-        path: String,
-        problem: String,
-    },
+    Damaged { path: String, problem: String },
     /// The job was removed while it was read.
     #[error("there is no job `{job}` any more")]
     Removed { job: JobId },
     #[error("the read was interrupted because the daemon is stopping")]
     Interrupted,
+}
+
+impl ReadError {
+    pub(crate) fn file(path: impl ToString, source: Fault) -> Self {
+        Self::File {
+            path: path.to_string(),
+            source,
+        }
+    }
+
+    pub(crate) fn damaged(path: impl ToString, problem: impl ToString) -> Self {
+        Self::Damaged {
+            path: path.to_string(),
+            problem: problem.to_string(),
+        }
+    }
 }
 
 /// Why a command had no effect, or is not known to have one.
@@ -157,11 +155,7 @@ pub enum WriteError {
     #[error("the disk of the state folder is full; free some space")]
     DiskFull,
     #[error("cannot write {path}")]
-    File {
-        /// Path below the state folder.
-        path: String,
-        source: Fault,
-    },
+    File { path: String, source: Fault },
     #[error("the write was interrupted because the daemon is stopping")]
     Interrupted,
 }

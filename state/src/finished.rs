@@ -63,7 +63,7 @@ impl State {
         let bytes = self.reader().get(&key).await.unwrap_or_default();
         let revision = bytes.and_then(|bytes| Some(envelope::read(&bytes).ok()?.stamp.revision));
         let rewritten = revision.map(|revision| Rewritten { key, revision });
-        self.submit_rewriting(command, rewritten).await
+        self.submit_with(command, rewritten, |_, _| ()).await
     }
 
     /// Some artifacts that have expired in past hours, the earliest first; empty when there are none. Only the folders of
@@ -72,13 +72,12 @@ impl State {
         let keys = due_keys(self.reader(), now).await?;
         let mut due = Vec::new();
         for key in keys {
-            let Some(bytes) = self.reader().get(&key).await? else {
-                continue;
-            };
-            match envelope::open::<Expiry>(&bytes) {
-                Ok(expiry) if Layout::expiry(&expiry) == key => due.push(expiry),
-                Ok(_) => tracing::error!(%key, "it stands in the place of another record"),
-                Err(error) => tracing::error!(%key, %error, "a record cannot be read"),
+            match self.reader().record(&key).await {
+                Ok(expiry) => due.extend(expiry),
+                Err(error @ ReadError::Damaged { .. }) => {
+                    tracing::error!(%key, %error, "a record cannot be read");
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(due)
@@ -91,33 +90,26 @@ async fn finished_after(
     from: Position,
     limit: usize,
 ) -> Result<FinishedJobs, ReadError> {
+    let tail = head.history;
     let mut jobs = Vec::new();
-    let end = head.history;
-    let mut next = from;
-    while next.page <= end.page {
-        let (begin, page) = (next, next.page);
+    let mut begin = from;
+    while begin.page <= tail.page {
+        let page = begin.page;
         let key = Layout::history(&head.key(), page);
         let mut bytes = reader.get(&key).await?.unwrap_or_default();
-        if page == end.page {
-            bytes.truncate(usize::try_from(end.bytes).unwrap_or(usize::MAX));
-        }
-        // The next page begins behind the last line of a full page.
-        next = Position {
+        let next = Position {
             page: page + 1,
             at: 0,
         };
-        let behind = if page < end.page {
-            next
-        } else {
-            Position {
-                page,
-                at: end.bytes,
-            }
-        };
-        let unread = usize::try_from(begin.at)
-            .ok()
-            .and_then(|at| bytes.get(at..));
-        let unread = unread.unwrap_or_default();
+        // The next page begins behind the last line of a full page.
+        let mut behind = next;
+        if page == tail.page {
+            let at = tail.bytes;
+            bytes.truncate(usize::try_from(at).unwrap_or(usize::MAX));
+            behind = Position { page, at };
+        }
+        let at = usize::try_from(begin.at).unwrap_or(usize::MAX);
+        let unread = bytes.get(at..).unwrap_or_default();
         let mut found = lines::<HistoryLine>(reader.warned(), &key, begin, unread)
             .filter_map(|(at, line)| Some((at, line?)))
             .peekable();
@@ -134,6 +126,7 @@ async fn finished_after(
                 end: Some(end),
             });
         }
+        begin = next;
     }
     Ok(FinishedJobs {
         jobs,

@@ -6,14 +6,13 @@
 
 mod check;
 mod damaged_lines;
-mod ended;
-mod expiries;
+mod facts;
 mod finding;
 mod folders;
 mod history;
 mod jobs;
-mod known;
 mod lines;
+mod pages;
 mod removed;
 mod repair;
 mod scans;
@@ -27,22 +26,26 @@ use store::Owner;
 use store::file::OpenError;
 use store::look::{Look, Position};
 
+use self::check::Check;
 pub(crate) use self::check::join;
-use self::check::{Check, Facts};
+use self::facts::{Facts, Known};
 use self::finding::Evidence;
 pub use self::finding::{Code, Finding, Severity};
-use self::known::Known;
 pub(crate) use self::lines::each_line;
-pub use self::repair::{Repair, RepairError, Repairing, repair};
+pub use self::repair::{Loss, Moved, Repair, RepairError, repair};
 use crate::layout::Layout;
 use crate::limits::{CHECK_PAUSE, CHECK_TRIES};
 
-/// What a check reports while it runs.
+/// What a check or a repair reports while it runs.
 #[derive(Debug)]
-pub enum Progress {
+pub enum Event {
     Found(Finding),
     /// How much has been checked so far.
     Looked(Counts),
+    /// A repair has done something.
+    Done(Repair),
+    /// A repair leaves something to a person.
+    Left(Finding),
 }
 
 /// How much was checked.
@@ -50,11 +53,8 @@ pub enum Progress {
 pub struct Counts {
     /// Files besides the store's own.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
-    /// Records among them.
     pub records: u64,
-    /// Jobs among the records.
     pub jobs: u64,
 }
 
@@ -78,7 +78,7 @@ type Miscounted = Vec<(ScanKey, Totals)>;
 pub fn fsck(
     root: &Path,
     now: Timestamp,
-    tell: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<Checked, OpenError> {
     Ok(check(root, now, tell)?.0)
 }
@@ -86,7 +86,7 @@ pub fn fsck(
 fn check(
     root: &Path,
     now: Timestamp,
-    tell: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<(Checked, Miscounted), OpenError> {
     let look = Look::at(root)?;
     let position = look.position();
@@ -121,7 +121,7 @@ struct Fsck<'a> {
     look: Look,
     known: Known,
     now: Timestamp,
-    tell: &'a mut dyn FnMut(Progress),
+    tell: &'a mut dyn FnMut(Event),
     counts: Counts,
     unsettled: u64,
 }
@@ -164,14 +164,15 @@ impl Fsck<'_> {
 
     /// The folders in a folder that holds nothing else.
     fn folders(&mut self, folder: &str) -> Result<Vec<String>, OpenError> {
-        Ok(self.part(|check| check.only_folders(folder))?.folders)
+        let part = self.part(|check| check.facts.folders = check.only_folders(folder))?;
+        Ok(part.folders)
     }
 
     fn tell_doubles(&mut self) {
-        for job in self.known.ended.sort() {
+        for job in self.known.learned.sort_ended() {
             let key = Layout::job(job);
             let what = "two lines of histories say that it has ended";
-            (self.tell)(Progress::Found(Finding::new(Code::HistoryTwice, key, what)));
+            (self.tell)(Event::Found(Finding::new(Code::HistoryTwice, key, what)));
         }
     }
 
@@ -192,14 +193,14 @@ impl Fsck<'_> {
             (found, facts) = self.once(&check);
         }
         for finding in found {
-            (self.tell)(Progress::Found(finding));
+            (self.tell)(Event::Found(finding));
         }
-        self.counts.files += facts.files;
-        self.counts.bytes += facts.bytes;
-        self.counts.records += facts.records;
-        self.counts.jobs += facts.jobs;
-        self.known.learn(&mut facts);
-        (self.tell)(Progress::Looked(self.counts));
+        self.counts.files += facts.counts.files;
+        self.counts.bytes += facts.counts.bytes;
+        self.counts.records += facts.counts.records;
+        self.counts.jobs += facts.counts.jobs;
+        self.known.learned.add(std::mem::take(&mut facts.learned));
+        (self.tell)(Event::Looked(self.counts));
         Ok(facts)
     }
 

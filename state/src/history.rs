@@ -31,11 +31,9 @@ pub(crate) struct KnownPast {
 
 impl KnownPast {
     pub(crate) fn of(world: &World, head: &Arc<ScanHead>) -> Self {
-        let retention = world.retention(&head.key()).cloned();
         Self {
             head: head.clone(),
-            retention: retention
-                .unwrap_or_else(|| Arc::new(Retention::new(head.workflow, head.scan.clone()))),
+            retention: world.retention_or_new(&head.key()),
         }
     }
 }

@@ -22,10 +22,9 @@ use crate::envelope;
 use crate::fsck::join;
 use crate::layout::Layout;
 
-/// A record that was asked for.
+/// A record that was asked for. Its path is below the state folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shown {
-    /// Below the state folder.
     pub path: String,
     /// The whole record. What must stay secret is replaced.
     pub record: Value,
@@ -34,29 +33,16 @@ pub struct Shown {
 /// Why something cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// The store.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A folder.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A file.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// There is none of that name.
     #[error("nothing in this state has the id or name `{name}`")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
-    /// A record that is damaged.
+    Unknown { name: String },
     #[error("{path} cannot be read: {problem}; `everscand fsck` tells more")]
-    Damaged {
-        /// Below the state folder.
-        path: String,
-        /// What is wrong.
-        problem: String,
-    },
+    Damaged { path: String, problem: String },
 }
 
 /// The records that an id or a name stands for: a job, workflow, revision, project, runner, registration, token,

@@ -17,14 +17,11 @@ use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 use crate::warned::DamagedLines;
 
-/// Which jobs to list.
+/// Which jobs to list: those that fit all that is given.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
-    /// Only of this workflow.
     pub workflow: Option<WorkflowId>,
-    /// Only of the scan of this name.
     pub scan: Option<ScanName>,
-    /// Only in this state.
     pub state: Option<StateKind>,
     /// Only of these projects.
     pub projects: Projects,
@@ -64,21 +61,8 @@ pub(crate) async fn settled_job(
     reader: &StoreReader,
     id: JobId,
 ) -> Result<Option<Arc<Job>>, ReadError> {
-    let bytes = reader.get(&Layout::job(id)).await?;
-    bytes.map(|bytes| decode(id, &bytes)).transpose()
-}
-
-fn decode(id: JobId, bytes: &[u8]) -> Result<Arc<Job>, ReadError> {
-    let damaged = |problem| ReadError::Damaged {
-        path: Layout::job(id).to_string(),
-        problem,
-    };
-    let job: Job = envelope::open(bytes).map_err(|error| damaged(error.to_string()))?;
-    if job.id == id {
-        Ok(Arc::new(job))
-    } else {
-        Err(damaged(format!("it is the record of job {}", job.id)))
-    }
+    let job = reader.record(&Layout::job(id)).await?;
+    Ok(job.map(Arc::new))
 }
 
 /// What a list takes from the published world: unfinished jobs, and where the histories end. Both are read at once, so
@@ -185,13 +169,17 @@ async fn read(reader: &StoreReader, listed: Vec<Listed>) -> Result<Vec<Arc<Job>>
     let mut records = reader.get_many(settled.collect()).await?.into_iter();
     let jobs = listed.into_iter().filter_map(|job| match job {
         Listed::Live(job) => Some(job),
-        Listed::Settled(id) => match decode(id, &records.next().flatten()?) {
-            Ok(job) => Some(job),
-            Err(error) => {
-                tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
-                None
+        Listed::Settled(id) => {
+            let key = Layout::job(id);
+            match envelope::open_at(&key, &records.next().flatten()?) {
+                Ok(job) => Some(Arc::new(job)),
+                Err(problem) => {
+                    let error = ReadError::damaged(key, problem);
+                    tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
+                    None
+                }
             }
-        },
+        }
     });
     Ok(jobs.collect())
 }

@@ -23,149 +23,89 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 /// Makes the keys of every file in the state folder.
 pub(crate) struct Layout;
 
-impl Layout {
-    /// The folder of what runs out, by day, hour and shard.
-    pub(crate) const EXPIRIES: &str = "expiries";
+/// Makes a function for each key. What its pattern needs besides the arguments follows in braces.
+macro_rules! keys {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($argument:ident: $type:ty),*) $pattern:literal $({ $($word:ident: $value:expr),* })?;
+    )*) => {
+        impl Layout {
+            $(
+                $(#[$doc])*
+                pub(crate) fn $name($($argument: $type),*) -> Key {
+                    key(format!($pattern $($(, $word = $value)*)?))
+                }
+            )*
 
+            #[cfg(test)]
+            const PATTERNS: &[&str] = &[$($pattern),*];
+        }
+    };
+}
+
+keys! {
     /// The first admin token, until it is regenerated.
-    pub(crate) fn initial_admin_token() -> Key {
-        key("initial-admin-token".to_owned())
-    }
-
-    /// A source's record.
-    pub(crate) fn source(source: &SourceName) -> Key {
-        key(format!("sources/{source}/source.json"))
-    }
-
-    /// The record of a tip.
-    pub(crate) fn tip(source: &SourceName, number: u64, commit: &str) -> Key {
-        let folder = number / TIPS_PER_FOLDER;
-        key(format!(
-            "sources/{source}/tips/{folder:04}/{number:07}-{}.json",
-            short(commit)
-        ))
-    }
-
-    /// A project's vars.
-    pub(crate) fn vars(project: ProjectId) -> Key {
-        key(format!("projects/{project}/vars.json"))
-    }
-
-    /// A project's secrets, sealed.
-    pub(crate) fn secrets(project: ProjectId) -> Key {
-        key(format!("projects/{project}/secrets.json"))
-    }
-
-    /// A workflow's record.
-    pub(crate) fn workflow(workflow: WorkflowId) -> Key {
-        key(format!("workflows/{workflow}/workflow.json"))
-    }
-
-    /// A revision's record.
-    pub(crate) fn revision(workflow: WorkflowId, revision: &RevisionRef) -> Key {
-        key(format!(
-            "{}/revision.json",
-            revision_folder(workflow, revision)
-        ))
-    }
-
-    /// A revision's text.
-    pub(crate) fn revision_text(workflow: WorkflowId, revision: &RevisionRef) -> Key {
-        key(format!(
-            "{}/workflow.yaml",
-            revision_folder(workflow, revision)
-        ))
-    }
-
-    /// A scan's head.
-    pub(crate) fn head(scan: &ScanKey) -> Key {
-        key(format!("{}/head.json", scan_folder(scan)))
-    }
-
+    initial_admin_token() "initial-admin-token";
+    source(source: &SourceName) "sources/{source}/source.json";
+    tip(source: &SourceName, number: u64, commit: &str)
+        "sources/{source}/tips/{thousand:04}/{number:07}-{commit}.json"
+        { thousand: number / TIPS_PER_FOLDER, commit: short(commit) };
+    vars(project: ProjectId) "projects/{project}/vars.json";
+    secrets(project: ProjectId) "projects/{project}/secrets.json";
+    workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
+    revision(workflow: WorkflowId, revision: &RevisionRef)
+        "workflows/{workflow}/revisions/{number}-{commit}/revision.json"
+        { number: revision.number, commit: short(&revision.commit) };
+    revision_text(workflow: WorkflowId, revision: &RevisionRef)
+        "workflows/{workflow}/revisions/{number}-{commit}/workflow.yaml"
+        { number: revision.number, commit: short(&revision.commit) };
+    head(scan: &ScanKey)
+        "workflows/{workflow}/scans/{scan}/head.json"
+        { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
     /// The digests of a scan's newest successes.
-    pub(crate) fn digests(scan: &ScanKey) -> Key {
-        key(format!("{}/digests.json", scan_folder(scan)))
-    }
-
+    digests(scan: &ScanKey)
+        "workflows/{workflow}/scans/{scan}/digests.json"
+        { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
     /// The run of equal looks at a scan's triggers.
-    pub(crate) fn repeats(scan: &ScanKey) -> Key {
-        key(format!("{}/repeats.json", scan_folder(scan)))
-    }
-
-    /// A page of a scan's history.
-    pub(crate) fn history(scan: &ScanKey, page: u64) -> Key {
-        key(format!("{}/history/{page}.jsonl", scan_folder(scan)))
-    }
-
+    repeats(scan: &ScanKey)
+        "workflows/{workflow}/scans/{scan}/repeats.json"
+        { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
     /// What is remembered of the jobs removed from a scan.
-    pub(crate) fn retention(scan: &ScanKey) -> Key {
-        key(format!("{}/retention.json", scan_folder(scan)))
-    }
-
-    /// A page of a scan's ledger.
-    pub(crate) fn ledger(scan: &ScanKey, page: u64) -> Key {
-        key(format!("{}/ledger/{page}.jsonl", scan_folder(scan)))
-    }
-
-    /// A job's record.
-    pub(crate) fn job(job: JobId) -> Key {
-        key(format!("{}/job.json", job_folder(job)))
-    }
-
+    retention(scan: &ScanKey)
+        "workflows/{workflow}/scans/{scan}/retention.json"
+        { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
+    history(scan: &ScanKey, page: u64)
+        "workflows/{workflow}/scans/{scan}/history/{page}.jsonl"
+        { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
+    ledger(scan: &ScanKey, page: u64)
+        "workflows/{workflow}/scans/{scan}/ledger/{page}.jsonl"
+        { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
+    job(job: JobId)
+        "jobs/{day}/{hour:02}/{shard}/{job}/job.json"
+        { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
     /// A job's inputs, when they are too large for its record. No record itself, so not named like one.
-    pub(crate) fn inputs(job: JobId) -> Key {
-        key(format!("{}/inputs.object", job_folder(job)))
-    }
-
-    /// A job's log.
-    pub(crate) fn log(job: JobId) -> Key {
-        key(format!("{}/log.jsonl", job_folder(job)))
-    }
-
+    inputs(job: JobId)
+        "jobs/{day}/{hour:02}/{shard}/{job}/inputs.object"
+        { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
+    log(job: JobId)
+        "jobs/{day}/{hour:02}/{shard}/{job}/log.jsonl"
+        { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
     /// A job's artifact. A name that ends in `.zip` gets a second one: `a` and `a.zip` are two artifacts.
-    pub(crate) fn artifact(job: JobId, name: &str) -> Key {
-        key(format!(
-            "{}/artifacts/{}.zip",
-            job_folder(job),
-            encoded(name)
-        ))
-    }
-
+    artifact(job: JobId, name: &str)
+        "jobs/{day}/{hour:02}/{shard}/{job}/artifacts/{name}.zip"
+        { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job), name: encoded(name) };
     /// That artifacts of a job run out in a certain hour.
-    pub(crate) fn expiry(expiry: &Expiry) -> Key {
-        let id = expiry.job.to_string();
-        key(format!(
-            "{}/{}/{}/{id}.json",
-            Self::EXPIRIES,
-            hour(expiry.at),
-            shard(&id)
-        ))
-    }
-
-    /// A runner's record.
-    pub(crate) fn runner(runner: RunnerId) -> Key {
-        key(format!("runners/{runner}.json"))
-    }
-
+    expiry(expiry: &Expiry)
+        "expiries/{day}/{hour:02}/{shard}/{job}.json"
+        { day: day(expiry.at), hour: expiry.at.hour(), shard: shard(expiry.job), job: expiry.job };
+    runner(runner: RunnerId) "runners/{runner}.json";
     /// A waiting registration.
-    pub(crate) fn registration(registration: RegistrationId) -> Key {
-        key(format!("registrations/{registration}.json"))
-    }
-
+    registration(registration: RegistrationId) "registrations/{registration}.json";
     /// A request that is remembered, by the digest that is its key.
-    pub(crate) fn idempotency(key_digest: &str) -> Key {
-        let shard: String = key_digest.chars().take(2).collect();
-        key(format!(
-            "idempotency/{}/{}.json",
-            encoded(&shard),
-            encoded(key_digest)
-        ))
-    }
-
-    /// A token's record.
-    pub(crate) fn token(token: TokenId) -> Key {
-        key(format!("tokens/{token}.json"))
-    }
+    idempotency(digest: &str)
+        "idempotency/{shard}/{digest}.json"
+        { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
+    token(token: TokenId) "tokens/{token}.json";
 }
 
 /// Makes the folders that a start, or a look for what has expired, lists.
@@ -193,7 +133,7 @@ impl Folders {
 
     /// What expires, by day, then by hour, then by shard; `below` is empty or names these, each after a slash.
     pub(super) fn expiries(below: &str) -> Prefix {
-        folder(&format!("{}{below}", Layout::EXPIRIES))
+        folder(&format!("expiries{below}"))
     }
 }
 
@@ -207,37 +147,31 @@ pub fn mirror_folder(mirrors: &Path, source: &SourceName) -> PathBuf {
     mirrors.join(source.to_string()).join("mirror.git")
 }
 
-/// Day, hour and the last two hexadecimal digits all follow from the id.
-fn job_folder(job: JobId) -> String {
-    let id = job.to_string();
-    format!("jobs/{}/{}/{id}", hour(job.moment()), shard(&id))
+/// Whether a path below the state folder is a mirror, or one that is being made or was replaced.
+pub(crate) fn is_mirror(below: &Path) -> bool {
+    let segments: Vec<_> = below
+        .iter()
+        .filter_map(|segment| segment.to_str())
+        .collect();
+    matches!(
+        segments[..],
+        [
+            "sources",
+            _,
+            "mirror.git" | "mirror.git.new" | "mirror.git.old"
+        ]
+    )
 }
 
-/// The folders of an hour.
-fn hour(moment: Timestamp) -> String {
+fn day(moment: Timestamp) -> String {
     let (year, month, day) = (moment.year(), moment.month(), moment.day());
-    format!("{year:04}-{month:02}-{day:02}/{:02}", moment.hour())
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// One of 256 folders, so that none of an hour grows too large: the last digits of an id are random.
-fn shard(id: &str) -> &str {
-    &id[id.len() - 2..]
-}
-
-fn revision_folder(workflow: WorkflowId, revision: &RevisionRef) -> String {
-    format!(
-        "workflows/{workflow}/revisions/{}-{}",
-        revision.number,
-        short(&revision.commit)
-    )
-}
-
-fn scan_folder(scan: &ScanKey) -> String {
-    format!(
-        "workflows/{}/scans/{}",
-        scan.workflow,
-        encoded(scan.scan.as_str())
-    )
+fn shard(job: JobId) -> String {
+    let id = job.to_string();
+    id[id.len() - 2..].to_owned()
 }
 
 fn short(commit: &str) -> String {

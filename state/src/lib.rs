@@ -33,7 +33,6 @@ mod ledger;
 mod limits;
 mod load;
 mod log;
-mod lost_heads;
 mod lost_workflows;
 mod page_index;
 mod payload;
@@ -43,7 +42,6 @@ mod reader;
 mod rebuilt;
 mod recent;
 mod record;
-mod repeats;
 mod restored;
 mod scan_places;
 mod state;
@@ -67,7 +65,7 @@ pub use log::{
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};
 pub use store::{Room, Seq};
-pub use upload::{Received, Upload};
+pub use upload::Upload;
 pub use warned::DamagedLines;
 
 #[cfg(test)]

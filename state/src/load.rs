@@ -19,7 +19,6 @@ use crate::envelope::{self, EnvelopeError};
 use crate::error::{OpenError, ReadError};
 use crate::heads::{self, Beside};
 use crate::layout::Layout;
-use crate::lost_heads;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 use crate::rebuilt;
@@ -39,6 +38,8 @@ pub(crate) struct Loading {
     /// How often each live record was written.
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
+    /// What belongs to heads.
+    beside: HashMap<ScanKey, Beside>,
     /// Tokens, runners and registrations, with the keys of their records.
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
@@ -53,28 +54,24 @@ impl Loading {
             Ok(Some(change @ (Change::Token(_) | Change::Runner(_) | Change::Registration(_)))) => {
                 self.credentials.push((key.clone(), change))
             }
+            Ok(Some(Change::Digests(digests))) => {
+                let beside = self.beside.entry(digests.key()).or_default();
+                beside.digests = Some(digests);
+            }
+            Ok(Some(Change::Repeats(scan, repeats))) => {
+                self.beside.entry(scan).or_default().repeats = repeats;
+            }
             Ok(Some(change)) => self.changes.push(change),
             Ok(None) => {}
             Err(EnvelopeError::Newer(version)) => {
                 self.newer.get_or_insert_with(|| (key.clone(), version));
             }
-            Err(problem) if damaged::may_be_live(key) => {
-                self.damaged.push(Damaged::new(key, bytes, &problem));
-            }
-            Err(problem) => {
-                tracing::warn!(%key, %problem, "a file that is no record of this place is left alone");
-            }
-        }
-    }
-
-    /// Refuses records of a newer program. Leaving them out would lose them.
-    pub(crate) fn check(&self) -> Result<(), OpenError> {
-        match &self.newer {
-            None => Ok(()),
-            Some((key, version)) => Err(OpenError::Newer {
-                path: key.to_string(),
-                version: *version,
-            }),
+            Err(problem) => match damaged::loss(key) {
+                Some(loss) => self.damaged.push(Damaged::new(key, bytes, &problem, loss)),
+                None => {
+                    tracing::warn!(%key, %problem, "a file that is no record of this place is left alone");
+                }
+            },
         }
     }
 
@@ -139,7 +136,14 @@ impl Loading {
         reader: &StoreReader,
         now: Timestamp,
         last: Seq,
-    ) -> Result<Loaded, ReadError> {
+    ) -> Result<Loaded, OpenError> {
+        // Leaving out records of a newer program would lose them.
+        if let Some((key, version)) = self.newer {
+            return Err(OpenError::Newer {
+                path: key.to_string(),
+                version,
+            });
+        }
         self.take_credentials(reader).await?;
         self.restore_workflows(reader).await;
         let mut world = World::default();
@@ -155,23 +159,11 @@ impl Loading {
                 }
             }
         }
-        let mut beside: HashMap<ScanKey, Beside> = HashMap::new();
-        for change in &self.changes {
-            match change {
-                Change::Digests(digests) => {
-                    beside.entry(digests.key()).or_default().digests = Some(digests.clone());
-                }
-                Change::Repeats(scan, repeats) => {
-                    beside.entry(scan.clone()).or_default().repeats = repeats.clone();
-                }
-                _ => {}
-            }
-        }
         let mut heads = Vec::new();
         for change in self.changes {
             match change {
                 Change::Head(head) => {
-                    let beside = beside.remove(&head.key()).unwrap_or_default();
+                    let beside = self.beside.remove(&head.key()).unwrap_or_default();
                     heads.push(heads::whole(reader, head, beside).await);
                 }
                 change => world.apply(&change),
@@ -198,7 +190,7 @@ impl Loading {
                 world.apply(change);
             }
         }
-        for head in lost_heads::restored(reader, &world).await? {
+        for head in rebuilt::lost_heads(reader, &world).await? {
             if world.retention(&head.key()).is_none() {
                 let retention = rebuilt::retention_after_loss(reader, &head).await?;
                 world.apply(&Change::Retention(Arc::new(retention)));
@@ -221,32 +213,21 @@ pub(crate) async fn load_revision(
     reference: &RevisionRef,
 ) -> Result<Revision, ReadError> {
     let key = Layout::revision(workflow, reference);
-    let damaged = |key: &Key, problem: String| ReadError::Damaged {
-        path: key.to_string(),
-        problem,
-    };
-    let bytes = reader
-        .get(&key)
-        .await?
-        .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
-    let record: RevisionRecord =
-        envelope::open(&bytes).map_err(|error| damaged(&key, error.to_string()))?;
+    let missing = |key: &Key| ReadError::damaged(key, "it is missing");
+    let record: RevisionRecord = reader.record(&key).await?.ok_or_else(|| missing(&key))?;
     if record.reference != *reference {
-        return Err(damaged(
-            &key,
-            format!("it is the record of revision {}", record.reference.id),
-        ));
+        let found = record.reference.id;
+        let problem = format!("it is the record of revision {found}");
+        return Err(ReadError::damaged(&key, problem));
     }
     let key = Layout::revision_text(workflow, reference);
-    let text = reader
-        .get(&key)
-        .await?
-        .ok_or_else(|| damaged(&key, "it is missing".to_owned()))?;
+    let text = reader.get(&key).await?.ok_or_else(|| missing(&key))?;
     let found = sha256(&text);
     if found != record.text.sha256 {
-        return Err(damaged(&key, format!("its SHA-256 is {found}")));
+        let problem = format!("its SHA-256 is {found}");
+        return Err(ReadError::damaged(&key, problem));
     }
-    let text = std::str::from_utf8(&text).map_err(|error| damaged(&key, error.to_string()))?;
+    let text = std::str::from_utf8(&text).map_err(|error| ReadError::damaged(&key, error))?;
     match workflow::parse(&record.file, text, TemplatePolicy::Warn) {
         Ok(parsed) => Ok(Revision {
             record,
@@ -257,10 +238,8 @@ pub(crate) async fn load_revision(
             let first = diagnostics
                 .first()
                 .map_or_else(String::new, |first| first.message.clone());
-            Err(damaged(
-                &key,
-                format!("it is no valid workflow any more: {first}"),
-            ))
+            let problem = format!("it is no valid workflow any more: {first}");
+            Err(ReadError::damaged(&key, problem))
         }
     }
 }

@@ -7,7 +7,6 @@
 //! A log that reaches its limit is cut: see `cut.rs`.
 
 mod cut;
-mod durable;
 mod job_log;
 mod records;
 mod stream;
@@ -28,6 +27,7 @@ use crate::alarm::Alarm;
 use crate::blocking::on_volume;
 use crate::error::{Interrupted, ReadError, WriteError};
 use crate::layout::Layout;
+use crate::limits::LOG_SYNC;
 use crate::log::job_log::JobLog;
 pub use crate::log::records::EncodedRecord;
 pub use crate::log::stream::LogStream;
@@ -41,7 +41,6 @@ use crate::{State, SubmitError};
 pub struct LogRecord {
     /// Its number within the job, from 0.
     pub n: u64,
-    /// The line.
     #[serde(flatten)]
     pub record: NewLogRecord,
 }
@@ -49,12 +48,10 @@ pub struct LogRecord {
 /// A log line before it has a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewLogRecord {
-    /// When the runner read it.
     pub at: Timestamp,
     /// The step it belongs to, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// Where it came from.
     pub stream: Stream,
     /// The text without its line end.
     pub text: String,
@@ -64,9 +61,7 @@ pub struct NewLogRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
-    /// Standard output of a step.
     Stdout,
-    /// Standard error of a step.
     Stderr,
     /// The runner's own word.
     Runner,
@@ -89,16 +84,10 @@ pub struct LogReceipt {
 pub enum LogError {
     /// The records leave a gap, or differ from the stored ones.
     #[error("the log has records 0 to {next} (exclusive); send from there")]
-    Mismatch {
-        /// The number expected next.
-        next: u64,
-    },
+    Mismatch { next: u64 },
     /// A record's text is too long.
     #[error("record {n} is longer than a log line may be; split it")]
-    TooLong {
-        /// Its number.
-        n: u64,
-    },
+    TooLong { n: u64 },
     /// A record cannot be written as JSON, which is a defect.
     #[error("a log record cannot be written as JSON")]
     Unwritable(#[source] serde_json::Error),
@@ -394,7 +383,7 @@ impl State {
         }
         let records = complete.log_records;
         let answer = self
-            .submit_with(complete, move |_, batch| batch.appends.extend(tail))
+            .submit_with(complete, None, move |_, batch| batch.appends.extend(tail))
             .await?;
         self.logs().close_sealed(job, records);
         Ok(answer)
@@ -414,5 +403,20 @@ impl State {
             Ok(())
         })
         .await
+    }
+
+    /// Syncs what is appended to logs, at most every second, for as long as the daemon runs.
+    pub async fn keep_logs_durable(&self) {
+        loop {
+            self.logs().shared.dirty.notified().await;
+            tokio::time::sleep(LOG_SYNC).await;
+            let logs = self.logs().clone();
+            let now = Instant::now();
+            match on_volume(self.volume(), move |_| logs.sync(now)).await {
+                Ok(true) => {}
+                Ok(false) => self.logs().shared.dirty.notify_one(),
+                Err(error) => tracing::error!(%error, "a log cannot be synced"),
+            }
+        }
     }
 }

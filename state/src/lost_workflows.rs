@@ -10,7 +10,6 @@ use model::{
     ProjectId, RevisionId, RevisionRecord, RevisionRef, WorkflowId, WorkflowRecord, WorkflowStatus,
 };
 
-use crate::envelope;
 use crate::error::ReadError;
 use crate::layout::{Folders, Layout};
 use crate::reader::StoreReader;
@@ -20,32 +19,17 @@ pub(crate) async fn restored(
     reader: &StoreReader,
     known: BTreeSet<WorkflowId>,
 ) -> Result<Vec<WorkflowRecord>, ReadError> {
-    let lost = lost(reader, &known).await?;
-    let mut records = Vec::with_capacity(lost.len());
-    for revisions in lost {
-        if let Some(record) = newest_readable(reader, &revisions).await? {
+    let ids = reader.children(&Folders::workflows()).await?.into_iter();
+    let ids = ids.filter_map(|name| name.parse::<WorkflowId>().ok());
+    let mut records = Vec::new();
+    for id in ids.filter(|id| !known.contains(id)) {
+        let revisions = revisions_of(reader, id).await?;
+        if let Some(record) = newest_readable(reader, id, &revisions).await? {
             tracing::error!(workflow = %record.id, name = record.name, revision = record.revision.number, "the record of a workflow is lost; it is rebuilt from the revisions");
             records.push(record);
         }
     }
     Ok(records)
-}
-
-/// The revisions of a lost workflow, the newest first.
-type Revisions = Vec<(WorkflowId, RevisionRef)>;
-
-async fn lost(
-    reader: &StoreReader,
-    known: &BTreeSet<WorkflowId>,
-) -> Result<Vec<Revisions>, ReadError> {
-    let ids = reader.children(&Folders::workflows()).await?.into_iter();
-    let ids = ids.filter_map(|name| name.parse::<WorkflowId>().ok());
-    let mut lost = Vec::new();
-    for id in ids.filter(|id| !known.contains(id)) {
-        let revisions = revisions_of(reader, id).await?.into_iter();
-        lost.push(revisions.map(|revision| (id, revision)).collect());
-    }
-    Ok(lost)
 }
 
 /// The revisions of a workflow by their folders, the newest first. Their commits are shortened.
@@ -76,37 +60,38 @@ fn reference(workflow: WorkflowId, folder: &str) -> Option<RevisionRef> {
 /// The record as the newest revision that can be read has it, with the number of the newest there is.
 async fn newest_readable(
     reader: &StoreReader,
-    revisions: &Revisions,
+    id: WorkflowId,
+    revisions: &[RevisionRef],
 ) -> Result<Option<WorkflowRecord>, ReadError> {
-    let Some((id, newest)) = revisions.first() else {
+    let Some(newest) = revisions.first() else {
         return Ok(None);
     };
-    for (_, revision) in revisions {
-        let key = Layout::revision(*id, revision);
-        let Some(bytes) = reader.get(&key).await? else {
-            continue;
-        };
-        match envelope::open::<RevisionRecord>(&bytes) {
-            Ok(record) if record.workflow.id == *id => {
-                let is_newest = record.reference.number == newest.number;
-                return Ok(Some(WorkflowRecord {
-                    id: *id,
-                    project: ProjectId::of_source(&record.workflow.source),
-                    source: record.workflow.source,
-                    name: record.workflow.name,
-                    file: record.file,
-                    status: WorkflowStatus::Active,
-                    revision: if is_newest {
-                        record.reference
-                    } else {
-                        newest.clone()
-                    },
-                    armed: BTreeMap::new(),
-                }));
+    for revision in revisions {
+        let key = Layout::revision(id, revision);
+        let record = match reader.record::<RevisionRecord>(&key).await {
+            Ok(Some(record)) => record,
+            Ok(None) => continue,
+            Err(error @ ReadError::Damaged { .. }) => {
+                tracing::error!(%key, %error, "a revision cannot be read");
+                continue;
             }
-            Ok(_) => tracing::error!(%key, "it is the record of another workflow's revision"),
-            Err(error) => tracing::error!(%key, %error, "a revision cannot be read"),
-        }
+            Err(error) => return Err(error),
+        };
+        let is_newest = record.reference.number == newest.number;
+        return Ok(Some(WorkflowRecord {
+            id,
+            project: ProjectId::of_source(&record.workflow.source),
+            source: record.workflow.source,
+            name: record.workflow.name,
+            file: record.file,
+            status: WorkflowStatus::Active,
+            revision: if is_newest {
+                record.reference
+            } else {
+                newest.clone()
+            },
+            armed: BTreeMap::new(),
+        }));
     }
     tracing::error!(workflow = %id, "the record and all revisions of a workflow are lost");
     Ok(None)

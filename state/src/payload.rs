@@ -33,7 +33,7 @@ impl State {
             sha256: hex(&staged.sha256()),
             bytes: staged.size(),
         };
-        let submitted = self.submit_with(dispatch, move |decision, batch| {
+        let submitted = self.submit_with(dispatch, None, move |decision, batch| {
             // A repeated request changes nothing. Its answer is the first job, which has its own inputs.
             if !decision.changes.is_empty() {
                 adopt(batch, Layout::inputs(decision.answer), staged);
@@ -49,7 +49,7 @@ impl State {
         }
         let text = Bytes::copy_from_slice(activate.text.as_bytes());
         let staged = self.stage(text).await?;
-        let submitted = self.submit_with(activate, move |decision, batch| {
+        let submitted = self.submit_with(activate, None, move |decision, batch| {
             let revision = decision.changes.iter().find_map(|change| match change {
                 Change::Revision(revision, _) => Some(&revision.record),
                 _ => None,
@@ -70,7 +70,7 @@ impl State {
         let command = InitialToken {
             hash: secret.hash(),
         };
-        let submitted = self.submit_with(command, move |decision, batch| {
+        let submitted = self.submit_with(command, None, move |decision, batch| {
             if !decision.changes.is_empty() {
                 adopt(batch, Layout::initial_admin_token(), staged);
             }
@@ -98,22 +98,15 @@ impl State {
     ) -> Result<BTreeMap<String, InputValue>, ReadError> {
         let (key, wanted) = (Layout::inputs(job), wanted.to_owned());
         on_volume(self.volume(), move |volume| {
-            let fail = |source| ReadError::File {
-                path: key.to_string(),
-                source,
-            };
-            let damaged = |problem| ReadError::Damaged {
-                path: key.to_string(),
-                problem,
-            };
+            let fail = |source| ReadError::file(&key, source);
             let opened = volume.open_object(&key).map_err(fail)?;
-            let file = opened.ok_or_else(|| damaged("it is missing".to_owned()))?;
+            let file = opened.ok_or_else(|| ReadError::damaged(&key, "it is missing"))?;
             let bytes = file.read_at(0, usize::MAX).map_err(fail)?;
             let found = sha256(&bytes);
             if found != wanted {
-                return Err(damaged(format!("its SHA-256 is {found}")));
+                return Err(ReadError::damaged(&key, format!("its SHA-256 is {found}")));
             }
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
+            serde_json::from_slice(&bytes).map_err(|error| ReadError::damaged(&key, error))
         })
         .await
     }
@@ -127,11 +120,10 @@ impl State {
                 .into(),
         };
         let scan = revision.definition.scan(job.scan.as_str());
-        scan.map(workflow::Scan::default_inputs)
-            .ok_or_else(|| ReadError::Damaged {
-                path: Layout::revision_text(job.workflow.id, &job.revision).to_string(),
-                problem: format!("it has no scan `{}`", job.scan),
-            })
+        scan.map(workflow::Scan::default_inputs).ok_or_else(|| {
+            let key = Layout::revision_text(job.workflow.id, &job.revision);
+            ReadError::damaged(key, format!("it has no scan `{}`", job.scan))
+        })
     }
 
     /// Writes a payload, durably, for a command to adopt.

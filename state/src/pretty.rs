@@ -6,7 +6,6 @@ const WIDTH: usize = 100;
 
 /// Lays out a compact JSON text, with a line end.
 pub(crate) fn pretty(compact: &[u8]) -> Vec<u8> {
-    let mut widths = widths(compact).into_iter();
     let mut page = Page {
         text: Vec::with_capacity(compact.len() * 2),
         line: 0,
@@ -15,14 +14,14 @@ pub(crate) fn pretty(compact: &[u8]) -> Vec<u8> {
     };
     let mut rest = compact;
     while let Some((token, after)) = next_token(rest) {
-        rest = after;
         match token {
-            b"{" | b"[" => page.open(token, widths.next().unwrap_or(usize::MAX)),
+            b"{" | b"[" => page.open(token, rest),
             b"}" | b"]" => page.close(token),
             b"," => page.separate(),
             b":" => page.text.extend(b": "),
             other => page.text.extend(other),
         }
+        rest = after;
     }
     page.text.push(b'\n');
     page.text
@@ -85,34 +84,26 @@ fn length_of_string(text: &[u8]) -> usize {
     text.len()
 }
 
-/// How wide each object and list is on one line, in the order in which they begin.
-fn widths(compact: &[u8]) -> Vec<usize> {
-    let mut widths = Vec::new();
-    let mut open = Vec::new();
-    // Columns so far, if all of the text were on one line.
-    let mut column = 0;
-    let mut rest = compact;
-    while let Some((token, after)) = next_token(rest) {
+/// Whether the object or list that the text begins with takes at most so many columns on one line.
+fn fits(text: &[u8], columns: usize) -> bool {
+    let (mut depth, mut width, mut rest) = (0_usize, 0, text);
+    while width <= columns
+        && let Some((token, after)) = next_token(rest)
+    {
         rest = after;
         match token {
-            b"{" | b"[" => {
-                open.push((widths.len(), column));
-                widths.push(usize::MAX);
-                column += 1;
-            }
-            b"}" | b"]" => {
-                column += 1;
-                if let Some((at, start)) = open.pop()
-                    && let Some(width) = widths.get_mut(at)
-                {
-                    *width = column - start;
-                }
-            }
-            b"," | b":" => column += 2,
-            other => column += other.len(),
+            b"{" | b"[" => depth += 1,
+            b"}" | b"]" => depth = depth.saturating_sub(1),
+            // A space follows.
+            b"," | b":" => width += 1,
+            _ => {}
+        }
+        width += token.len();
+        if depth == 0 {
+            return width <= columns;
         }
     }
-    widths
+    false
 }
 
 /// A text that is being laid out.
@@ -126,13 +117,16 @@ struct Page {
 }
 
 impl Page {
-    /// The outermost brackets always have a line for each member.
-    fn open(&mut self, bracket: &[u8], width: usize) {
+    /// Opens what `rest` begins with. The outermost brackets have a line for each member, unless there is none.
+    fn open(&mut self, bracket: &[u8], rest: &[u8]) {
         let column = self.text.len() - self.line;
-        let is_outermost = self.indent == 0;
-        let fits = width == 2 || (!is_outermost && column.saturating_add(width) < WIDTH);
+        let columns = match self.indent {
+            0 => 2,
+            _ => WIDTH.saturating_sub(column + 1).max(2),
+        };
+        let stays = self.inline > 0 || fits(rest, columns);
         self.text.extend(bracket);
-        if self.inline > 0 || fits {
+        if stays {
             self.inline += 1;
         } else {
             self.indent += 1;

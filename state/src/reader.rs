@@ -1,17 +1,20 @@
 //! The store's reader behind one pointer, so that the kind of engine is no type parameter of everything.
 
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use store::{Key, Length, Piece, Prefix, Reader};
 
+use crate::envelope;
 use crate::error::ReadError;
+use crate::record::Record;
 use crate::warned::Warned;
 
-type Reading<'a, T> = Pin<Box<dyn Future<Output = Result<T, store::ReadError>> + Send + 'a>>;
+type Reading<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReadError>> + Send + 'a>>;
 
-trait ErasedReader: Send + Sync {
+pub(crate) trait ErasedReader: Send + Sync {
     fn get<'a>(&'a self, key: &'a Key) -> Reading<'a, Option<Bytes>>;
     fn get_many(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<Bytes>>>;
     fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> Reading<'a, Option<Piece>>;
@@ -22,27 +25,27 @@ trait ErasedReader: Send + Sync {
 
 impl<R: Reader> ErasedReader for R {
     fn get<'a>(&'a self, key: &'a Key) -> Reading<'a, Option<Bytes>> {
-        Box::pin(Reader::get(self, key))
+        Box::pin(async move { Ok(Reader::get(self, key).await?) })
     }
 
     fn get_many(&self, keys: Vec<Key>) -> Reading<'_, Vec<Option<Bytes>>> {
-        Box::pin(Reader::get_many(self, keys))
+        Box::pin(async move { Ok(Reader::get_many(self, keys).await?) })
     }
 
     fn piece<'a>(&'a self, key: &'a Key, before: u64, limit: usize) -> Reading<'a, Option<Piece>> {
-        Box::pin(Reader::piece(self, key, before, limit))
+        Box::pin(async move { Ok(Reader::piece(self, key, before, limit).await?) })
     }
 
     fn lengths(&self, keys: Vec<Key>) -> Reading<'_, Vec<Length>> {
-        Box::pin(Reader::lengths(self, keys))
+        Box::pin(async move { Ok(Reader::lengths(self, keys).await?) })
     }
 
     fn children<'a>(&'a self, folder: &'a Prefix) -> Reading<'a, Vec<String>> {
-        Box::pin(Reader::children(self, folder))
+        Box::pin(async move { Ok(Reader::children(self, folder).await?) })
     }
 
     fn settled(&self) -> Reading<'_, ()> {
-        Box::pin(Reader::settled(self))
+        Box::pin(async move { Ok(Reader::settled(self).await?) })
     }
 }
 
@@ -60,32 +63,20 @@ impl StoreReader {
         &self.1
     }
 
-    pub(crate) async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
-        Ok(self.0.get(key).await?)
+    /// The record at `key`, if there is one.
+    pub(crate) async fn record<R: Record>(&self, key: &Key) -> Result<Option<R>, ReadError> {
+        let bytes = self.get(key).await?;
+        bytes
+            .map(|bytes| envelope::open_at(key, &bytes))
+            .transpose()
+            .map_err(|problem| ReadError::damaged(key, problem))
     }
+}
 
-    pub(crate) async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
-        Ok(self.0.get_many(keys).await?)
-    }
+impl Deref for StoreReader {
+    type Target = dyn ErasedReader;
 
-    pub(crate) async fn piece(
-        &self,
-        key: &Key,
-        before: u64,
-        limit: usize,
-    ) -> Result<Option<Piece>, ReadError> {
-        Ok(self.0.piece(key, before, limit).await?)
-    }
-
-    pub(crate) async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<Length>, ReadError> {
-        Ok(self.0.lengths(keys).await?)
-    }
-
-    pub(crate) async fn children(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
-        Ok(self.0.children(folder).await?)
-    }
-
-    pub(crate) async fn settled(&self) -> Result<(), ReadError> {
-        Ok(self.0.settled().await?)
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
 }

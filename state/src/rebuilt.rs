@@ -1,13 +1,47 @@
 //! Rebuilding lost records of a scan from its history and from each other.
 
 use model::retention::Retention;
-use model::{JobId, ScanHead, Tail, Totals};
+use model::{JobId, ScanHead, ScanKey, Tail, Totals, World};
 use store::Prefix;
 
 use crate::error::ReadError;
 use crate::history::recount;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
+
+/// Rebuilds the heads of scans that have a history and no head: somebody removed the file, or a repair was interrupted
+/// before it had counted the head anew. Without a head the next line would be written over the first one of the history.
+pub(crate) async fn lost_heads(
+    reader: &StoreReader,
+    world: &World,
+) -> Result<Vec<ScanHead>, ReadError> {
+    let mut restored = Vec::new();
+    for scan in headless(world) {
+        let folder = Layout::history(&scan, 0).folder();
+        if reader.children(&folder).await?.is_empty() {
+            continue;
+        }
+        tracing::error!(workflow = %scan.workflow, scan = %scan.scan, "the head of a scan is lost; it is rebuilt from the history");
+        restored.push(after_loss(reader, &world.retention_or_new(&scan)).await?);
+    }
+    Ok(restored)
+}
+
+/// The scans that are defined and have no head. Most of them never had a job.
+fn headless(world: &World) -> Vec<ScanKey> {
+    let workflows = world.workflows();
+    let scans = workflows.flat_map(|workflow| {
+        let id = workflow.record.id;
+        let revision = world.revision(workflow.record.revision.id);
+        revision.into_iter().flat_map(move |revision| {
+            revision.definition.scans().map(move |scan| ScanKey {
+                workflow: id,
+                scan: scan.name.clone(),
+            })
+        })
+    });
+    scans.filter(|scan| world.head(scan).is_none()).collect()
+}
 
 /// Rebuilds a lost head. It counts the jobs of the history, as far as that can be read, and adds the removed ones. The
 /// newest successes are not known any more. The history goes on behind all existing pages.

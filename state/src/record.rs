@@ -5,15 +5,23 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, RevisionRecord,
-    Runner, ScanHead, Source, TipRecord, Token, WorkflowRecord,
+    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
+    RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::Key;
 
 use crate::layout::Layout;
-use crate::repeats::RepeatsRecord;
+
+/// The run of equal looks at a scan's triggers.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RepeatsRecord {
+    #[serde(flatten)]
+    pub(crate) scan: ScanKey,
+    #[serde(flatten)]
+    pub(crate) repeats: Repeats,
+}
 
 /// What every kind of record has.
 pub(crate) trait Record: Serialize + DeserializeOwned {

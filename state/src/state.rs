@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use model::decide::Command;
+use model::decide::{Command, Decision};
 use model::{
     Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp,
     TokenId, World,
 };
 use store::file::FileEngine;
 use store::volume::Volume;
-use store::{Engine, Room, Seq};
+use store::{Batch, Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
-use crate::committer::{Attachment, Committer, Histories, Waiting, waiting};
+use crate::committer::{Committer, Histories, Submission, Waiting};
 use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError};
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;
@@ -163,7 +163,6 @@ impl State {
         let (epoch, last) = engine
             .open(&mut |key, bytes| loading.take(&key, &bytes))
             .await?;
-        loading.check()?;
         let reader = StoreReader::new(engine.reader());
         let volume = engine.volume();
         let is_restored = engine.is_restored();
@@ -226,37 +225,25 @@ impl State {
 
     /// Decides a command, and answers once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
-        self.submit_with(command, |_, _| ()).await
+        self.submit_with(command, None, |_, _| ()).await
     }
 
-    /// The same with an attachment, which becomes durable in the same commit.
+    /// The same with an attachment, which becomes durable in the same commit, or for a command that changes the record of a
+    /// finished job.
     pub(crate) async fn submit_with<C: Command>(
         &self,
         command: C,
-        attachment: impl Attachment<C>,
-    ) -> Result<C::Answer, SubmitError> {
-        self.ask(command, attachment, None).await
-    }
-
-    /// The same for a command that changes the record of a finished job.
-    pub(crate) async fn submit_rewriting<C: Command>(
-        &self,
-        command: C,
         rewritten: Option<Rewritten>,
-    ) -> Result<C::Answer, SubmitError> {
-        self.ask(command, |_, _| (), rewritten).await
-    }
-
-    async fn ask<C: Command>(
-        &self,
-        command: C,
-        attachment: impl Attachment<C>,
-        rewritten: Option<Rewritten>,
+        attachment: impl FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static,
     ) -> Result<C::Answer, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        let waiting = waiting(command, attachment, rewritten, reply);
-        let queued = self.queue.send(waiting).await;
-        if queued.is_err() {
+        let submission = Submission {
+            command,
+            attachment: Box::new(attachment),
+            rewritten,
+            reply,
+        };
+        if self.queue.send(Box::new(submission)).await.is_err() {
             return Err(SubmitError::OutcomeUnknown);
         }
         answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))

@@ -7,7 +7,6 @@ use model::Artifact;
 use model::decide::StoreArtifact;
 use store::volume::{ObjectWriter, Volume};
 use store::{Fault, Room, Staged};
-use workflow::hex;
 
 use crate::alarm::Alarm;
 use crate::blocking::on_volume;
@@ -28,9 +27,6 @@ pub struct Upload {
     alarm: Alarm,
 }
 
-/// An artifact that is whole and durable, and not yet recorded. Dropped, nothing of it stays.
-pub struct Received(Staged);
-
 impl State {
     /// Begins to receive an artifact.
     pub async fn begin_upload(&self) -> Result<Upload, WriteError> {
@@ -48,12 +44,12 @@ impl State {
     pub async fn store_artifact(
         &self,
         store: StoreArtifact,
-        received: Received,
+        received: Staged,
     ) -> Result<Artifact, SubmitError> {
         let key = Layout::artifact(store.job, &store.name);
-        self.submit_with(store, move |decision, batch| {
+        self.submit_with(store, None, move |decision, batch| {
             if !decision.changes.is_empty() {
-                adopt(batch, key, received.0);
+                adopt(batch, key, received);
             }
         })
         .await
@@ -76,13 +72,11 @@ impl Upload {
         .await
     }
 
-    /// Ends the upload. The object is durable when this returns.
-    pub async fn finish(mut self) -> Result<Received, WriteError> {
+    /// Ends the upload. The object is durable when this returns. Dropped, nothing of it stays.
+    pub async fn finish(mut self) -> Result<Staged, WriteError> {
         on_volume(&self.volume.clone(), move |_| {
             let finished = self.flush().and_then(|()| self.writer.finish());
-            let staged =
-                finished.map_err(|error| WriteError::watched(&self.alarm, "tmp", error))?;
-            Ok(Received(staged))
+            finished.map_err(|error| WriteError::watched(&self.alarm, "tmp", error))
         })
         .await
     }
@@ -107,16 +101,4 @@ pub(crate) fn begin_object(volume: &dyn Volume) -> Result<Box<dyn ObjectWriter>,
 /// How full the store is. When this cannot be measured, the next write finds out.
 pub(crate) fn room(volume: &dyn Volume) -> Room {
     volume.room().unwrap_or(Room::Enough)
-}
-
-impl Received {
-    /// In bytes.
-    pub fn size(&self) -> u64 {
-        self.0.size()
-    }
-
-    /// Hexadecimal.
-    pub fn sha256(&self) -> String {
-        hex(&self.0.sha256())
-    }
 }

@@ -4,6 +4,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::batch::{Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Form, Kind};
@@ -30,14 +32,14 @@ pub struct Mending {
 }
 
 /// A file that left its place. Both paths are below the root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     pub from: String,
     pub to: String,
 }
 
 /// Changes that were lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
     /// The first change that can no longer be read.
     pub first: Seq,

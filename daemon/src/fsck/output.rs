@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use state::fsck::{Checked, Counts, Finding, Repair, Severity};
+use state::fsck::{Checked, Counts, Finding, Loss, Moved, Repair, Severity};
 
 use super::progress::ProgressLine;
 use super::undo;
@@ -117,12 +117,12 @@ impl<W: Write> Output<W> {
         self.write(|output| match output.form {
             OutputForm::Text => {
                 let text = match repair {
-                    Repair::Moved { from, to } => format!("moved {from} to {to}"),
+                    Repair::Moved(Moved { from, to }) => format!("moved {from} to {to}"),
                     Repair::Closed { path, mode } => {
                         format!("closed {path} to others than its owner; its mode was {mode}")
                     }
                     Repair::Recounted { path } => format!("wrote {path} anew"),
-                    Repair::Lost { first, last } => {
+                    Repair::Lost(Loss { first, last }) => {
                         format!("gave up the changes {first} to {last}")
                     }
                 };

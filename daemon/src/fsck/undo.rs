@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use state::fsck::Repair;
+use state::fsck::{Moved, Repair};
 
 /// The commands that undo the repairs, the last repair first. The next start rebuilds the live index.
 pub(crate) fn commands(root: &Path, repairs: &[Repair]) -> Vec<String> {
@@ -21,7 +21,7 @@ pub(crate) fn commands(root: &Path, repairs: &[Repair]) -> Vec<String> {
 fn command(root: &Path, repair: &Repair) -> Option<String> {
     let path = |path: &str| quoted(&root.join(path).to_string_lossy());
     match repair {
-        Repair::Moved { from, to } if !is_of_the_store(from) => Some(format!(
+        Repair::Moved(Moved { from, to }) if !is_of_the_store(from) => Some(format!(
             "mkdir -p {} && mv {} {}",
             path(folder(from)),
             path(to),
@@ -31,7 +31,7 @@ fn command(root: &Path, repair: &Repair) -> Option<String> {
         // What was in its place before is moved back next.
         Repair::Recounted { path: new } => Some(format!("rm -f {}", path(new))),
         // The store rebuilds derived files, and a lost journal stays lost.
-        Repair::Moved { .. } | Repair::Lost { .. } => None,
+        Repair::Moved(_) | Repair::Lost(_) => None,
     }
 }
 
@@ -57,23 +57,20 @@ mod tests {
 
     #[test]
     fn the_last_repair_is_undone_first_and_words_are_quoted() {
+        let moved = |path: &str| {
+            Repair::Moved(Moved {
+                from: path.to_owned(),
+                to: format!("quarantine/{path}"),
+            })
+        };
         let repairs = [
             Repair::Closed {
                 path: "a".to_owned(),
                 mode: "0644".to_owned(),
             },
-            Repair::Moved {
-                from: "b/it's.json".to_owned(),
-                to: "quarantine/b/it's.json".to_owned(),
-            },
-            Repair::Moved {
-                from: "index/live-1".to_owned(),
-                to: "quarantine/index/live-1".to_owned(),
-            },
-            Repair::Moved {
-                from: "tmp/object-1".to_owned(),
-                to: "quarantine/tmp/object-1".to_owned(),
-            },
+            moved("b/it's.json"),
+            moved("index/live-1"),
+            moved("tmp/object-1"),
             Repair::Recounted {
                 path: "c".to_owned(),
             },

@@ -33,7 +33,7 @@ impl Command for DeleteJob {
         if let Some(until) = job.last_words_until(moment.now) {
             return Err(Refusal::JobNotSilent { job: job.id, until });
         }
-        let mut retention = retention_of(world, &job.scan_key());
+        let mut retention = Arc::unwrap_or_clone(world.retention_or_new(&job.scan_key()));
         let before = retention.clone();
         retention.passed_over.retain(|passed| passed.id != job.id);
         retention.removed.count(state, job.bytes());
@@ -72,7 +72,7 @@ impl Command for Prune {
 
     /// The newest two successes stay in any case.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        let mut retention = retention_of(world, &self.scan);
+        let mut retention = Arc::unwrap_or_clone(world.retention_or_new(&self.scan));
         let before = retention.clone();
         let (mut changes, mut stay, mut gone) = (Vec::new(), self.stay, self.gone);
         for (job, record) in self.remove {
@@ -155,7 +155,7 @@ impl Command for RemoveArtifacts {
             changes.extend(before.map(Change::ExpiryRemoved));
             changes.extend(after.map(Change::Expiry));
         }
-        let mut retention = retention_of(world, &job.scan_key());
+        let mut retention = Arc::unwrap_or_clone(world.retention_or_new(&job.scan_key()));
         retention.removed.bytes += bytes;
         changes.push(Change::Retention(Arc::new(retention)));
         changes.push(Change::Job(job.clone()));
@@ -199,11 +199,4 @@ pub(super) fn check_over(world: &World, job: &Job) -> Result<EndState, Refusal> 
             state: job.state.name(),
         }),
     }
-}
-
-fn retention_of(world: &World, scan: &ScanKey) -> Retention {
-    world.retention(scan).map_or_else(
-        || Retention::new(scan.workflow, scan.scan.clone()),
-        |retention| Retention::clone(retention),
-    )
 }

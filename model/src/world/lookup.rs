@@ -1,10 +1,9 @@
 //! Reading the records of the world.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::World;
-use super::stocks::StockMark;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
@@ -63,6 +62,12 @@ impl World {
         self.retention.get(scan)
     }
 
+    /// The same, or a new record.
+    pub fn retention_or_new(&self, scan: &ScanKey) -> Arc<Retention> {
+        let known = self.retention(scan).cloned();
+        known.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())))
+    }
+
     /// Counters of the finished jobs of a scan that are still there.
     pub fn retained(&self, head: &ScanHead) -> Totals {
         match self.retention(&head.key()) {
@@ -71,14 +76,9 @@ impl World {
         }
     }
 
-    /// What there is of the finished jobs of a workflow.
-    pub fn stock(&self, workflow: WorkflowId) -> Stock {
-        self.stocks.of(workflow)
-    }
-
-    /// The workflows whose finished jobs have changed since `mark`, and the present mark.
-    pub fn restocked_since(&self, mark: StockMark) -> (Vec<WorkflowId>, StockMark) {
-        self.stocks.changed_since(mark)
+    /// What there is of the finished jobs of each workflow that had any.
+    pub fn stocks(&self) -> &HashMap<WorkflowId, Stock> {
+        &self.stocks
     }
 
     /// The newest finished jobs of a scan, once they have been read.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Actor;
-use crate::decide::Cancel;
+use crate::decide::{Cancel, DeleteJob};
 use crate::testing::{House, NIGHTLY, complete};
 
 #[test]
@@ -63,4 +63,39 @@ fn a_token_is_not_found_by_a_hash_it_had_before() {
             .token_of(&TokenHash::of("regenerated"))
             .is_some()
     );
+}
+
+/// Adds up what there is of a workflow's finished jobs, and holds the stock to it.
+fn counted(house: &House, workflow: WorkflowId) -> Stock {
+    let heads = house.world.heads().filter(|head| head.workflow == workflow);
+    let retained = heads.map(|head| house.world.retained(head));
+    let sum = retained.fold(Stock::default(), |sum, retained| Stock {
+        jobs: sum.jobs + retained.jobs(),
+        bytes: sum.bytes + retained.bytes,
+    });
+    let stock = house.world.stocks().get(&workflow).copied();
+    assert_eq!(stock.unwrap_or_default(), sum);
+    sum
+}
+
+#[test]
+fn the_finished_jobs_of_each_workflow_are_counted() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    let workflow = house.world.job(job).unwrap().workflow.id;
+    let other = house.push("other", NIGHTLY);
+    let ended = house.run(complete(job, token)).unwrap();
+    assert_eq!(counted(&house, workflow).bytes, 300);
+    let runner = house.world.runners().next().unwrap().id;
+    let second = house.dispatch(other, "probe", json!({})).unwrap();
+    let token = house.claim(second, runner).unwrap();
+    assert_eq!(counted(&house, other), Stock::default());
+    house.run(complete(second, token)).unwrap();
+    let delete = DeleteJob {
+        job: ended,
+        actor: Actor::Daemon,
+    };
+    house.run(delete).unwrap();
+    assert_eq!(counted(&house, workflow), Stock::default());
+    assert_eq!(counted(&house, other).jobs, 1);
 }

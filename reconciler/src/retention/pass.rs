@@ -13,7 +13,7 @@ use state::ReadError;
 use super::{Retained, ScanRetained};
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::{JOBS_AHEAD, PAGES_REMOVED_AT_ONCE, PAGES_WITH_REMOVALS, PRUNED_AT_ONCE};
+use crate::limits::{JOBS_AHEAD, PRUNED_AT_ONCE};
 use crate::removal::operations;
 
 /// Applies a policy to a workflow. Also returns when the next job may have to be removed, if that is known. A dry run
@@ -289,55 +289,11 @@ impl OfScan {
             return Ok(());
         }
         let removed: Vec<JobId> = prune.remove.iter().map(|(job, _)| job.id).collect();
-        let is_wide = self.from.page > self.committed.page + PAGES_WITH_REMOVALS;
-        let (first, stay) = if is_wide {
-            // After a loss a history may lack more pages than one commit can delete beside the jobs.
-            let from = self.committed;
-            (
-                Prune {
-                    from,
-                    stay: Vec::new(),
-                    ..prune.clone()
-                },
-                prune.stay,
-            )
-        } else {
-            (prune, Vec::new())
-        };
-        handle.state().submit(first).await?;
+        handle.state().submit(prune).await?;
         for job in removed {
             handle.state().logs().forget(job);
         }
-        if is_wide {
-            self.skip_pages(handle, stay).await?;
-        }
         self.committed = self.from;
-        Ok(())
-    }
-
-    /// Commits that everything is read up to the place, some pages at a time, with the jobs before it that stay.
-    async fn skip_pages(
-        &self,
-        handle: &Handle,
-        mut stay: Vec<FinishedJob>,
-    ) -> Result<(), RemovalError> {
-        let pages = self.committed.page..self.from.page;
-        let steps = pages.step_by(PAGES_REMOVED_AT_ONCE as usize).skip(1);
-        let steps = steps.map(|page| Position { page, at: 0 });
-        for from in steps.chain([self.from]) {
-            let (before, behind) = stay
-                .into_iter()
-                .partition(|job| from == self.from || job.page < from.page);
-            stay = behind;
-            let prune = Prune {
-                scan: self.key.clone(),
-                from,
-                remove: Vec::new(),
-                stay: before,
-                gone: Vec::new(),
-            };
-            handle.state().submit(prune).await?;
-        }
         Ok(())
     }
 }

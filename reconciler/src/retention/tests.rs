@@ -30,6 +30,20 @@ scans:
     steps: [{run: 'true'}]
 ";
 
+fn age(days: i64) -> RetentionPolicy {
+    RetentionPolicy {
+        age: Some(TimeDelta::days(days)),
+        ..RetentionPolicy::default()
+    }
+}
+
+fn bytes(count: u64) -> RetentionPolicy {
+    RetentionPolicy {
+        bytes: Some(count),
+        ..RetentionPolicy::default()
+    }
+}
+
 fn jobs(count: u64) -> RetentionPolicy {
     RetentionPolicy {
         jobs: Some(count),
@@ -90,6 +104,12 @@ fn found(house: &House, workflow: WorkflowId) -> ActiveWorkflow {
     found.unwrap()
 }
 
+async fn pruned(house: &House, workflow: WorkflowId, policy: RetentionPolicy) -> Retained {
+    let workflow = found(house, workflow);
+    let done = house.handle.prune(&workflow, Some(policy), false).await;
+    done.unwrap()
+}
+
 fn kept(retained: &Retained, scan: &str) -> (u64, u64, u64) {
     let scan = retained.scans.iter().find(|it| it.scan.as_str() == scan);
     let scan = scan.unwrap();
@@ -116,22 +136,21 @@ async fn a_dry_run_tells_what_a_run_then_does() {
         .await
         .unwrap();
     let waiting = house.dispatch(workflow, "plain").await.id;
-    let workflow = found(&house, workflow);
-    let told = house.handle.prune(&workflow, Some(jobs(1)), true).await;
+    let of_workflow = found(&house, workflow);
+    let told = house.handle.prune(&of_workflow, Some(jobs(1)), true).await;
     let told = told.unwrap();
     assert_eq!(kept(&told, "build"), (4, 2, 2));
     assert_eq!(kept(&told, "plain"), (0, 1, 1));
     assert_eq!(told.removed().bytes, 40);
     assert!(house.handle.state().job(first).await.unwrap().is_some());
 
-    let done = house.handle.prune(&workflow, Some(jobs(1)), false).await;
-    let done = done.unwrap();
+    let done = pruned(&house, workflow, jobs(1)).await;
     assert_eq!(kept(&done, "build"), kept(&told, "build"));
     assert_eq!(kept(&done, "plain"), kept(&told, "plain"));
     assert_eq!((done.removed(), done.has_more), (told.removed(), false));
-    let again = house.handle.prune(&workflow, Some(jobs(1)), false).await;
-    assert_eq!(again.unwrap().removed().jobs, 0);
-    let by_configuration = house.handle.prune(&workflow, None, false).await;
+    let again = pruned(&house, workflow, jobs(1)).await;
+    assert_eq!(again.removed().jobs, 0);
+    let by_configuration = house.handle.prune(&of_workflow, None, false).await;
     assert_eq!(by_configuration.unwrap().removed().jobs, 0);
     assert_eq!(house.job(waiting).await.state.name(), "scheduled");
     house.close().await;
@@ -152,17 +171,16 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
         .delete_job(ids[50], Actor::Daemon)
         .await
         .unwrap();
-    let workflow = found(&house, workflow);
-    let done = house.handle.prune(&workflow, Some(jobs(4)), false).await;
-    assert_eq!(done.unwrap().removed().jobs, 125);
+    let done = pruned(&house, workflow, jobs(4)).await;
+    assert_eq!(done.removed().jobs, 125);
     assert!(!kept(ids[125]).await && kept(ids[126]).await);
     house.close().await;
 }
 
-/// Somebody removed pages of the history and its head. The commits that cross the hole must not be too large.
+/// Somebody removed pages of the history and its head. The commit that crosses the hole must not be too large.
 #[tokio::test]
-async fn a_wide_hole_in_a_history_is_crossed_in_steps() {
-    for wide in [3, 20, 40, 41, 80, 130] {
+async fn a_wide_hole_in_a_history_is_crossed_at_once() {
+    for wide in [3, 41, 130] {
         let folder = tempfile::tempdir().unwrap();
         let (first, workflow) = house(&folder, RetentionPolicy::default()).await;
         cancelled(&first, workflow, 60).await;
@@ -178,31 +196,13 @@ async fn a_wide_hole_in_a_history_is_crossed_in_steps() {
         std::fs::write(page(wide), lines[20..].concat()).unwrap();
 
         let again = House::open(&folder, 600, Vec::new()).await;
-        let of_workflow = found(&again, workflow);
-        let done = again.handle.prune(&of_workflow, Some(jobs(5)), false).await;
-        assert_eq!(kept(&done.unwrap(), "plain"), (55, 5, 0), "{wide} pages");
+        let done = pruned(&again, workflow, jobs(5)).await;
+        assert_eq!(kept(&done, "plain"), (55, 5, 0), "{wide} pages");
         let state = again.handle.state();
         state.settled().await.unwrap();
         assert!(!page(0).exists() && page(wide).exists());
         again.close().await;
     }
-}
-
-#[tokio::test]
-async fn a_deleted_job_makes_no_other_go_in_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let ids = cancelled(&house, workflow, 6).await;
-    for id in &ids[..2] {
-        house.handle.delete_job(*id, Actor::Daemon).await.unwrap();
-    }
-    let workflow = found(&house, workflow);
-    let done = house.handle.prune(&workflow, Some(jobs(3)), false).await;
-    assert_eq!(kept(&done.unwrap(), "plain"), (1, 3, 0));
-    for id in &ids[3..] {
-        house.job(*id).await;
-    }
-    house.close().await;
 }
 
 #[tokio::test]
@@ -217,13 +217,7 @@ async fn bytes_of_artifacts_that_went_before_make_no_room() {
     let name = "report".to_owned();
     let deleted = house.handle.delete_artifact(ids[0], name, Actor::Daemon);
     deleted.await.unwrap();
-    let policy = RetentionPolicy {
-        bytes: Some(75),
-        ..RetentionPolicy::default()
-    };
-    let workflow = found(&house, workflow);
-    let done = house.handle.prune(&workflow, Some(policy), false).await;
-    let done = done.unwrap();
+    let done = pruned(&house, workflow, bytes(75)).await;
     assert_eq!((done.removed().jobs, done.removed().bytes), (2, 30));
     assert_eq!(done.scans[0].kept.bytes, 60);
     house.close().await;
@@ -249,15 +243,9 @@ async fn a_job_too_large_for_one_commit_makes_no_others_go() {
     for _ in 0..3 {
         success(&house, runner, workflow, "build", &names[..1]).await;
     }
-    let policy = RetentionPolicy {
-        bytes: Some(40),
-        ..RetentionPolicy::default()
-    };
-    let workflow = found(&house, workflow);
-    let done = house.handle.prune(&workflow, Some(policy), false).await;
-    let done = done.unwrap();
-    let bytes = 10 * names.len() as u64;
-    assert_eq!((done.removed().jobs, done.removed().bytes), (1, bytes));
+    let done = pruned(&house, workflow, bytes(40)).await;
+    let large = 10 * names.len() as u64;
+    assert_eq!((done.removed().jobs, done.removed().bytes), (1, large));
     assert_eq!((done.scans[0].kept.jobs, done.scans[0].kept.bytes), (3, 30));
     house.close().await;
 }
@@ -284,11 +272,7 @@ async fn the_daemon_keeps_to_its_policy_by_itself() {
 #[tokio::test(start_paused = true)]
 async fn time_alone_makes_jobs_go() {
     let folder = tempfile::tempdir().unwrap();
-    let age = RetentionPolicy {
-        age: Some(TimeDelta::days(30)),
-        ..RetentionPolicy::default()
-    };
-    let (house, workflow) = house(&folder, age).await;
+    let (house, workflow) = house(&folder, age(30)).await;
     cancelled(&house, workflow, 3).await;
     let none = |world: &model::World| world.heads().all(|head| world.retained(head).jobs() == 0);
     assert!(!house.handle.state().read(none));
@@ -389,14 +373,8 @@ async fn nothing_goes_by_its_age_for_an_hour_after_the_clock_jumped() {
     let names = ["cache"];
     let kept_job = success(&house, runner, workflow, "build", &names).await;
     cancelled(&house, workflow, 3).await;
-    let workflow = found(&house, workflow);
-    let age = RetentionPolicy {
-        age: Some(TimeDelta::days(30)),
-        ..RetentionPolicy::default()
-    };
     let prune = async |expected: u64, waits: bool| {
-        let done = house.handle.prune(&workflow, Some(age), false).await;
-        let done = done.unwrap();
+        let done = pruned(&house, workflow, age(30)).await;
         assert_eq!((done.removed().jobs, done.age_waits), (expected, waits));
         house.handle.remove_expired().await.unwrap();
         let job = house.job(kept_job).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::decide::{ConfigureSource, CreateToken, DropSource, Refusal};
-use model::{Clock, Entropy, Recent, ScanHead, Scopes, SourceName, Timestamp, WorkflowId, World};
+use model::{Recent, ScanHead, Scopes, SourceName, WorkflowId, World};
 use store::Seq;
 use store::limits::BATCH_OPERATIONS;
 use store::memory::{Injected, MemoryStore};
@@ -18,31 +18,7 @@ use crate::history::KnownPast;
 use crate::limits::WAITING_COMMANDS;
 use crate::reader::StoreReader;
 use crate::recent::ReadRecent;
-
-struct Standing;
-
-impl Clock for Standing {
-    fn now(&self) -> Timestamp {
-        Timestamp::default()
-    }
-
-    fn steady(&self) -> Timestamp {
-        self.now()
-    }
-}
-
-/// Counts, which makes ids that differ.
-struct Counting(u64);
-
-impl Entropy for Counting {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        self.0 += 1;
-        bytes
-            .iter_mut()
-            .zip(self.0.to_be_bytes().into_iter().rev().cycle())
-            .for_each(|(byte, count)| *byte = count);
-    }
-}
+use crate::tests::fixture::{Seeded, TestClock};
 
 type Answer<A> = oneshot::Receiver<Result<A, SubmitError>>;
 
@@ -76,7 +52,12 @@ impl Bench {
         let (reply, answer) = oneshot::channel();
         assert!(
             self.queue
-                .try_send(waiting(command, |_, _| (), None, reply))
+                .try_send(Box::new(Submission {
+                    command,
+                    attachment: Box::new(|_, _| ()),
+                    rewritten: None,
+                    reply,
+                }))
                 .is_ok(),
             "the queue has room"
         );
@@ -93,8 +74,8 @@ impl Bench {
             pending: World::default(),
             order: Order::START,
             publication: self.publication.clone(),
-            clock: Arc::new(Standing),
-            entropy: Box::new(Counting(1)),
+            clock: TestClock::at_noon(),
+            entropy: Box::new(Seeded(1)),
             volume: self.store.engine().volume(),
             last_room: Room::Enough,
             histories: Histories::new(
@@ -286,21 +267,6 @@ async fn without_room_only_what_ends_something_goes_through() {
     );
 }
 
-#[tokio::test]
-async fn on_a_disk_that_is_getting_full_only_new_jobs_are_refused() {
-    let mut bench = Bench::new();
-    bench.store.set_room(Room::Low);
-    let answer = bench.submit(configure("a"));
-    let scan = ScanKey {
-        workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
-        scan: serde_json::from_value("build".into()).unwrap(),
-    };
-    let fire = bench.submit(model::decide::Fire { scan });
-    bench.start().await;
-    answer.await.unwrap().unwrap();
-    assert!(matches!(fire.await.unwrap(), Err(SubmitError::DiskLow)));
-}
-
 /// A command that breaks an invariant.
 struct Panics;
 
@@ -372,10 +338,9 @@ impl ReadRecent for Slow {
         Box::pin(async {
             self.permits.acquire().await.unwrap().forget();
             if self.fails.swap(false, Ordering::Relaxed) {
-                return Err(ReadError::File {
-                    path: "history".to_owned(),
-                    source: store::Fault::new(store::FaultKind::Other, io::Error::other("broken")),
-                });
+                let broken = io::Error::other("broken");
+                let fault = store::Fault::new(store::FaultKind::Other, broken);
+                return Err(ReadError::file("history", fault));
             }
             Ok(Recent::default())
         })

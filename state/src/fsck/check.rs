@@ -2,15 +2,14 @@
 //! nothing changed meanwhile.
 
 use bytes::Bytes;
-use model::{EndState, RevisionId, ScanKey, Timestamp, Totals};
+use model::Timestamp;
 use store::look::{Entry, Look, Role};
 use store::{Details, DiskError, Form, Key, ReadError};
 
 use workflow::hex;
 
-use super::ended::EndedJob;
+use super::facts::{Facts, Known};
 use super::finding::{Code, Finding};
-use super::known::Known;
 use crate::envelope::{self, EnvelopeError};
 use crate::record::Typed;
 
@@ -27,29 +26,6 @@ pub(crate) struct Check<'a> {
     pub(crate) now: Timestamp,
     pub(crate) found: Vec<Finding>,
     pub(crate) facts: Facts,
-}
-
-/// What was learned of a part.
-#[derive(Debug, Default)]
-pub(crate) struct Facts {
-    pub(crate) files: u64,
-    pub(crate) bytes: u64,
-    pub(crate) records: u64,
-    pub(crate) jobs: u64,
-    /// Folders to be checked by themselves, below the state folder.
-    pub(crate) folders: Vec<String>,
-    pub(crate) revisions: Vec<RevisionId>,
-    pub(crate) ended: Vec<EndedJob>,
-    /// Scans whose histories have lost lines.
-    pub(crate) cut: Vec<ScanKey>,
-    /// The finished jobs of a scan that should be there, by its counters.
-    pub(crate) counted: Vec<(ScanKey, Totals)>,
-    /// Finished jobs that are there, with their bytes.
-    pub(crate) there: Vec<(ScanKey, EndState, u64)>,
-    /// Scans with a job that cannot be read.
-    pub(crate) doubtful: Vec<ScanKey>,
-    /// Scans with wrong counters, and the right ones for the jobs that are there.
-    pub(crate) miscounted: Vec<(ScanKey, Totals)>,
 }
 
 /// A record that could be read and is at its own key.
@@ -95,8 +71,8 @@ impl Check<'_> {
             self.check_rights(&path, entry.details.as_ref());
             match entry.role {
                 Role::File(_) => {
-                    self.facts.files += 1;
-                    self.facts.bytes += entry.details.map_or(0, |details| details.bytes);
+                    self.facts.counts.files += 1;
+                    self.facts.counts.bytes += entry.details.map_or(0, |details| details.bytes);
                     taken.push(entry);
                 }
                 Role::Folder => taken.push(entry),
@@ -114,14 +90,17 @@ impl Check<'_> {
         taken
     }
 
-    /// Folders are checked by themselves later, files are not expected.
-    pub(crate) fn only_folders(&mut self, folder: &str) {
+    /// The folders in a folder that holds nothing else.
+    pub(crate) fn only_folders(&mut self, folder: &str) -> Vec<String> {
+        let mut found = Vec::new();
         for entry in self.entries(folder) {
+            let path = join(folder, &entry.name);
             match entry.role {
-                Role::Folder => self.facts.folders.push(join(folder, &entry.name)),
-                _ => self.unknown(&join(folder, &entry.name)),
+                Role::Folder => found.push(path),
+                _ => self.unknown(&path),
             }
         }
+        found
     }
 
     pub(crate) fn unknown(&mut self, path: &str) {
@@ -181,7 +160,7 @@ impl Check<'_> {
     /// Reads the record at `key`, and reports what is wrong with it by itself.
     pub(crate) fn record(&mut self, key: &Key) -> Option<Checked> {
         let bytes = self.content(key)?;
-        self.facts.records += 1;
+        self.facts.counts.records += 1;
         let record = match envelope::read(&bytes) {
             Ok(record) => record,
             Err(error) => {

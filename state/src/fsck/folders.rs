@@ -1,11 +1,13 @@
 //! Checks the folders besides jobs and workflows, and the store's own files.
 
+use std::path::Path;
+
 use store::look::{Part, Role};
 
 use super::check::{Check, join};
-use super::expiries;
 use super::finding::Code;
-use crate::layout::Layout;
+use super::jobs::check_expiry_record;
+use crate::layout::{Layout, is_mirror};
 use crate::record::Typed;
 
 /// Checks a folder of records, with the folders in it.
@@ -14,7 +16,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         let path = join(folder, &entry.name);
         match entry.role {
             // Git's own files.
-            Role::Folder if is_mirror(&path) => {}
+            Role::Folder if is_mirror(Path::new(&path)) => {}
             Role::Folder => self::check(check, &path),
             Role::File(key) if key.is_record() => {
                 if let Some(checked) = check.record(&key) {
@@ -26,17 +28,6 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// A bare mirror, also one that is being made or was replaced.
-fn is_mirror(path: &str) -> bool {
-    let mut segments = path.split('/');
-    let name = segments.nth(2);
-    segments.next().is_none()
-        && matches!(
-            name,
-            Some("mirror.git" | "mirror.git.new" | "mirror.git.old")
-        )
-}
-
 fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
     if let Typed::Secrets(secrets) = typed {
         for (name, secret) in &secrets.secrets {
@@ -46,7 +37,7 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
         }
     }
     if let Typed::Expiry(expiry) = typed {
-        expiries::check_record(check, key, expiry);
+        check_expiry_record(check, key, expiry);
     }
 }
 
@@ -95,7 +86,7 @@ pub(crate) fn check_store(check: &mut Check<'_>) {
 pub(crate) fn check_root(check: &mut Check<'_>) {
     for entry in check.entries("") {
         match (&entry.role, entry.name.as_str()) {
-            (Role::Folder, "jobs" | "workflows" | "sources" | "projects" | Layout::EXPIRIES)
+            (Role::Folder, "jobs" | "workflows" | "sources" | "projects" | "expiries")
             | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens") => {
                 check.facts.folders.push(entry.name);
             }

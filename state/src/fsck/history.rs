@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use model::retention::{Position, Retention};
+use model::retention::Retention;
 use model::{EndState, HistoryLine, JobId, ScanHead, Totals};
 
 use super::check::Check;
-use super::damaged_lines::DamagedLines;
-use super::ended::EndedJob;
+use super::facts::EndedJob;
 use super::finding::Code;
-use super::lines::each_line;
-use super::scans::{PageCodes, Pages, check_end, end_of};
+use super::pages::{PageCodes, Pages, each_record};
 use crate::layout::Layout;
 
 const HISTORY: PageCodes = PageCodes {
+    line: Code::HistoryLine,
     short: Code::HistoryShort,
     long: Code::HistoryLong,
 };
@@ -25,51 +24,35 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     let mut newest = None;
     let mut successes = Vec::new();
     let mut ended = Vec::new();
+    let visit = |position, line: HistoryLine| {
+        counted.count(line.state, line.bytes);
+        newest = newest.max(Some(line.id));
+        if line.state == EndState::Succeeded {
+            successes.push(line.id);
+            // Only the newest two are compared.
+            if successes.len() > 2 {
+                successes.remove(0);
+            }
+        }
+        // Readers skip lines of jobs that were removed.
+        if retention.may_hold(line.id, position) {
+            ended.push(EndedJob {
+                job: line.id,
+                scan: scan.clone(),
+                state: line.state,
+                at: line.finished_at,
+            });
+        }
+    };
+    let last = Layout::history(&scan, head.history.page);
+    let is_read = each_record(check, pages, head.history, last, &HISTORY, visit);
+    check.facts.learned.ended.append(&mut ended);
     // Lines are missing unless every page that may hold a job is there and readable.
-    let mut is_whole = (0..head.history.page)
-        .all(|page| retention.is_done_with(page) || pages.contains_key(&page));
-    for (page, key) in pages {
-        let mut damaged = DamagedLines::new(Code::HistoryLine, key);
-        let end = end_of(*page, head.history);
-        let read = each_line(
-            check.look,
-            key,
-            end,
-            |at, text| match serde_json::from_slice::<HistoryLine>(text) {
-                Ok(line) => {
-                    counted.count(line.state, line.bytes);
-                    newest = newest.max(Some(line.id));
-                    if line.state == EndState::Succeeded {
-                        successes.push(line.id);
-                    }
-                    // Readers skip lines of jobs that were removed.
-                    if retention.may_hold(line.id, Position { page: *page, at }) {
-                        ended.push(EndedJob {
-                            job: line.id,
-                            scan: scan.clone(),
-                            state: line.state,
-                            at: line.finished_at,
-                        });
-                    }
-                }
-                Err(problem) => damaged.add(at, problem),
-            },
-        );
-        is_whole &= damaged.is_empty();
-        damaged.finish(check);
-        is_whole &= check_end(check, key, read, *page, head.history, &HISTORY);
-        // Only the newest two are compared.
-        let surplus = successes.len().saturating_sub(2);
-        successes.drain(..surplus);
-    }
-    check.facts.ended.append(&mut ended);
-    is_whole &= head.history.bytes == 0 || pages.contains_key(&head.history.page);
-    if head.history.bytes > 0 && !pages.contains_key(&head.history.page) {
-        let key = Layout::history(&head.key(), head.history.page);
-        check.find(Code::HistoryShort, key, "it is missing");
-    }
+    let is_whole = is_read
+        && (0..head.history.page)
+            .all(|page| retention.is_done_with(page) || pages.contains_key(&page));
     if !is_whole {
-        check.facts.cut.push(head.key());
+        check.facts.learned.cut.insert(head.key());
     }
     let has_all = is_whole && (0..head.history.page).all(|page| pages.contains_key(&page));
     let fits = check_totals(check, head, &counted, has_all);
@@ -99,7 +82,7 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     }
     if fits {
         let left = head.totals.without(&retention.removed);
-        check.facts.counted.push((head.key(), left));
+        check.facts.learned.counted.insert(head.key(), left);
     }
 }
 

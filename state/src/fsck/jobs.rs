@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use model::retention::Expiry;
 use model::{Artifact, Inputs, Job, JobId};
+use store::Key;
 use store::look::Role;
 
 use super::check::{Check, Checked, Expected, join};
 use super::damaged_lines::DamagedLines;
-use super::expiries;
 use super::finding::Code;
 use super::lines::each_line;
+use crate::envelope;
 use crate::layout::Layout;
 use crate::log::LogRecord;
 use crate::record::Typed;
@@ -50,15 +52,16 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }) = check.record(&key)
     else {
         let name = folder.rsplit('/').next().and_then(|name| name.parse().ok());
-        let line = name.and_then(|id| check.known.ended.get(id));
+        let line = name.and_then(|id| check.known.learned.ended(id));
         let scan = line.map(|line| line.scan.as_ref().clone());
-        check.facts.doubtful.extend(scan);
+        check.facts.learned.doubtful.extend(scan);
         return;
     };
-    check.facts.jobs += 1;
+    check.facts.counts.jobs += 1;
     if let Some(state) = job.state.kind().ended() {
-        check.facts.there.push((job.scan_key(), state, job.bytes()));
-        expiries::check_job(check, &job);
+        let there = check.facts.learned.there.entry(job.scan_key());
+        there.or_default().count(state, job.bytes());
+        check_expiry(check, &job);
     }
     for problem in job.irregularities() {
         check.find(Code::JobIllegal, &key, problem);
@@ -66,7 +69,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     if sequence <= check.known.began {
         check_history(check, &job);
     }
-    if !job.state.is_terminal() && !check.known.revisions.contains(&job.revision.id) {
+    if !job.state.is_terminal() && !check.known.learned.revisions.contains(&job.revision.id) {
         let revision = Layout::revision(job.workflow.id, &job.revision);
         let what = format!(
             "job {} runs this revision, and its record is not readable",
@@ -105,8 +108,8 @@ fn check_history(check: &mut Check<'_>, job: &Job) {
         return;
     };
     let key = Layout::job(job.id);
-    match check.known.ended.get(job.id) {
-        None if check.known.cut.contains(&job.scan_key()) => {}
+    match check.known.learned.ended(job.id) {
+        None if check.known.learned.cut.contains(&job.scan_key()) => {}
         None => {
             let what = format!(
                 "it has ended, and no line in the history of `{}` says so",
@@ -187,4 +190,35 @@ fn check_artifact(check: &mut Check<'_>, job: JobId, artifact: &Artifact) {
         differs: Code::ArtifactDiffers,
     };
     check.object(&Layout::artifact(job, &artifact.name), &expected);
+}
+
+/// A finished job with artifacts that expire must have an expiry record for the first one.
+fn check_expiry(check: &mut Check<'_>, job: &Job) {
+    let Some(expiry) = job.expiry() else {
+        return;
+    };
+    let key = Layout::expiry(&expiry);
+    if let Ok(None) = check.look.length(&key) {
+        let what = format!("an artifact of job {} runs out at {}", job.id, expiry.at);
+        check.find(Code::ExpiryMissing, key, what);
+    }
+}
+
+/// An expiry record must agree with its job.
+pub(super) fn check_expiry_record(check: &mut Check<'_>, key: &Key, expiry: &Expiry) {
+    let id = expiry.job;
+    let place = Layout::job(id);
+    let job = match check.look.get(&place) {
+        Ok(Some(bytes)) => envelope::open_at::<Job>(&place, &bytes),
+        Ok(None) => return check.find(Code::ExpiryStray, key, format!("there is no job {id}")),
+        Err(_) => return,
+    };
+    // The job's own check reports one that cannot be read.
+    let Ok(job) = job else {
+        return;
+    };
+    if !job.state.is_terminal() || job.expiry().as_ref() != Some(expiry) {
+        let what = format!("no artifact of job {id} runs out at {}", expiry.at);
+        check.find(Code::ExpiryStray, key, what);
+    }
 }

@@ -12,7 +12,7 @@ use crate::layout::Layout;
 /// Compares the counters of each scan with the folders of its jobs. A scan whose counters have changed since they were read
 /// is left out, since its folders may have changed too.
 pub(super) fn check(check: &mut Check<'_>) {
-    let known = check.known;
+    let known = &check.known.learned;
     for (scan, counted) in &known.counted {
         let there = known.there.get(scan).copied().unwrap_or_default();
         let Some((head, retention)) = records(check.look, scan) else {
@@ -48,13 +48,14 @@ pub(super) fn check(check: &mut Check<'_>) {
 
 /// The records of a scan that count its jobs, if they can be read.
 fn records(look: &Look, scan: &ScanKey) -> Option<(ScanHead, Retention)> {
-    let head = look.get(&Layout::head(scan)).ok()??;
-    let retention = look.get(&Layout::retention(scan)).ok()?;
-    let retention = match retention {
-        Some(bytes) => envelope::open(&bytes).ok()?,
+    let key = Layout::head(scan);
+    let head = envelope::open_at(&key, &look.get(&key).ok()??).ok()?;
+    let key = Layout::retention(scan);
+    let retention = match look.get(&key).ok()? {
+        Some(bytes) => envelope::open_at(&key, &bytes).ok()?,
         None => Retention::new(scan.workflow, scan.scan.clone()),
     };
-    Some((envelope::open(&head).ok()?, retention))
+    Some((head, retention))
 }
 
 fn counts(totals: &Totals) -> String {

@@ -9,11 +9,12 @@ use model::{Change, ScanHead, ScanKey, Timestamp, Totals};
 use serde::Serialize;
 use store::file::{FileEngine, Options};
 use store::look::Look;
-use store::mend::{Loss, Mending, Moved};
+use store::mend::Mending;
+pub use store::mend::{Loss, Moved};
 use store::{Engine, Key};
 
-use super::finding::{Code, Finding};
-use super::{Checked, Miscounted, Progress, fsck};
+use super::finding::{Code, Finding, Remedy};
+use super::{Checked, Event, Miscounted, fsck};
 use crate::envelope;
 use crate::error::ReadError;
 use crate::layout::Layout;
@@ -22,47 +23,22 @@ use crate::rebuilt;
 use crate::scan_places::{is_head, scan_at};
 use crate::written::{Keys, Written};
 
-/// Something that was repaired.
+/// Something that was repaired. Paths are below the state folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "repair", rename_all = "snake_case")]
 pub enum Repair {
     /// A file was moved to the quarantine.
-    Moved {
-        /// Below the state folder.
-        from: String,
-        /// Below the state folder.
-        to: String,
-    },
+    Moved(Moved),
     /// Others than the owner can no longer use it.
     Closed {
-        /// Below the state folder.
         path: String,
         /// The mode before, in octal digits.
         mode: String,
     },
     /// The counters of a scan were written anew.
-    Recounted {
-        /// Below the state folder.
-        path: String,
-    },
+    Recounted { path: String },
     /// Damage in the journal was cut off.
-    Lost {
-        /// The first change that could not be read.
-        first: u64,
-        /// The last that is known to have been there.
-        last: u64,
-    },
-}
-
-/// What a repair reports while it runs.
-#[derive(Debug)]
-pub enum Repairing {
-    Found(Finding),
-    Done(Repair),
-    /// Something is left to a person.
-    Left(Finding),
-    /// How much has been checked so far.
-    Looked(super::Counts),
+    Lost(Loss),
 }
 
 /// Why a state was not repaired, or not completely.
@@ -88,23 +64,13 @@ pub enum RepairError {
     Unwritable(#[from] serde_json::Error),
 }
 
-/// What a repair does about a finding.
-enum Remedy {
-    SetAside,
-    CloseToOthers,
-    SetIndexAside,
-    Recount,
-    /// No program can know what is right.
-    None,
-}
-
 /// Repairs the state folder at `root`, which nobody has open, and checks it once more. With `accept_loss` a journal
 /// that is damaged in the middle is cut there.
 pub async fn repair(
     root: &Path,
     now: Timestamp,
     accept_loss: bool,
-    tell: &mut dyn FnMut(Repairing),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<Checked, RepairError> {
     mend_store(root, accept_loss, tell)?;
     // The journal is applied first, so that no later redo brings anything back.
@@ -126,7 +92,7 @@ pub async fn repair(
         (left, checked, _) = check(root, now, tell)?;
     }
     for finding in left {
-        tell(Repairing::Left(finding));
+        tell(Event::Left(finding));
     }
     Ok(checked)
 }
@@ -135,12 +101,12 @@ pub async fn repair(
 fn check(
     root: &Path,
     now: Timestamp,
-    tell: &mut dyn FnMut(Repairing),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<(Vec<Finding>, Checked, Miscounted), RepairError> {
     let mut found = Vec::new();
-    let (checked, miscounted) = super::check(root, now, &mut |progress| match progress {
-        Progress::Found(finding) => found.push(finding),
-        Progress::Looked(counts) => tell(Repairing::Looked(counts)),
+    let (checked, miscounted) = super::check(root, now, &mut |event| match event {
+        Event::Found(finding) => found.push(finding),
+        event => tell(event),
     })?;
     Ok((found, checked, miscounted))
 }
@@ -148,17 +114,16 @@ fn check(
 fn mend_store(
     root: &Path,
     accept_loss: bool,
-    tell: &mut dyn FnMut(Repairing),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<(), RepairError> {
     let mending = Mending::begin(root)?;
     for moved in mending.mend_checkpoint()? {
-        tell(Repairing::Done(moved.into()));
+        tell(Event::Done(Repair::Moved(moved)));
     }
-    if accept_loss && let Some((Loss { first, last }, moved)) = mending.accept_loss()? {
-        let (first, last) = (first.0, last.0);
-        tell(Repairing::Done(Repair::Lost { first, last }));
+    if accept_loss && let Some((loss, moved)) = mending.accept_loss()? {
+        tell(Event::Done(Repair::Lost(loss)));
         for moved in moved {
-            tell(Repairing::Done(moved.into()));
+            tell(Event::Done(Repair::Moved(moved)));
         }
     }
     Ok(())
@@ -168,16 +133,15 @@ fn mend_store(
 fn mend_files(
     root: &Path,
     now: Timestamp,
-    tell: &mut dyn FnMut(Repairing),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<BTreeSet<Key>, RepairError> {
     let mending = Mending::begin(root)?;
     let (mut heads, mut failed) = (BTreeSet::new(), None);
-    fsck(root, now, &mut |progress| {
-        let finding = match progress {
-            Progress::Found(finding) => finding,
-            Progress::Looked(counts) => return tell(Repairing::Looked(counts)),
+    fsck(root, now, &mut |event| {
+        let Event::Found(finding) = event else {
+            return tell(event);
         };
-        tell(Repairing::Found(finding.clone()));
+        tell(Event::Found(finding.clone()));
         if let Ok(key) = Key::new(&finding.path)
             && is_head(&key)
             && is_about_a_head(finding.code)
@@ -185,9 +149,7 @@ fn mend_files(
             heads.insert(key);
         }
         match mend(&mending, &finding) {
-            Ok(done) => done
-                .into_iter()
-                .for_each(|done| tell(Repairing::Done(done))),
+            Ok(done) => done.into_iter().for_each(|done| tell(Event::Done(done))),
             Err(error) => {
                 failed.get_or_insert(error);
             }
@@ -201,12 +163,12 @@ fn mend_files(
 
 /// Does what one file needs.
 fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::DiskError> {
-    match remedy(finding.code) {
+    match finding.code.remedy() {
         // The index first: if the repair is interrupted, an index that has the record would miss its file.
         Remedy::SetAside => {
             let mut moved = mending.set_index_aside()?;
             moved.extend(mending.set_aside(&finding.path)?);
-            Ok(moved.into_iter().map(Repair::from).collect())
+            Ok(moved.into_iter().map(Repair::Moved).collect())
         }
         Remedy::CloseToOthers => {
             let before = mending.close_to_others(&finding.path)?;
@@ -218,64 +180,16 @@ fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::Disk
         }
         Remedy::SetIndexAside => {
             let moved = mending.set_index_aside()?;
-            Ok(moved.into_iter().map(Repair::from).collect())
+            Ok(moved.into_iter().map(Repair::Moved).collect())
         }
-        Remedy::Recount | Remedy::None => Ok(Vec::new()),
+        Remedy::Recount | Remedy::Nothing => Ok(Vec::new()),
     }
 }
 
 /// Whether a head with this finding is to be written anew.
 const fn is_about_a_head(code: Code) -> bool {
     matches!(code, Code::RecordMissing)
-        || matches!(remedy(code), Remedy::Recount | Remedy::SetAside)
-}
-
-const fn remedy(code: Code) -> Remedy {
-    match code {
-        Code::Leftover
-        | Code::UnknownFile
-        | Code::RecordMalformed
-        | Code::RecordChecksum
-        | Code::RecordMisplaced
-        | Code::RecordLive
-        | Code::JobIllegal
-        | Code::ArtifactDiffers
-        | Code::InputsDiffer
-        | Code::ExpiryStray
-        | Code::Orphan => Remedy::SetAside,
-        Code::Mode => Remedy::CloseToOthers,
-        Code::IndexDamaged | Code::IndexDiffers => Remedy::SetIndexAside,
-        Code::HeadTotals | Code::HeadBehind | Code::RetentionDiffers | Code::KeptDiffers => {
-            Remedy::Recount
-        }
-        Code::Unreadable
-        | Code::CheckpointDamaged
-        | Code::JournalDamaged
-        | Code::Owner
-        | Code::Links
-        | Code::RecordNewer
-        | Code::RecordAhead
-        | Code::RecordMissing
-        | Code::SecretMalformed
-        | Code::ClockAhead
-        | Code::RevisionText
-        | Code::HeadSuccesses
-        | Code::HistoryLine
-        | Code::HistoryShort
-        | Code::HistoryLong
-        | Code::HistoryTwice
-        | Code::HistoryLacks
-        | Code::HistoryDiffers
-        | Code::LedgerLine
-        | Code::LedgerShort
-        | Code::LedgerLong
-        | Code::LogCount
-        | Code::LogLine
-        | Code::LogMissing
-        | Code::ArtifactMissing
-        | Code::InputsMissing
-        | Code::ExpiryMissing => Remedy::None,
-    }
+        || matches!(code.remedy(), Remedy::Recount | Remedy::SetAside)
 }
 
 /// A record that is written anew.
@@ -289,7 +203,7 @@ enum Anew {
 async fn rewrite(
     root: &Path,
     records: Vec<(Key, Anew)>,
-    tell: &mut dyn FnMut(Repairing),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<(), RepairError> {
     if records.is_empty() {
         return Ok(());
@@ -305,11 +219,11 @@ async fn rewrite(
             }
             before.insert(key.clone(), bytes);
             if let Some(moved) = mending.set_aside(key.as_str())? {
-                tell(Repairing::Done(moved.into()));
+                tell(Event::Done(Repair::Moved(moved)));
             }
         }
         for moved in mending.set_index_aside()? {
-            tell(Repairing::Done(moved.into()));
+            tell(Event::Done(Repair::Moved(moved)));
         }
     }
     let mut engine = FileEngine::new(root, Options::default());
@@ -333,7 +247,7 @@ async fn rewrite(
         let keys = Keys::of(&batch);
         let sequence = engine.commit(batch).await?;
         written.committed(sequence, keys);
-        tell(Repairing::Done(Repair::Recounted { path }));
+        tell(Event::Done(Repair::Recounted { path }));
     }
     drop(reader);
     engine.close().await?;
@@ -348,9 +262,8 @@ async fn head_anew(
     key: &Key,
     bytes: &[u8],
 ) -> Result<Option<Change>, RepairError> {
-    let known = envelope::read(bytes).ok();
-    let head = match known.and_then(|record| record.body::<ScanHead>().ok()) {
-        Some(known) => {
+    let head = match envelope::open_at::<ScanHead>(key, bytes) {
+        Ok(known) => {
             let counted = after_loss(look, reader, &known.key()).await?;
             ScanHead {
                 totals: counted.totals,
@@ -358,7 +271,7 @@ async fn head_anew(
                 ..known
             }
         }
-        None => match scan_at(reader, key, Layout::head).await? {
+        Err(_) => match scan_at(reader, key, Layout::head).await? {
             Some(scan) => after_loss(look, reader, &scan).await?,
             None => return Ok(None),
         },
@@ -396,10 +309,4 @@ async fn after_loss(
     let known = envelope::open::<Retention>(&bytes).ok();
     let retention = known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan.clone()));
     Ok(rebuilt::after_loss(reader, &retention).await?)
-}
-
-impl From<Moved> for Repair {
-    fn from(Moved { from, to }: Moved) -> Self {
-        Self::Moved { from, to }
-    }
 }

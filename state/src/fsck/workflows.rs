@@ -20,8 +20,8 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         let path = join(folder, &entry.name);
         match (entry.role, entry.name.as_str()) {
             (Role::File(key), "workflow.json") => record = Some(key),
-            (Role::Folder, "revisions") => revisions = folders(check, &path),
-            (Role::Folder, "scans") => scans = folders(check, &path),
+            (Role::Folder, "revisions") => revisions = check.only_folders(&path),
+            (Role::Folder, "scans") => scans = check.only_folders(&path),
             _ => check.unknown(&path),
         }
     }
@@ -50,22 +50,14 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// The folders in a folder that holds nothing else.
-fn folders(check: &mut Check<'_>, folder: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in check.entries(folder) {
-        let path = join(folder, &entry.name);
-        match entry.role {
-            Role::Folder => found.push(path),
-            _ => check.unknown(&path),
-        }
-    }
-    found
-}
-
 /// A workflow's newest revision must be there.
 fn check_newest(check: &mut Check<'_>, workflow: &WorkflowRecord, newest: u64) {
-    if !check.facts.revisions.contains(&workflow.revision.id) {
+    if !check
+        .facts
+        .learned
+        .revisions
+        .contains(&workflow.revision.id)
+    {
         let what = format!(
             "it is the newest revision of `{}`, and not readable",
             workflow.name
@@ -100,7 +92,7 @@ fn check_revision(check: &mut Check<'_>, folder: &str) -> Option<u64> {
     let Some(Typed::Revision(revision)) = check.record(&key).map(|checked| checked.typed) else {
         return None;
     };
-    check.facts.revisions.push(revision.reference.id);
+    check.facts.learned.revisions.insert(revision.reference.id);
     check_text(check, &revision, text);
     Some(revision.reference.number)
 }

@@ -4,24 +4,22 @@ use std::path::Path;
 
 use model::{ScanHead, WorkflowRecord};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use store::look::{Look, Role};
 use store::{DiskError, Form, Key};
 
 use super::{InspectError, folders};
 use crate::envelope;
 use crate::fsck::join;
+use crate::record::Record;
 
 /// Everything in a state folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contents {
-    /// The last commit.
     pub last_commit: u64,
     /// Commits that only the journal has for certain.
     pub commits_in_journal: u64,
     /// Sources by name, mirrors included.
     pub sources: Vec<(String, Size)>,
-    /// Workflows.
     pub workflows: Vec<Workflow>,
     /// Days with jobs, in order.
     pub days: Vec<Day>,
@@ -32,9 +30,7 @@ pub struct Contents {
 /// How much there is of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Size {
-    /// Files.
     pub files: u64,
-    /// Their lengths together.
     pub bytes: u64,
     /// What they take on the disk.
     pub allocated: u64,
@@ -43,15 +39,12 @@ pub struct Size {
 /// A workflow's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Workflow {
-    /// Its id.
     pub id: String,
     /// Source and name, when its record can be read.
     pub name: Option<String>,
-    /// Revisions that are kept.
     pub revisions: u64,
     /// Scans with the number of jobs that have ended over their lives.
     pub scans: Vec<(String, u64)>,
-    /// All of it.
     pub size: Size,
 }
 
@@ -60,9 +53,7 @@ pub struct Workflow {
 pub struct Day {
     /// In UTC.
     pub day: String,
-    /// Jobs that are kept.
     pub jobs: u64,
-    /// All of it.
     pub size: Size,
 }
 
@@ -131,7 +122,7 @@ fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
     let record = record_of(look, folder);
     let mut scans = Vec::new();
     for scan in folders(look, &join(folder, "scans"))? {
-        if let Some(head) = body::<ScanHead>(look, &join(&scan, "head.json")) {
+        if let Some(head) = record_at::<ScanHead>(look, &join(&scan, "head.json")) {
             scans.push((head.scan.to_string(), head.totals.jobs()));
         }
     }
@@ -146,7 +137,7 @@ fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
 
 /// The record of the workflow in a folder, when it can be read.
 pub(super) fn record_of(look: &Look, folder: &str) -> Option<WorkflowRecord> {
-    body(look, &join(folder, "workflow.json"))
+    record_at(look, &join(folder, "workflow.json"))
 }
 
 /// Source and name.
@@ -159,11 +150,11 @@ pub(super) fn is_named(workflow: &WorkflowRecord, name: &str) -> bool {
     workflow.name == name || full_name(workflow) == name
 }
 
-/// The body of a record that can be read.
-pub(super) fn body<B: DeserializeOwned>(look: &Look, path: &str) -> Option<B> {
+/// The record at a path, when it can be read.
+pub(super) fn record_at<R: Record>(look: &Look, path: &str) -> Option<R> {
     let key = Key::new(path).ok()?;
     let bytes = look.get(&key).ok()??;
-    envelope::read(&bytes).ok()?.body().ok()
+    envelope::open_at(&key, &bytes).ok()
 }
 
 fn size(look: &Look, path: &str) -> Result<Size, DiskError> {

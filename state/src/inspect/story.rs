@@ -6,7 +6,7 @@ use model::{HistoryLine, Job, JobId, ScanHead, Timestamp};
 use serde::Serialize;
 use store::look::Look;
 
-use super::contents::{body, is_named, record_of};
+use super::contents::{is_named, record_at, record_of};
 use super::{InspectError, folders};
 use crate::envelope;
 use crate::fsck::{each_line, join};
@@ -15,13 +15,9 @@ use crate::layout::Layout;
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// When.
     pub at: Timestamp,
-    /// The job.
     pub job: JobId,
-    /// The state that the job came to.
     pub state: String,
-    /// More about it.
     pub what: String,
 }
 
@@ -32,7 +28,7 @@ pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, Inspe
     if let Ok(id) = name.parse::<JobId>() {
         let key = Layout::job(id);
         if let Some(bytes) = look.get(&key)? {
-            let job = envelope::read(&bytes).and_then(envelope::Sealed::body::<Job>);
+            let job = envelope::open_at::<Job>(&key, &bytes);
             let job = job.map_err(|error| InspectError::Damaged {
                 path: key.to_string(),
                 problem: error.to_string(),
@@ -45,7 +41,7 @@ pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, Inspe
     for workflow in folders(&look, "workflows")? {
         let is_named_so = record_of(&look, &workflow).is_some_and(|record| is_named(&record, name));
         for scan in folders(&look, &join(&workflow, "scans"))? {
-            let Some(head) = body::<ScanHead>(&look, &join(&scan, "head.json")) else {
+            let Some(head) = record_at::<ScanHead>(&look, &join(&scan, "head.json")) else {
                 continue;
             };
             if is_named_so || head.scan.as_str() == name || head.workflow.to_string() == name {

@@ -61,12 +61,7 @@ impl JobLog {
 
     /// Finds the cut of a log that was just opened. It is near the end, since little is stored behind it.
     pub(super) fn find_cut(&self) -> Result<Option<Cut>, LogError> {
-        let failed = |source| {
-            LogError::Read(ReadError::File {
-                path: self.key.to_string(),
-                source,
-            })
-        };
+        let failed = |source| LogError::Read(ReadError::file(&self.key, source));
         let Some(file) = self.volume.read_growing(&self.key).map_err(failed)? else {
             return Ok(None);
         };

@@ -325,10 +325,7 @@ impl JobLog {
     pub(crate) fn is_lost(&self) -> Result<bool, LogError> {
         match length(&*self.volume, &self.key) {
             Ok(length) => Ok(length < self.durable.bytes),
-            Err(source) => Err(LogError::Read(ReadError::File {
-                path: self.key.to_string(),
-                source,
-            })),
+            Err(source) => Err(LogError::Read(ReadError::file(&self.key, source))),
         }
     }
 

@@ -147,10 +147,7 @@ impl LogStream {
 }
 
 fn failed(key: &Key, source: Fault) -> ReadError {
-    ReadError::File {
-        path: key.to_string(),
-        source,
-    }
+    ReadError::file(key, source)
 }
 
 /// A record in place of those from `from` to `end` (exclusive). It has the number of the last one: a reader that goes on

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::picture::picture;
 use crate::fsck::Finding;
 
 /// Mutations of each test; more of them: EVERSCAN_MUTATIONS.
-const MUTATIONS: usize = 500;
+const MUTATIONS: usize = 1_000;
 
 /// One in so many mutations is also opened by the daemon's own code, which writes to the folder and is slow.
 const OPENED: usize = 25;
@@ -58,8 +58,11 @@ impl Original {
         } else {
             opened.close();
         }
-        let mut files = BTreeMap::new();
-        read(folder.root(), folder.root(), &mut files);
+        let content = |name: String| {
+            let bytes = fs::read(folder.root().join(&name)).unwrap();
+            (name, bytes)
+        };
+        let files = folder.files().into_iter().map(content).collect();
         let mut original = Self {
             folder,
             files,
@@ -117,18 +120,6 @@ impl Original {
 
     fn findings(&self) -> Result<Vec<Finding>, String> {
         findings_at(self.folder.root(), &self.folder).map_err(|error| model::error_chain(&error))
-    }
-}
-
-fn read(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read(root, &path, files);
-        } else {
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap();
-            files.insert(name.to_owned(), fs::read(&path).unwrap());
-        }
     }
 }
 
@@ -306,14 +297,4 @@ async fn damage_to_a_stopped_state_is_told_and_stops_nothing_else() {
 #[tokio::test]
 async fn damage_to_a_crashed_state_is_told_and_stops_nothing_else() {
     check(2, true).await;
-}
-
-#[tokio::test]
-async fn other_damage_to_a_stopped_state_is_told_and_stops_nothing_else() {
-    check(3, false).await;
-}
-
-#[tokio::test]
-async fn other_damage_to_a_crashed_state_is_told_and_stops_nothing_else() {
-    check(4, true).await;
 }

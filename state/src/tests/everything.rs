@@ -1,7 +1,7 @@
 //! A state with one of everything in it.
 
-use model::decide::{CreateRegistration, DeleteJob, Dispatch, RecordTip};
-use model::{Actor, IdempotencyKey, TokenId};
+use model::decide::{CreateRegistration, Dispatch, RecordTip};
+use model::{IdempotencyKey, TokenId};
 
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
 use super::removal::{EXPIRING, finished};
@@ -35,11 +35,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     };
     let job = state.dispatch(dispatch).await.unwrap();
     opened.claim(fleet, job).await;
-    state
-        .logs()
-        .append(job, 0, vec![line("hello")])
-        .await
-        .unwrap();
+    opened.append(job, 0, vec![line("hello")]).await;
     opened.store_artifact(job, "report", "zip").await;
     state.complete(completion(job, 1)).await.unwrap();
     let watching = Fleet {
@@ -54,9 +50,5 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     };
     finished(opened, expiring, &["cache"]).await;
     let deleted = finished(opened, expiring, &[]).await;
-    let delete = DeleteJob {
-        job: state.job(deleted).await.unwrap().unwrap(),
-        actor: Actor::Daemon,
-    };
-    state.submit(delete).await.unwrap();
+    opened.delete(deleted).await;
 }

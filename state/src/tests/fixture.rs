@@ -8,19 +8,21 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use model::decide::{
-    Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch,
-    RegisterRunner, SetSecret, SetVar, StoreArtifact,
+    Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
+    RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
 };
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, RunnerId, ScanHead, ScanKey,
-    SealingKey, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash,
-    TokenKind, WorkflowId, WorkflowRecord,
+    Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, Reason, RunnerId, ScanHead,
+    ScanKey, SealingKey, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp,
+    TokenHash, TokenKind, WorkflowId, WorkflowRecord,
 };
-use store::{Watermark, Watermarks};
+use store::{Key, Staged, Watermark, Watermarks};
 use tempfile::TempDir;
-use workflow::{InputValue, ScanName, TemplatePolicy, sha256};
+use workflow::{InputValue, ScanName, TemplatePolicy, hex, sha256};
 
-use crate::{CloseError, Closing, NewLogRecord, OpenError, Options, Received, State, Stream};
+use crate::envelope;
+use crate::record::Record;
+use crate::{CloseError, Closing, LogReceipt, NewLogRecord, OpenError, Options, State, Stream};
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
@@ -143,6 +145,26 @@ impl Folder {
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    pub(crate) fn path(&self, key: &Key) -> PathBuf {
+        self.root.join(key.as_str())
+    }
+
+    /// Lets the next start read the files themselves.
+    pub(crate) fn remove_index(&self) {
+        drop(std::fs::remove_dir_all(self.root.join("index")));
+    }
+
+    /// Changes a record as a program would that seals what it writes.
+    pub(crate) fn change<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) {
+        // The live index would say so as well.
+        self.remove_index();
+        let bytes = std::fs::read(self.path(key)).unwrap();
+        let stamp = envelope::read(&bytes).unwrap().stamp;
+        let mut record: R = envelope::open(&bytes).unwrap();
+        change(&mut record);
+        std::fs::write(self.path(key), envelope::seal(&record, stamp).unwrap()).unwrap();
     }
 
     pub(crate) async fn try_open(&mut self) -> Result<(State, Closing), OpenError> {
@@ -504,6 +526,34 @@ impl Opened {
             .unwrap();
     }
 
+    /// Appends to the log of a job.
+    pub(crate) async fn append(
+        &self,
+        job: JobId,
+        from: u64,
+        lines: Vec<NewLogRecord>,
+    ) -> LogReceipt {
+        let logs = self.state.logs();
+        logs.append(job, from, lines).await.unwrap()
+    }
+
+    /// Deletes a job that is over.
+    pub(crate) async fn delete(&self, job: JobId) {
+        let job = self.state.job(job).await.unwrap().unwrap();
+        let actor = Actor::Daemon;
+        self.state.submit(DeleteJob { job, actor }).await.unwrap();
+    }
+
+    pub(crate) async fn remove_artifact(&self, job: JobId, name: &str) -> Arc<Job> {
+        let remove = RemoveArtifacts {
+            job: self.state.job(job).await.unwrap().unwrap(),
+            names: vec![name.to_owned()],
+            reason: Reason::Expired,
+            actor: Actor::Daemon,
+        };
+        self.state.remove_artifacts(remove).await.unwrap()
+    }
+
     pub(crate) fn workflow(&self, fleet: Fleet) -> Arc<WorkflowRecord> {
         self.state
             .read(|world| world.workflow_record(fleet.workflow).unwrap().clone())
@@ -531,13 +581,13 @@ pub(crate) fn large_inputs() -> Inputs {
 }
 
 /// What records a received artifact.
-pub(crate) fn artifact(job: JobId, name: &str, received: &Received) -> StoreArtifact {
+pub(crate) fn artifact(job: JobId, name: &str, received: &Staged) -> StoreArtifact {
     StoreArtifact {
         job,
         token: token(job),
         name: name.to_owned(),
         size: received.size(),
-        sha256: received.sha256(),
+        sha256: hex(&received.sha256()),
         content_digest: "d1".to_owned(),
     }
 }

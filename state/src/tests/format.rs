@@ -42,7 +42,7 @@ async fn the_states_of_all_formats_open_as_they_were() {
         for has_index in [true, false] {
             let mut folder = Folder::holding(&fixture(format).join("state"));
             if !has_index {
-                remove_index(&folder);
+                folder.remove_index();
             }
             assert_ne!(
                 json!(files(&folder)),
@@ -143,13 +143,6 @@ fn trim_journal(journal: &Path) {
             bytes.truncate((last / BLOCK + 2) * BLOCK);
             std::fs::write(path, bytes).unwrap();
         }
-    }
-}
-
-/// Lets the next start read the files themselves.
-fn remove_index(folder: &Folder) {
-    for entry in std::fs::read_dir(folder.root().join("index")).unwrap() {
-        std::fs::remove_file(entry.unwrap().path()).unwrap();
     }
 }
 

@@ -10,7 +10,7 @@ use store::look::Look;
 
 use super::everything::make_one_of_everything;
 use super::fixture::Folder;
-use crate::fsck::{Code, Finding, Progress, Severity, fsck};
+use crate::fsck::{Code, Event, Finding, Severity, fsck};
 use crate::layout::Layout;
 
 /// What a check of the folder finds.
@@ -20,9 +20,10 @@ pub(crate) fn findings(folder: &Folder) -> Vec<Finding> {
 
 pub(crate) fn findings_at(root: &Path, folder: &Folder) -> Result<Vec<Finding>, OpenError> {
     let mut found = Vec::new();
-    let told = &mut |progress| match progress {
-        Progress::Found(finding) => found.push(finding),
-        Progress::Looked(_) => {}
+    let told = &mut |event| {
+        if let Event::Found(finding) = event {
+            found.push(finding);
+        }
     };
     fsck(root, folder.clock.now(), told)?;
     Ok(found)
@@ -68,6 +69,9 @@ async fn a_state_with_one_of_everything_is_clean_running_crashed_and_stopped() {
     assert_eq!(severe(&folder.crashed(), Some(Code::Mode)), []);
     opened.close();
     assert_eq!(severe(&folder, None), []);
+    for (path, found) in &folder.walk() {
+        assert!(found.is_private(), "{path}: mode {:o}", found.mode);
+    }
     folder.open().await.close();
     assert_eq!(severe(&folder, None), []);
 }
@@ -79,7 +83,7 @@ async fn a_pipe_in_the_place_of_a_record_is_told_and_not_waited_for() {
     let job = opened.running_job(fleet, "build").await;
     opened.complete(job).await;
     opened.close();
-    let path = folder.root().join(Layout::job(job).as_str());
+    let path = folder.path(&Layout::job(job));
     std::fs::remove_file(&path).unwrap();
     // Without a process: one that is being started has the locks of all open states for a moment.
     let (cwd, mode) = (rustix::fs::CWD, rustix::fs::Mode::from_raw_mode(0o600));
@@ -100,7 +104,7 @@ async fn what_a_backup_and_a_file_system_add_is_no_finding() {
     opened.store_artifact(job, "report", "zip").await;
     opened.state.settled().await.unwrap();
     assert_eq!(findings(&folder), []);
-    let artifact = folder.root().join(Layout::artifact(job, "report").as_str());
+    let artifact = folder.path(&Layout::artifact(job, "report"));
     std::fs::hard_link(&artifact, folder.root().with_file_name("other")).unwrap();
     let codes: Vec<Code> = findings(&folder).iter().map(|it| it.code).collect();
     assert_eq!(codes, [Code::Links]);

@@ -75,8 +75,8 @@ async fn digests_come_back_from_their_file_and_without_it_from_the_jobs() {
     assert_eq!(opened.head(fleet, "build"), head);
     opened.close();
 
-    fs::remove_file(folder.root().join(Layout::digests(&scan).as_str())).unwrap();
-    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    fs::remove_file(folder.path(&Layout::digests(&scan))).unwrap();
+    folder.remove_index();
     let opened = folder.open().await;
     assert_eq!(opened.head(fleet, "build"), head);
     opened.close();

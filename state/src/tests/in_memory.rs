@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::decide::Consider;
 use store::Room;
-use store::memory::{Injected, MemoryStore};
+use store::memory::MemoryStore;
 use tokio::task::JoinHandle;
 
 use super::everything::make_one_of_everything;
@@ -26,14 +26,9 @@ impl Simulated {
         let entropy = Box::new(Seeded(seed));
         let opened = State::open_on(store.engine(), clock.clone(), entropy).await;
         let crate::state::Opened {
-            state,
-            committer,
-            is_restored,
+            state, committer, ..
         } = opened.unwrap();
         let committer = tokio::spawn(committer.run());
-        if is_restored {
-            state.settle_restored().await.unwrap();
-        }
         let logs = state.clone();
         let logs = tokio::spawn(async move { logs.keep_logs_durable().await });
         Self {
@@ -81,22 +76,6 @@ async fn a_state_in_memory_lives_on_its_callers_runtime_and_is_there_again() {
     second.close().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_restored_state_in_memory_ends_what_ran() {
-    let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
-    let first = Simulated::open(&store, &clock, 1).await;
-    let fleet = first.opened.prepare().await;
-    let job = first.opened.running_job(fleet, "build").await;
-    first.close().await;
-    store.set_restored();
-    for seed in 2..4 {
-        let next = Simulated::open(&store, &clock, seed).await;
-        let job = next.opened.state.job(job).await.unwrap().unwrap();
-        assert_eq!(job.state.kind().ended(), Some(model::EndState::Failed));
-        next.close().await;
-    }
-}
-
 /// A job ends on a disk that is getting full, and the expression that it would wake waits for room.
 #[tokio::test(start_paused = true)]
 async fn an_expression_makes_no_job_while_there_is_little_room() {
@@ -121,22 +100,5 @@ async fn an_expression_makes_no_job_while_there_is_little_room() {
     store.set_room(Room::Enough);
     opened.state.submit(consider()).await.unwrap();
     assert_eq!(made(), 1);
-    simulated.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_state_in_memory_meets_the_failures_of_its_engine() {
-    let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
-    let simulated = Simulated::open(&store, &clock, 1).await;
-    let opened = &simulated.opened;
-    let fleet = opened.prepare().await;
-    store.set_room(Room::Full);
-    let refused = opened.state.begin_upload().await;
-    assert!(matches!(refused, Err(crate::WriteError::DiskFull)));
-    store.set_room(Room::Enough);
-    store.inject(Injected::Unknown { stored: false });
-    let job = opened.state.submit(opened.dispatch(fleet, "build")).await;
-    assert!(matches!(job, Err(SubmitError::OutcomeUnknown)));
-    assert!(!opened.state.failed().await.is_pulled_away);
     simulated.close().await;
 }

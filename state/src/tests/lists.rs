@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use model::decide::{Cancel, Claim, Command};
 use model::{Actor, Entropy, JobId, StateKind, Timestamp};
+use store::memory::MemoryStore;
+use store::{Batch, Engine, Key, Put, Reader};
 
 use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
@@ -182,7 +185,7 @@ async fn a_finished_job_that_is_damaged_does_not_hide_the_others() {
         opened.complete(*job).await;
     }
     opened.close();
-    std::fs::write(folder.root().join(Layout::job(jobs[1]).as_str()), "{}").unwrap();
+    std::fs::write(folder.path(&Layout::job(jobs[1])), "{}").unwrap();
     let opened = folder.open().await;
     assert_eq!(
         all_pages(&opened, &JobFilter::default(), 2).await,
@@ -209,7 +212,7 @@ async fn histories_go_on_over_pages() {
     opened.close();
     // Three pages as a long history would have them, of ten lines each.
     let scan = fleet.scan("build");
-    let path = |page| folder.root().join(Layout::history(&scan, page).as_str());
+    let path = |page| folder.path(&Layout::history(&scan, page));
     let text = std::fs::read_to_string(path(0)).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for (page, lines) in lines.chunks(10).enumerate() {
@@ -268,16 +271,16 @@ impl Reads {
     }
 }
 
-impl<R: store::Reader> store::Reader for Counting<R> {
-    async fn get(&self, key: &store::Key) -> Result<Option<bytes::Bytes>, store::ReadError> {
+impl<R: Reader> Reader for Counting<R> {
+    async fn get(&self, key: &Key) -> Result<Option<Bytes>, store::ReadError> {
         let found = self.0.get(key).await?;
-        self.1.add(found.as_ref().map(bytes::Bytes::len));
+        self.1.add(found.as_ref().map(Bytes::len));
         Ok(found)
     }
 
     async fn piece(
         &self,
-        key: &store::Key,
+        key: &Key,
         before: u64,
         limit: usize,
     ) -> Result<Option<store::Piece>, store::ReadError> {
@@ -286,18 +289,15 @@ impl<R: store::Reader> store::Reader for Counting<R> {
         Ok(found)
     }
 
-    async fn get_many(
-        &self,
-        keys: Vec<store::Key>,
-    ) -> Result<Vec<Option<bytes::Bytes>>, store::ReadError> {
+    async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, store::ReadError> {
         let found = self.0.get_many(keys).await?;
         for bytes in &found {
-            self.1.add(bytes.as_ref().map(bytes::Bytes::len));
+            self.1.add(bytes.as_ref().map(Bytes::len));
         }
         Ok(found)
     }
 
-    async fn lengths(&self, keys: Vec<store::Key>) -> Result<Vec<store::Length>, store::ReadError> {
+    async fn lengths(&self, keys: Vec<Key>) -> Result<Vec<store::Length>, store::ReadError> {
         self.0.lengths(keys).await
     }
 
@@ -310,11 +310,25 @@ impl<R: store::Reader> store::Reader for Counting<R> {
     }
 }
 
+/// Reads these files from memory, and counts.
+async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc<Reads>) {
+    let mut engine = MemoryStore::new().engine();
+    let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
+    let mut batch = Batch::new(epoch);
+    for (key, bytes) in files {
+        batch.puts.insert(key, Put { bytes, live: false });
+    }
+    engine.commit(batch).await.unwrap();
+    let reads = Arc::new(Reads::default());
+    let reader = StoreReader::new(Counting(engine.reader(), reads.clone()));
+    (reader, reads)
+}
+
 #[tokio::test]
 async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
     const PAGES: u64 = 10;
     const FRUITLESS: usize = 3;
-    let (_folder, opened, fleet) = Folder::prepared().await;
+    let (folder, opened, fleet) = Folder::prepared().await;
     let failing = opened.running_job(fleet, "build").await;
     let failed = model::decide::Complete {
         steps: Vec::new(),
@@ -324,6 +338,7 @@ async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
     opened.state.complete(failed).await.unwrap();
     let newest = opened.running_job(fleet, "build").await;
     opened.complete(newest).await;
+    opened.state.settled().await.unwrap();
     // A long history whose oldest page alone has the failure.
     let line = |id: JobId, state: &str| {
         let at = id.moment();
@@ -332,40 +347,15 @@ async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
             at.to_rfc3339()
         )
     };
-    let memory = store::memory::MemoryStore::new();
-    let mut engine = memory.engine();
-    let (epoch, _) = store::Engine::open(&mut engine, &mut |_, _| {})
-        .await
-        .unwrap();
-    let mut batch = store::Batch::new(epoch);
     let scan = fleet.scan("build");
-    for page in 0..PAGES {
-        let text = if page == 0 {
-            line(failing, "failed")
-        } else {
-            line(newest, "succeeded")
-        };
-        let put = store::Put {
-            bytes: text.into(),
-            live: false,
-        };
-        batch.puts.insert(Layout::history(&scan, page), put);
+    let mut files = BTreeMap::from([(Layout::history(&scan, 0), line(failing, "failed").into())]);
+    for page in 1..PAGES {
+        let succeeded = line(newest, "succeeded").into();
+        files.insert(Layout::history(&scan, page), succeeded);
     }
-    let record = opened
-        .state
-        .reader()
-        .get(&Layout::job(failing))
-        .await
-        .unwrap()
-        .unwrap();
-    let put = store::Put {
-        bytes: record,
-        live: false,
-    };
-    batch.puts.insert(Layout::job(failing), put);
-    store::Engine::commit(&mut engine, batch).await.unwrap();
-    let reads = Arc::new(Reads::default());
-    let reader = StoreReader::new(Counting(store::Engine::reader(&engine), reads.clone()));
+    let record = std::fs::read(folder.path(&Layout::job(failing))).unwrap();
+    files.insert(Layout::job(failing), record.into());
+    let (reader, reads) = counted(files.into_iter()).await;
     let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
     head.history = model::Tail {
         page: PAGES,
@@ -423,17 +413,12 @@ async fn a_list_looks_for_a_bounded_number_of_records_that_are_gone() {
         made.push(opened.new_job(fleet, "build").await);
     }
     for job in &made {
-        let job = *job;
-        let cancel = Cancel {
-            job,
-            actor: Actor::Daemon,
-        };
-        opened.state.submit(cancel).await.unwrap();
+        opened.cancel(*job).await;
     }
     opened.close();
     let left = made[0];
     for job in &made[1..] {
-        std::fs::remove_file(folder.root().join(Layout::job(*job).as_str())).unwrap();
+        std::fs::remove_file(folder.path(&Layout::job(*job))).unwrap();
     }
     let opened = folder.open().await;
     let filter = JobFilter::default();
@@ -479,24 +464,13 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
     };
     let text: String = ids.iter().map(line).collect();
     ids.reverse();
-    let memory = store::memory::MemoryStore::new();
-    let mut engine = memory.engine();
-    let (epoch, _) = store::Engine::open(&mut engine, &mut |_, _| {})
-        .await
-        .unwrap();
-    let mut batch = store::Batch::new(epoch);
     // The last line is of a job that ended after the head was looked at.
     let end = model::Tail {
         page: 4,
         bytes: text.len() as u64,
     };
-    let bytes = (text.clone() + &text).into();
-    batch
-        .puts
-        .insert(Layout::history(&scan, 4), store::Put { bytes, live: false });
-    store::Engine::commit(&mut engine, batch).await.unwrap();
-    let reads = Arc::new(Reads::default());
-    let reader = StoreReader::new(Counting(store::Engine::reader(&engine), reads.clone()));
+    let file = (Layout::history(&scan, 4), (text.clone() + &text).into());
+    let (reader, reads) = counted([file].into_iter()).await;
     let mut head = model::ScanHead::new(scan.workflow, scan.scan.clone());
     head.history = end;
     head.latest_job = ids[0];

@@ -99,12 +99,7 @@ async fn overlaps_are_compared_and_gaps_refused() {
 #[tokio::test]
 async fn a_completion_needs_the_whole_log() {
     let (mut folder, opened, fleet, job) = a_running_job().await;
-    opened
-        .state
-        .logs()
-        .append(job, 0, lines(0..3))
-        .await
-        .unwrap();
+    opened.append(job, 0, lines(0..3)).await;
     for records in [0, 2, 4] {
         let refused = opened.state.complete(completion(job, records)).await;
         assert!(
@@ -130,7 +125,7 @@ async fn a_completion_needs_the_whole_log() {
     let silent = opened.running_job(fleet, "build").await;
     opened.complete(silent).await;
     assert!(
-        !folder.root().join(Layout::log(silent).as_str()).exists(),
+        !folder.path(&Layout::log(silent)).exists(),
         "no log, no file"
     );
 }
@@ -138,14 +133,9 @@ async fn a_completion_needs_the_whole_log() {
 #[tokio::test]
 async fn a_record_torn_by_a_crash_is_written_again() {
     let (mut folder, opened, _, job) = a_running_job().await;
-    opened
-        .state
-        .logs()
-        .append(job, 0, lines(0..3))
-        .await
-        .unwrap();
+    opened.append(job, 0, lines(0..3)).await;
     opened.close();
-    let path = folder.root().join(Layout::log(job).as_str());
+    let path = folder.path(&Layout::log(job));
     let whole = std::fs::read(&path).unwrap();
     let ends: Vec<usize> = (0..whole.len())
         .filter(|at| whole[*at] == b'\n')
@@ -165,12 +155,7 @@ async fn a_record_torn_by_a_crash_is_written_again() {
                 cut: None
             }
         );
-        opened
-            .state
-            .logs()
-            .append(job, 2, lines(2..4))
-            .await
-            .unwrap();
+        opened.append(job, 2, lines(2..4)).await;
         assert_eq!(read(&opened, job, 0).await.len(), 4);
         opened.close();
     }
@@ -179,13 +164,8 @@ async fn a_record_torn_by_a_crash_is_written_again() {
 #[tokio::test]
 async fn a_reader_never_sees_half_a_record() {
     let (folder, opened, _, job) = a_running_job().await;
-    opened
-        .state
-        .logs()
-        .append(job, 0, lines(0..2))
-        .await
-        .unwrap();
-    let path = folder.root().join(Layout::log(job).as_str());
+    opened.append(job, 0, lines(0..2)).await;
+    let path = folder.path(&Layout::log(job));
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(b"{\"n\":2,\"at\":\"2026-").unwrap();
     assert_eq!(read(&opened, job, 0).await.len(), 2);
@@ -206,11 +186,8 @@ async fn a_long_log_is_read_from_any_record() {
         .collect();
     for (at, records) in long.chunks(1_000).enumerate() {
         opened
-            .state
-            .logs()
             .append(job, at as u64 * 1_000, records.to_vec())
-            .await
-            .unwrap();
+            .await;
     }
     for from in [
         0,
@@ -347,7 +324,7 @@ async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable
     let silent = opened.running_job(fleet, "build").await;
     opened.cancel(silent).await;
     opened.state.settle_log(silent, 0).await.unwrap();
-    let log = folder.root().join(Layout::log(silent).as_str());
+    let log = folder.path(&Layout::log(silent));
     assert!(!log.exists(), "no log, no file");
     let job = opened.running_job(fleet, "build").await;
     refuse_syncs(&folder, job);
@@ -360,7 +337,7 @@ async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable
 
 /// The log takes every write and refuses every sync.
 fn refuse_syncs(folder: &Folder, job: JobId) {
-    let path = folder.root().join(Layout::log(job).as_str());
+    let path = folder.path(&Layout::log(job));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("/dev/null", path).unwrap();
 }
@@ -393,22 +370,9 @@ async fn a_log_that_cannot_be_synced_ends_the_process() {
     beside_syncs(&opened.state, work).await;
 }
 
-#[tokio::test]
-async fn a_log_that_was_completed_needs_no_further_sync() {
-    let (_folder, opened, _, job) = a_running_job().await;
-    opened
-        .state
-        .logs()
-        .append(job, 0, lines(0..2))
-        .await
-        .unwrap();
-    opened.state.complete(completion(job, 2)).await.unwrap();
-    assert!(!opened.state.logs().is_open(job));
-}
-
 /// As good as a full disk: it takes no byte and reads as empty.
 fn fill_the_disk(folder: &Folder, job: JobId) -> std::path::PathBuf {
-    let path = folder.root().join(Layout::log(job).as_str());
+    let path = folder.path(&Layout::log(job));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
     path
@@ -456,7 +420,7 @@ async fn a_job_whose_log_was_removed_or_cut_ends_and_its_log_says_so() {
         logs.append(job, 0, lines(0..5)).await.unwrap();
         logs.sync(Instant::now()).unwrap();
         logs.append(job, 5, lines(5..7)).await.unwrap();
-        let path = folder.root().join(Layout::log(job).as_str());
+        let path = folder.path(&Layout::log(job));
         match left {
             None => std::fs::remove_file(&path).unwrap(),
             Some(records) => {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use model::decide::{Cancel, DeleteJob, Dispatch, Refusal};
-use model::{Actor, IdempotencyKey, Inputs, JobId, TokenId};
-use store::Key;
+use model::decide::{Dispatch, Refusal};
+use model::{IdempotencyKey, Inputs, JobId, TokenId};
+use store::{Key, Staged};
 use workflow::InputValue;
 
 use super::fixture::{Fleet, Folder, WORKFLOW, artifact, large_inputs};
 use crate::layout::Layout;
-use crate::{PayloadError, ReadError, Received, State, SubmitError};
+use crate::{PayloadError, ReadError, State, SubmitError};
 
 /// A scan that starts by itself, with defaults that together are too large for a record of its jobs.
 fn with_large_defaults(value: &str) -> String {
@@ -36,7 +36,7 @@ fn note(text: String) -> BTreeMap<String, InputValue> {
     BTreeMap::from([("note".to_owned(), InputValue::Text(text))])
 }
 
-async fn received(state: &State, zip: &'static str) -> Received {
+async fn received(state: &State, zip: &'static str) -> Staged {
     let upload = state.begin_upload().await.unwrap();
     let upload = upload.write(Bytes::from_static(zip.as_bytes())).await;
     upload.unwrap().finish().await.unwrap()
@@ -53,7 +53,7 @@ fn objects(folder: &Folder) -> (usize, Vec<String>) {
 }
 
 fn is_there(folder: &Folder, key: &Key) -> bool {
-    folder.root().join(key.as_str()).exists()
+    folder.path(key).exists()
 }
 
 #[tokio::test]
@@ -159,14 +159,8 @@ async fn large_inputs_are_a_file_of_their_job() {
 
     // Somebody has read the record of a job, and it is removed before the inputs are read.
     let read = opened.state.job(second).await.unwrap().unwrap();
-    let actor = Actor::Daemon;
-    let cancel = Cancel {
-        job: second,
-        actor: actor.clone(),
-    };
-    opened.state.submit(cancel).await.unwrap();
-    let job = opened.state.job(second).await.unwrap().unwrap();
-    opened.state.submit(DeleteJob { job, actor }).await.unwrap();
+    opened.cancel(second).await;
+    opened.delete(second).await;
     opened.state.settled().await.unwrap();
     let removed = opened.state.inputs(&read).await.unwrap_err();
     assert!(matches!(removed, ReadError::Removed { job } if job == second));

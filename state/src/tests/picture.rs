@@ -1,81 +1,49 @@
 //! What a state serves, to be compared with what it serves at another time.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use model::World;
+use serde_json::{Value, to_value};
 
 /// Every live record in a form that can be compared.
-pub(crate) fn picture(world: &World) -> BTreeMap<String, serde_json::Value> {
+pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     let mut picture = BTreeMap::new();
-    let mut add = |name: String, value: Result<serde_json::Value, serde_json::Error>| {
-        picture.insert(name, value.unwrap());
+    let mut add = |kind: &str, name: &dyn Display, record: Result<Value, serde_json::Error>| {
+        picture.insert(format!("{kind} {name}"), record.unwrap());
     };
-    world.sources().for_each(|source| {
-        add(
-            format!("source {}", source.name),
-            serde_json::to_value(&**source),
-        )
-    });
-    for workflow in world.workflows() {
-        let id = workflow.record.id;
-        add(
-            format!("workflow {id}"),
-            serde_json::to_value(&*workflow.record),
-        );
-        add(
-            format!("revision {id}"),
-            serde_json::to_value(&workflow.revision.record),
-        );
-    }
-    for retention in world
-        .heads()
-        .filter_map(|head| world.retention(&head.key()))
-    {
-        add(
-            format!("retention {}/{}", retention.workflow, retention.scan),
-            serde_json::to_value(&**retention),
-        );
-    }
-    world.heads().for_each(|head| {
-        add(
-            format!("head {}/{}", head.workflow, head.scan),
-            serde_json::to_value(&**head),
-        )
-    });
-    world
-        .jobs()
-        .for_each(|job| add(format!("job {}", job.id), serde_json::to_value(&**job)));
     for source in world.sources() {
+        add("source", &source.name, to_value(&**source));
         if let Some(vars) = world.vars(source.project) {
-            add(
-                format!("vars {}", source.name),
-                serde_json::to_value(&**vars),
-            );
+            add("vars", &source.name, to_value(&**vars));
         }
     }
-    world.all_secrets().for_each(|secrets| {
-        add(
-            format!("secrets {}", secrets.project),
-            serde_json::to_value(&**secrets),
-        )
-    });
-    world.runners().for_each(|runner| {
-        add(
-            format!("runner {}", runner.id),
-            serde_json::to_value(&**runner),
-        )
-    });
-    world.tokens().for_each(|token| {
-        add(
-            format!("token {}", token.id),
-            serde_json::to_value(&**token),
-        )
-    });
-    world.registrations().for_each(|one| {
-        add(
-            format!("registration {}", one.id),
-            serde_json::to_value(&**one),
-        )
-    });
+    for workflow in world.workflows() {
+        let id = workflow.record.id;
+        add("workflow", &id, to_value(&*workflow.record));
+        add("revision", &id, to_value(&workflow.revision.record));
+    }
+    for head in world.heads() {
+        let name = format!("{}/{}", head.workflow, head.scan);
+        add("head", &name, to_value(&**head));
+        if let Some(retention) = world.retention(&head.key()) {
+            add("retention", &name, to_value(&**retention));
+        }
+    }
+    for job in world.jobs() {
+        add("job", &job.id, to_value(&**job));
+    }
+    for secrets in world.all_secrets() {
+        add("secrets", &secrets.project, to_value(&**secrets));
+    }
+    for runner in world.runners() {
+        add("runner", &runner.id, to_value(&**runner));
+    }
+    for token in world.tokens() {
+        add("token", &token.id, to_value(&**token));
+    }
+    for registration in world.registrations() {
+        add("registration", &registration.id, to_value(&**registration));
+    }
     picture
 }

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 
 /// Compares a file of the state with the text of that name.
 fn assert_written(folder: &Folder, key: store::Key, name: &str) {
-    let found = std::fs::read_to_string(folder.root().join(key.as_str())).unwrap();
+    let found = std::fs::read_to_string(folder.path(&key)).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("src/tests/record")
         .join(name);
@@ -20,7 +20,7 @@ fn assert_written(folder: &Folder, key: store::Key, name: &str) {
 }
 
 fn stamp(folder: &Folder, key: &store::Key) -> Stamp {
-    let bytes = std::fs::read(folder.root().join(key.as_str())).unwrap();
+    let bytes = std::fs::read(folder.path(key)).unwrap();
     envelope::read(&bytes).unwrap().stamp
 }
 
@@ -29,12 +29,7 @@ async fn the_records_of_a_job_are_written_as_ever() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     folder.advance(1_500);
-    opened
-        .state
-        .logs()
-        .append(job, 0, vec![line("hello")])
-        .await
-        .unwrap();
+    opened.append(job, 0, vec![line("hello")]).await;
     opened.store_artifact(job, "report", "zip").await;
     opened.state.complete(completion(job, 1)).await.unwrap();
     opened.close();

@@ -3,14 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use model::Actor;
-use model::decide::DeleteJob;
+use model::{JobId, ScanHead};
 
 use super::everything::make_one_of_everything;
 use super::fixture::{Folder, Opened};
 use super::fsck::findings;
 use crate::JobFilter;
-use crate::fsck::{Code, Finding, Repair, Repairing, Severity, repair};
+use crate::fsck::{Code, Event, Finding, Moved, Repair, Severity, repair};
 use crate::layout::Layout;
 
 /// What a repair found, did and left.
@@ -25,10 +24,10 @@ async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
     let mut told = Told::default();
     let now = model::Clock::now(&*folder.clock);
     let tell = &mut |word| match word {
-        Repairing::Found(finding) => told.found.push(finding),
-        Repairing::Done(done) => told.done.push(done),
-        Repairing::Left(finding) => told.left.push(finding),
-        Repairing::Looked(_) => {}
+        Event::Found(finding) => told.found.push(finding),
+        Event::Done(done) => told.done.push(done),
+        Event::Left(finding) => told.left.push(finding),
+        Event::Looked(_) => {}
     };
     repair(folder.root(), now, accept_loss, tell).await.unwrap();
     told
@@ -108,7 +107,7 @@ async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
 
     // What was moved and closed can be put back.
     for done in told.done.iter().rev() {
-        if let Repair::Moved { from, to } = done
+        if let Repair::Moved(Moved { from, to }) = done
             && !from.starts_with("index/")
         {
             fs::rename(root.join(to), root.join(from)).unwrap();
@@ -123,11 +122,11 @@ async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
     let job = opened.running_job(fleet, "build").await;
     opened.close();
     let key = Layout::job(job);
-    fs::write(folder.root().join(key.as_str()), "{").unwrap();
+    fs::write(folder.path(&key), "{").unwrap();
     let (root, now) = (folder.root().to_owned(), model::Clock::now(&*folder.clock));
     let broken_off = std::thread::spawn(move || {
         let tell = &mut |word| {
-            let is_aside = matches!(&word, Repairing::Done(Repair::Moved { from, .. }) if *from == key.as_str());
+            let is_aside = matches!(&word, Event::Done(Repair::Moved(Moved { from, .. })) if *from == key.as_str());
             assert!(!is_aside, "on purpose");
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -149,23 +148,13 @@ async fn wrong_counters_are_counted_again() {
     }
     let head = opened.head(fleet, "check");
     opened.close();
-    let wrong = model::ScanHead {
-        totals: model::Totals {
-            succeeded: 7,
-            failed: 1,
-            ..head.totals
+    folder.change(
+        &Layout::head(&fleet.scan("check")),
+        |head: &mut ScanHead| {
+            (head.totals.succeeded, head.totals.failed) = (7, 1);
+            head.latest_job = JobId::FIRST;
         },
-        latest_job: model::JobId::FIRST,
-        ..model::ScanHead::clone(&head)
-    };
-    let key = Layout::head(&fleet.scan("check"));
-    let stamp = crate::envelope::Stamp {
-        revision: 9,
-        sequence: store::Seq(3),
-    };
-    let bytes = crate::envelope::seal(&wrong, stamp).unwrap();
-    fs::write(folder.root().join(key.as_str()), bytes).unwrap();
-    fs::remove_dir_all(folder.root().join("index")).unwrap();
+    );
 
     let told = repaired(&folder, false).await;
     let codes: Vec<Code> = told.found.iter().map(|finding| finding.code).collect();
@@ -195,11 +184,7 @@ async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_star
         .unwrap()
         .jobs[2]
         .id;
-    let delete = DeleteJob {
-        job: opened.state.job(first).await.unwrap().unwrap(),
-        actor: Actor::Daemon,
-    };
-    opened.state.submit(delete).await.unwrap();
+    opened.delete(first).await;
     let removed = |opened: &Opened| {
         opened
             .state
@@ -209,7 +194,7 @@ async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_star
     assert_eq!(before.jobs(), 1);
     opened.close();
     for also_the_head in [false, true] {
-        fs::remove_dir_all(folder.root().join("index")).unwrap();
+        folder.remove_index();
         let mut lost = vec![Layout::retention(&scan)];
         lost.extend(also_the_head.then(|| Layout::head(&scan)));
         for key in lost {
@@ -257,7 +242,7 @@ async fn a_journal_that_is_damaged_in_the_middle_is_cut_when_that_is_asked_for()
     assert!(codes.contains(&Code::JournalDamaged), "{codes:?}");
     let told = repaired(&crashed, true).await;
     let lost = told.done.iter().find_map(|done| match done {
-        Repair::Lost { first, last } => Some((*first, *last)),
+        Repair::Lost(loss) => Some((loss.first.0, loss.last.0)),
         _ => None,
     });
     let (first, last) = lost.unwrap();

@@ -69,7 +69,7 @@ async fn a_ledger_goes_on_behind_what_was_damaged_or_lost() {
     let announce = fleet.scan("announce");
     succeed(&opened, fleet).await;
     opened.close();
-    let page = folder.root().join(Layout::ledger(&announce, 0).as_str());
+    let page = folder.path(&Layout::ledger(&announce, 0));
     fs::write(&page, "{\n").unwrap();
 
     let opened = folder.open().await;
@@ -79,6 +79,6 @@ async fn a_ledger_goes_on_behind_what_was_damaged_or_lost() {
     let file = Layout::ledger(&announce, 0).to_string();
     assert_eq!(ledger.damaged, [DamagedLines { file, lines: 1 }]);
     opened.close();
-    let next = folder.root().join(Layout::ledger(&announce, 1).as_str());
+    let next = folder.path(&Layout::ledger(&announce, 1));
     assert_eq!(fs::read_to_string(next).unwrap().lines().count(), 1);
 }

@@ -129,11 +129,14 @@ fn repair(output: &mut Output<&mut Vec<u8>>, line: &mut ProgressLine) {
     output.finding(Section::Findings, &error(), line);
     let path = "workflows/w/scans/s/head.json";
     let repairs = [
-        Repair::Lost { first: 3, last: 4 },
-        Repair::Moved {
+        Repair::Lost(Loss {
+            first: Seq(3),
+            last: Seq(4),
+        }),
+        Repair::Moved(Moved {
             from: path.to_owned(),
             to: format!("quarantine/{path}"),
-        },
+        }),
         Repair::Closed {
             path: "tokens".to_owned(),
             mode: "0755".to_owned(),

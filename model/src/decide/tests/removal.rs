@@ -104,14 +104,8 @@ impl Archive {
     }
 
     fn retention(&self) -> Retention {
-        let scan = self.scan();
-        let known = self
-            .house
-            .world
-            .retention(&scan)
-            .map(AsRef::as_ref)
-            .cloned();
-        known.unwrap_or_else(|| Retention::new(scan.workflow, scan.scan))
+        let retention = self.house.world.retention_or_new(&self.scan());
+        Retention::clone(&retention)
     }
 
     fn protected(&self) -> Vec<JobId> {
@@ -233,22 +227,6 @@ fn counters_and_digests_outlive_the_jobs() {
     assert_eq!(retention.removed.cancelled, 3);
     assert_eq!(retention.passed_over[0].id, first);
     assert_eq!(archive.prune(jobs(3)), 0, "once");
-}
-
-#[test]
-fn a_job_that_just_ended_holds_nobody_else_up() {
-    let mut archive = Archive::new();
-    let talking = archive.end(EndState::Cancelled, 0);
-    for _ in 0..4 {
-        archive.end(EndState::Failed, 0);
-    }
-    assert_eq!(archive.prune(jobs(2)), 2, "it counts as gone");
-    archive.check();
-    assert!(archive.jobs.contains_key(&talking));
-    archive.house.pass(WORKER_LAST_WORDS);
-    assert_eq!(archive.prune(jobs(2)), 1);
-    archive.check();
-    assert!(!archive.jobs.contains_key(&talking));
 }
 
 #[test]

@@ -5,9 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use model::decide::{DeleteJob, RemoveArtifacts};
 use model::retention::{Expiry, Retention};
-use model::{Actor, Clock, JobId, Reason, ScanHead, Tail, Totals};
+use model::{Clock, JobId, ScanHead, Tail, Totals};
 use store::{Key, Seq};
 
 use super::findings;
@@ -15,7 +14,7 @@ use crate::envelope::{self, Stamp, seal};
 use crate::fsck::{Code, repair};
 use crate::layout::Layout;
 use crate::record::Record;
-use crate::tests::fixture::{Fleet, Folder, Opened, copy};
+use crate::tests::fixture::{Fleet, Folder, copy};
 use crate::tests::removal::{finished, prepared, prune};
 
 /// A state from which jobs and artifacts were removed in every way: the first two and the fifth of eight jobs are gone,
@@ -34,24 +33,14 @@ impl Removed {
             jobs.push(finished(&opened, fleet, &["report", "cache"]).await);
         }
         prune(&opened, fleet, 2).await;
-        delete(&opened, jobs[4]).await;
-        let remove = RemoveArtifacts {
-            job: opened.state.job(jobs[5]).await.unwrap().unwrap(),
-            names: vec!["cache".to_owned()],
-            reason: Reason::Expired,
-            actor: Actor::Daemon,
-        };
-        opened.state.remove_artifacts(remove).await.unwrap();
+        opened.delete(jobs[4]).await;
+        opened.remove_artifact(jobs[5], "cache").await;
         opened.close();
         Self {
             folder,
             fleet,
             jobs,
         }
-    }
-
-    fn path(&self, key: &Key) -> PathBuf {
-        self.folder.root().join(key.as_str())
     }
 
     fn retention(&self) -> Key {
@@ -68,15 +57,15 @@ impl Removed {
 
     /// What a check finds after a record was changed by a program that seals what it writes.
     fn codes_after<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) -> Vec<Code> {
-        let before = fs::read(self.path(key)).unwrap();
-        self.change(key, change);
+        let before = fs::read(self.folder.path(key)).unwrap();
+        self.folder.change(key, change);
         let codes = self.codes();
-        fs::write(self.path(key), before).unwrap();
+        fs::write(self.folder.path(key), before).unwrap();
         codes
     }
 
     fn read<R: Record>(&self, key: &Key) -> R {
-        envelope::open(&fs::read(self.path(key)).unwrap()).unwrap()
+        envelope::open(&fs::read(self.folder.path(key)).unwrap()).unwrap()
     }
 
     async fn repair(&self) {
@@ -85,40 +74,23 @@ impl Removed {
         repaired.unwrap();
     }
 
-    fn change<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) {
-        // The live index would say so as well.
-        let _ = fs::remove_dir_all(self.folder.root().join("index"));
-        let bytes = fs::read(self.path(key)).unwrap();
-        let stamp = envelope::read(&bytes).unwrap().stamp;
-        let mut record: R = envelope::open(&bytes).unwrap();
-        change(&mut record);
-        let bytes = seal(&record, stamp).unwrap();
-        fs::write(self.path(key), bytes).unwrap();
-    }
-
     /// Moves everything behind the given line of the history to a page of its own, as a long history has them.
     fn split_history(&self, lines: usize) {
         let scan = self.fleet.scan("build");
-        let page = |page| self.path(&Layout::history(&scan, page));
+        let page = |page| self.folder.path(&Layout::history(&scan, page));
         let text = fs::read_to_string(page(0)).unwrap();
         let all: Vec<&str> = text.split_inclusive('\n').collect();
         let (first, second) = (all[..lines].concat(), all[lines..].concat());
         fs::write(page(0), first).unwrap();
         fs::write(page(1), &second).unwrap();
         fs::set_permissions(page(1), fs::Permissions::from_mode(0o600)).unwrap();
-        self.change(&self.head(), |head: &mut ScanHead| {
+        self.folder.change(&self.head(), |head: &mut ScanHead| {
             head.history = Tail {
                 page: 1,
                 bytes: second.len() as u64,
             };
         });
     }
-}
-
-async fn delete(opened: &Opened, job: JobId) {
-    let job = opened.state.job(job).await.unwrap().unwrap();
-    let actor = Actor::Daemon;
-    opened.state.submit(DeleteJob { job, actor }).await.unwrap();
 }
 
 #[tokio::test]
@@ -136,7 +108,7 @@ async fn counters_that_do_not_add_up_are_found_and_counted_again() {
         |it| it.from.at = 1 << 30,
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        removed.change(&retention, change);
+        removed.folder.change(&retention, change);
         let code = if number < 4 {
             Code::KeptDiffers
         } else {
@@ -181,14 +153,14 @@ async fn jobs_that_are_gone_are_found_and_count_no_more_after_a_repair() {
     let mut removed = Removed::new().await;
     // Nothing of it runs out any more, so nothing else misses it.
     let key = Layout::job(removed.jobs[5]);
-    let job = removed.path(&key).parent().unwrap().to_owned();
+    let job = removed.folder.path(&key).parent().unwrap().to_owned();
     let aside = removed.folder.root().with_extension("aside");
     fs::rename(&job, &aside).unwrap();
     assert_eq!(removed.codes(), [Code::KeptDiffers]);
     fs::rename(&aside, &job).unwrap();
     assert_eq!(removed.codes(), []);
     // One that cannot be read is told of itself, and not once more by its absence.
-    fs::write(removed.path(&key), "{").unwrap();
+    fs::write(removed.folder.path(&key), "{").unwrap();
     let codes: BTreeSet<Code> = removed.codes().into_iter().collect();
     assert!(codes.contains(&Code::RecordMalformed));
     assert!(!codes.contains(&Code::KeptDiffers), "{codes:?}");
@@ -213,11 +185,11 @@ async fn what_runs_out_without_a_record_and_records_of_nothing_are_found() {
         .filter(|path| path.starts_with("expiries") && path.contains(&job.to_string()))
         .map(|path| Key::new(path).unwrap());
     let expiry = expiry.max().unwrap();
-    let bytes = fs::read(removed.path(&expiry)).unwrap();
+    let bytes = fs::read(removed.folder.path(&expiry)).unwrap();
     let aside = removed.folder.root().with_extension("aside");
-    fs::rename(removed.path(&expiry), &aside).unwrap();
+    fs::rename(removed.folder.path(&expiry), &aside).unwrap();
     assert_eq!(removed.codes(), [Code::ExpiryMissing]);
-    fs::rename(&aside, removed.path(&expiry)).unwrap();
+    fs::rename(&aside, removed.folder.path(&expiry)).unwrap();
     assert_eq!(removed.codes(), []);
 
     let known: Expiry = envelope::open(&bytes).unwrap();
@@ -226,7 +198,7 @@ async fn what_runs_out_without_a_record_and_records_of_nothing_are_found() {
         let stamp = Stamp { revision, sequence };
         let key = Layout::expiry(&expiry);
         let bytes = seal(&expiry, stamp).unwrap();
-        let path = removed.path(&key);
+        let path = removed.folder.path(&key);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();
         let codes = removed.codes();
@@ -258,7 +230,7 @@ async fn scans_whose_pages_were_removed_are_checked_too() {
     prune(&opened, removed.fleet, 4).await;
     opened.close();
     let scan = removed.fleet.scan("build");
-    assert!(!removed.path(&Layout::history(&scan, 0)).exists());
+    assert!(!removed.folder.path(&Layout::history(&scan, 0)).exists());
     assert_eq!(removed.codes(), []);
 
     let miscounted = |it: &mut Retention| it.removed.succeeded += 1;

@@ -52,7 +52,7 @@ async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens
         let ended = opened.state.complete(completion(job, 100)).await.unwrap();
         let records = read(&opened, job, 0).await;
         let run = ended.state.run().unwrap();
-        let log = folder.root().join(Layout::log(job).as_str());
+        let log = folder.path(&Layout::log(job));
         assert_eq!(run.log_records, records.len() as u64);
         assert_eq!(run.log_bytes, std::fs::metadata(log).unwrap().len());
         ends.push(records);
@@ -102,7 +102,7 @@ async fn the_words_of_a_runner_behind_the_cut_are_few() {
         .append_within(limit, job, 0, encoded(&words))
         .await
         .unwrap();
-    let path = _folder.root().join(Layout::log(job).as_str());
+    let path = _folder.path(&Layout::log(job));
     let bytes = std::fs::metadata(path).unwrap().len();
     assert!((60_000..70_000).contains(&bytes), "{bytes}");
 }

@@ -155,12 +155,12 @@ impl Handle {
         &self,
         regenerate: RegenerateToken,
     ) -> Result<NewToken, SubmitError> {
-        self.state().submit(regenerate).await
+        self.state().end_secret(regenerate.token, regenerate).await
     }
 
     /// Revokes a token.
     pub async fn revoke_token(&self, revoke: RevokeToken) -> Result<(), SubmitError> {
-        self.state().submit(revoke).await
+        self.state().end_secret(revoke.token, revoke).await
     }
 
     /// Notes that a token was used today. Nobody waits for it.

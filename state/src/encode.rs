@@ -156,7 +156,7 @@ fn put(batch: &mut Batch, key: Key, put: Put) {
     batch.puts.insert(key, put);
 }
 
-fn delete(batch: &mut Batch, key: Key) {
+pub(crate) fn delete(batch: &mut Batch, key: Key) {
     batch.puts.remove(&key);
     batch.adopts.remove(&key);
     batch.deletes.insert(key);

@@ -78,3 +78,6 @@ pub(crate) const FEED_COMMITS: usize = 1_024;
 
 /// Changes of those commits together. A record that is no longer live takes a few KiB.
 pub(crate) const FEED_CHANGES: usize = 8_192;
+
+/// What is read of the file of the first token: more than a token has.
+pub(crate) const FIRST_TOKEN_BYTES: usize = 256;

@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use model::decide::{Activate, Dispatch, InitialToken};
-use model::{Change, Inputs, Job, JobId, PlainToken, large_payload};
+use model::decide::{Activate, Command, Dispatch, InitialToken};
+use model::{Change, Inputs, Job, JobId, PlainToken, TokenHash, TokenId, large_payload};
 use store::Staged;
 use workflow::{InputValue, hex, sha256};
 
 use crate::blocking::on_volume;
-use crate::encode::adopt;
-use crate::error::{PayloadError, ReadError, WriteError};
+use crate::encode::{adopt, delete};
+use crate::error::{PayloadError, ReadError, SubmitError, WriteError};
 use crate::layout::Layout;
+use crate::limits::FIRST_TOKEN_BYTES;
 use crate::load::load_revision;
 use crate::state::State;
 use crate::upload::begin_object;
@@ -76,6 +77,41 @@ impl State {
             }
         });
         Ok(submitted.await?)
+    }
+
+    /// Ends the present secret of a token, by a new one or for ever. If it is the first admin token's, the same commit
+    /// deletes the file with its text.
+    pub async fn end_secret<C: Command>(
+        &self,
+        token: TokenId,
+        command: C,
+    ) -> Result<C::Answer, SubmitError> {
+        let first = self.first_secret().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the file of the first token cannot be read; if it is there, it stays");
+            None
+        });
+        let ends = self.read(|world| world.token(token).map(|token| token.hash));
+        let is_first = first.is_some() && first == ends;
+        let submitted = self.submit_with(command, None, move |decision, batch| {
+            if is_first && !decision.changes.is_empty() {
+                delete(batch, Layout::initial_admin_token());
+            }
+        });
+        submitted.await
+    }
+
+    /// The hash of the secret in the file of the first admin token, if there is one.
+    async fn first_secret(&self) -> Result<Option<TokenHash>, ReadError> {
+        let key = Layout::initial_admin_token();
+        on_volume(self.volume(), move |volume| {
+            let fail = |source| ReadError::file(&key, source);
+            let Some(file) = volume.open_object(&key).map_err(fail)? else {
+                return Ok(None);
+            };
+            let text = file.read_at(0, FIRST_TOKEN_BYTES).map_err(fail)?;
+            Ok(Some(TokenHash::of(String::from_utf8_lossy(&text).trim())))
+        })
+        .await
     }
 
     /// The job's inputs, wherever they are.

@@ -137,6 +137,26 @@ async fn nobody_manages_a_token_that_may_do_more() {
 }
 
 #[tokio::test]
+async fn the_file_of_the_first_token_goes_with_its_secret() {
+    let service = Service::start().await;
+    service.handle.state().settled().await.unwrap();
+    let file = service.root().join("initial-admin-token");
+    let first = std::fs::read_to_string(&file).unwrap();
+    assert!(lists_jobs(&service, first.trim()).await);
+    // Another token's file is none of it.
+    regenerate(&service, "tester", json!({"overlap_seconds": 60}))
+        .await
+        .expect(200);
+    service.handle.state().settled().await.unwrap();
+    assert!(file.exists());
+    regenerate(&service, "initial%20admin", json!({}))
+        .await
+        .expect(200);
+    service.handle.state().settled().await.unwrap();
+    assert!(!file.exists() && !lists_jobs(&service, first.trim()).await);
+}
+
+#[tokio::test]
 async fn the_last_admin_stays() {
     let service = Service::start().await;
     let revoke = |name| service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{name}")));

@@ -165,17 +165,33 @@ impl Batch {
             }
         }
         let written: BTreeSet<&Key> = self.written().collect();
-        // In the order of keys a folder comes directly before what it holds.
-        match written
-            .iter()
-            .zip(written.iter().skip(1))
-            .find(|(folder, key)| key.is_below(folder))
-        {
-            Some((_, key)) => Err(InvalidBatch::PathConflict {
+        let is_below = |key: &Key| key.ancestors().any(|folder| written.contains(&folder));
+        match written.iter().find(|key| is_below(key)) {
+            Some(key) => Err(InvalidBatch::PathConflict {
                 key: (*key).clone(),
             }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a piece beyond the end of its file, whose present `length` is asked for once.
+    pub(crate) fn check_appends<E: From<InvalidBatch>>(
+        &self,
+        length: impl Fn(&Key) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        let mut lengths: BTreeMap<&Key, u64> = BTreeMap::new();
+        for Append { ledger, at, bytes } in &self.appends {
+            let length = match lengths.get(ledger) {
+                Some(length) => *length,
+                None => length(ledger)?,
+            };
+            if *at > length {
+                let (key, at) = (ledger.clone(), *at);
+                return Err(InvalidBatch::Gap { key, at, length }.into());
+            }
+            lengths.insert(ledger, length.max(at + bytes.len() as u64));
+        }
+        Ok(())
     }
 }
 

@@ -1,14 +1,12 @@
 //! Repairs a store that nobody has open: files that cannot be trusted are moved to `quarantine/`, and a damaged journal
 //! is cut where it becomes unreadable. Nothing is lost by it: everything is in `quarantine/`, at the same path.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::batch::{Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Form, Kind};
 use crate::failpoint;
-use crate::key::Prefix;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
@@ -53,11 +51,7 @@ impl Mending {
 
     pub(crate) fn begin_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
         let paths = Paths::new(root);
-        let Some(store) = control::read_format(&disk, &paths.format)? else {
-            return Err(OpenError::NotAState {
-                root: paths.root.clone(),
-            });
-        };
+        let store = control::store_at(&disk, &paths)?;
         let lock = Lock::take(&disk, &paths.lock, &paths.root)?;
         Ok(Self {
             disk,
@@ -225,7 +219,7 @@ impl Mending {
 fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
     let plausible = known.0..known.0.saturating_add(SEARCH_AHEAD);
     let mut newest = known;
-    tree.walk(&Prefix::root(), |key| {
+    tree.walk(|key| {
         if key.is_record() {
             match tree.read(&key, GET_BYTES) {
                 Ok(content) => {
@@ -237,7 +231,6 @@ fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
                 Err(error) => tracing::warn!(%key, %error, "a record is passed over"),
             }
         }
-        Ok(ControlFlow::Continue(()))
     })?;
     Ok(newest)
 }

@@ -154,12 +154,12 @@ fn push_key(bytes: &mut Vec<u8>, tag: u8, key: &Key) {
 }
 
 /// A key has at most 1,024 bytes, a name of an object 39 and a batch 1 MiB, so all lengths fit their fields.
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u16).to_le_bytes());
     bytes.extend(text.as_bytes());
 }
 
-fn push_content(bytes: &mut Vec<u8>, content: &[u8]) {
+pub(crate) fn push_content(bytes: &mut Vec<u8>, content: &[u8]) {
     bytes.extend((content.len() as u32).to_le_bytes());
     bytes.extend(content);
 }

@@ -2,7 +2,6 @@
 
 mod adoption;
 mod growing;
-mod injected;
 mod reading;
 
 use bytes::Bytes;

@@ -25,29 +25,6 @@ async fn assert_holds(root: &Path, rounds: u64) {
 }
 
 #[tokio::test]
-async fn a_wrong_hard_link_in_a_copy_damages_no_other_file() {
-    let folder = temporary_folder();
-    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    world.round(0).await.unwrap();
-    copy(&root, &cut);
-    replace_journal(&root, &cut);
-    fs::write(cut.join("innocent"), "untouched").unwrap();
-    for name in ["log.jsonl", "twin", "twin+new"] {
-        let _ = fs::remove_file(cut.join(name));
-        fs::hard_link(cut.join("innocent"), cut.join(name)).unwrap();
-    }
-    drop(World::open(&cut).await.unwrap());
-    assert_eq!(
-        fs::read_to_string(cut.join("innocent")).unwrap(),
-        "untouched"
-    );
-    assert_eq!(fs::read_to_string(cut.join("twin")).unwrap(), "0000000\n");
-}
-
-#[tokio::test]
 async fn readers_beside_the_writer_see_whole_batches() {
     let folder = temporary_folder();
     let mut world = World::open(folder.path()).await.unwrap();

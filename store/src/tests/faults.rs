@@ -169,7 +169,7 @@ async fn a_panic_behind_the_writer_keeps_nobody_waiting() {
         world.round(1).await,
         Err(CommitError::Unknown { .. })
     ));
-    assert!(matches!(close(world.engine), Err(CloseError::Unfinished)));
+    assert!(matches!(close(world.engine), Err(CloseError::Fault(_))));
     assert_eq!(World::open(folder.path()).await.unwrap().last, Seq(1));
     assert_eq!(files(folder.path()), expected(1));
 }

@@ -48,6 +48,12 @@ pub(super) fn shown(look: &Look) -> BTreeMap<String, String> {
     found
 }
 
+/// The checkpoint and the last commit.
+fn positions(look: &Look) -> (Seq, Seq) {
+    let position = look.position();
+    (position.checkpoint, position.last)
+}
+
 fn damaged(root: &Path) -> Vec<(Part, String)> {
     let look = Look::at(root).unwrap();
     let damage = look.damage().iter();
@@ -69,7 +75,7 @@ async fn a_look_shows_what_the_next_start_would() {
     replace_journal(&crashed, &still);
     let look = Look::at(&still).unwrap();
     assert_eq!(shown(&look), expected(5));
-    assert_eq!((look.position().last, look.journal().commits), (Seq(5), 5));
+    assert_eq!(positions(&look), (Seq(0), Seq(5)));
     let live = look.live().unwrap();
     let live: Vec<_> = live
         .map(|(key, bytes)| (key.clone(), bytes.clone()))
@@ -80,10 +86,7 @@ async fn a_look_shows_what_the_next_start_would() {
     close(world.engine).unwrap();
     let look = Look::at(&root).unwrap();
     assert_eq!(shown(&look), expected(5));
-    assert_eq!(
-        (look.position().checkpoint, look.journal().commits),
-        (Seq(5), 0)
-    );
+    assert_eq!(positions(&look), (Seq(5), Seq(5)));
     assert_eq!(look.damage(), []);
 }
 
@@ -180,10 +183,6 @@ async fn what_is_no_file_of_the_store_is_told_apart() {
     assert!(top.contains(&("journal".to_owned(), Role::Store)));
     assert!(top.iter().all(|(name, _)| name != "c"), "it is deleted");
     assert_eq!(look.leftovers().unwrap(), ["index/live-7+new"]);
-    let files = look.files("a").unwrap();
-    assert_eq!(files.len(), 4);
-    assert_eq!(look.files("a/b.json").unwrap(), []);
-    assert_eq!(look.files("nowhere").unwrap(), []);
 }
 
 #[tokio::test]

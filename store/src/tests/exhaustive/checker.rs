@@ -92,7 +92,7 @@ pub(super) fn start(
 ) -> Result<u64, String> {
     let disk = simulated(left);
     let recovered = recovered(life, &disk)?;
-    let held = recovered.last.0.checked_sub(life.batches);
+    let held = recovered.journal.last().0.checked_sub(life.batches);
     let held = held
         .filter(|held| expected.contains(held))
         .ok_or_else(|| format!("{held:?} batches are there, of {expected:?}"))?;
@@ -114,8 +114,11 @@ pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), St
     drop(world);
     let disk = simulated(&left);
     let recovered = recovered(life, &disk)?;
-    if recovered.last != Seq(life.batches + held + 1) {
-        return Err(format!("the batch after is lost: {}", recovered.last));
+    if recovered.journal.last() != Seq(life.batches + held + 1) {
+        return Err(format!(
+            "the batch after is lost: {}",
+            recovered.journal.last()
+        ));
     }
     let mut files = life.files[held as usize].clone();
     files.insert("after".to_owned(), "the cut".to_owned());

@@ -99,7 +99,7 @@ fn found(disk: &Simulated) -> Result<Kept, String> {
     }
     Ok(Kept {
         files,
-        last: recovered.last,
+        last: recovered.journal.last(),
     })
 }
 

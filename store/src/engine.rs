@@ -84,7 +84,9 @@ pub trait Reader: Clone + Send + Sync + 'static {
         keys: Vec<Key>,
     ) -> impl Future<Output = Result<Vec<Length>, ReadError>> + Send;
 
-    /// The names directly inside `folder`, of files and of folders, in ascending order.
+    /// The names directly inside `folder`, of files and of folders, in ascending order. Waits as [`settled`] does.
+    ///
+    /// [`settled`]: Self::settled
     fn children(
         &self,
         folder: &Prefix,

@@ -329,38 +329,29 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Append, Epoch, Put};
+    use crate::batch::Epoch;
+    use crate::tests::world::{self, Op, ops};
+
+    const NAME: &str = "a.jsonl";
 
     fn key() -> Key {
-        Key::new("a.jsonl").unwrap()
+        world::key(NAME)
     }
 
-    fn put(content: &'static str) -> Batch {
-        let mut batch = Batch::new(Epoch(1));
-        batch.puts.insert(
-            key(),
-            Put {
-                bytes: Bytes::from_static(content.as_bytes()),
-                live: false,
-            },
-        );
-        batch
+    fn one(operation: Op) -> Batch {
+        ops(Epoch(1), [operation])
     }
 
-    fn append(at: u64, content: &'static str) -> Batch {
-        let mut batch = Batch::new(Epoch(1));
-        batch.appends.push(Append {
-            ledger: key(),
-            at,
-            bytes: Bytes::from_static(content.as_bytes()),
-        });
-        batch
+    fn put(content: &str) -> Batch {
+        one(world::put(NAME, content))
+    }
+
+    fn append(at: u64, content: &str) -> Batch {
+        one(world::append(NAME, at, content))
     }
 
     fn delete() -> Batch {
-        let mut batch = Batch::new(Epoch(1));
-        batch.deletes.insert(key());
-        batch
+        one(world::delete(NAME))
     }
 
     fn content(overlay: &Overlay, tree: &'static str) -> Option<Bytes> {

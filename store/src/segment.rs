@@ -216,8 +216,7 @@ fn reserved(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Batch, Put};
-    use crate::key::Key;
+    use crate::tests::world::{ops, put};
 
     const HEADER: Header = Header {
         store: StoreId([1; 16]),
@@ -230,16 +229,7 @@ mod tests {
     const WRITTEN: usize = 8 + 8 + 16 + 8 + 8 + 8 + 8 + 4;
 
     fn batch(number: u64) -> Batch {
-        let mut batch = Batch::new(HEADER.epoch);
-        let content = format!("content of {number}");
-        batch.puts.insert(
-            Key::new("a/b").unwrap(),
-            Put {
-                bytes: Bytes::from(content),
-                live: false,
-            },
-        );
-        batch
+        ops(HEADER.epoch, [put("a/b", &format!("content of {number}"))])
     }
 
     /// A segment with `count` records, and where each begins.

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::crash::with_journal;
 use super::world::{
-    World, adopt, close, copy, delete, expected, expected_live, key, put, replace_journal, staged,
+    World, adopt, close, copy, delete, expected, files, key, live_of, put, replace_journal, staged,
     temporary_folder,
 };
 use crate::file::OpenError;
@@ -80,7 +80,7 @@ async fn a_look_shows_what_the_next_start_would() {
     let live: Vec<_> = live
         .map(|(key, bytes)| (key.clone(), bytes.clone()))
         .collect();
-    assert_eq!(live, expected_live(5));
+    assert_eq!(live, live_of(&expected(5)));
     assert_eq!(look.live_record(&key("head.json")), Some(&live[0].1));
 
     close(world.engine).unwrap();
@@ -216,7 +216,7 @@ async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
 }
 
 #[tokio::test]
-async fn a_damaged_journal_is_told_with_what_is_lost_by_it() {
+async fn a_damaged_journal_is_told_with_what_is_lost_by_it_and_refused_untouched() {
     let (_folder, root) = place();
     let (segment, starts) = with_journal(&root, 3).await;
     let mut bytes = fs::read(&segment).unwrap();
@@ -233,4 +233,14 @@ async fn a_damaged_journal_is_told_with_what_is_lost_by_it() {
     assert_eq!((damage.part, damage.offset), (lost, starts[1] as u64));
     assert_eq!(root.join(&damage.path), segment);
     assert_eq!(shown(&look), expected(1));
+
+    let before = files(&root);
+    match World::open(&root).await.err() {
+        Some(OpenError::Damaged { path, offset, .. }) => {
+            assert_eq!((path, offset), (segment.clone(), starts[1] as u64));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(files(&root), before);
+    assert!(segment.exists());
 }

@@ -295,7 +295,7 @@ fn stale_file(seen: Seen<'_>, stale: &StaleFile) -> wire::StaleFile {
     }
 }
 
-fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
+pub(crate) fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
     wire::Diagnostic {
         file: diagnostic.file.clone(),
         line: diagnostic.line,
@@ -360,7 +360,7 @@ fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::R
     }
 }
 
-fn scan(scan: &workflow::Scan) -> wire::Scan {
+pub(crate) fn scan(scan: &workflow::Scan) -> wire::Scan {
     wire::Scan {
         name: scan.name.to_string(),
         cron: scan.on.cron.as_ref().map(|cron| cron.source().to_owned()),

@@ -12,6 +12,7 @@ mod runners;
 mod schema;
 mod sources;
 mod tokens;
+mod validate;
 mod why;
 mod worker;
 mod workflows;
@@ -68,6 +69,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DeleteSecret => projects::delete_secret(me, &request).await,
         UserRoute::ListWorkflows => workflows::list(me, &request),
         UserRoute::ShowWorkflow => workflows::show(me, &request),
+        UserRoute::Validate => validate::validate(request).await,
         UserRoute::PruneWorkflow => prune::prune(me, request).await,
         UserRoute::Dispatch => dispatch::dispatch(me, request).await,
         UserRoute::Why => why::why(me, &request).await,

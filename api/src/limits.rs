@@ -55,6 +55,15 @@ pub(crate) const SMALL_BODY: u64 = 64 * 1024;
 /// Body of a var or secret: 64 KiB, which JSON escapes may make six times as long.
 pub(crate) const VALUE_BODY: u64 = 512 * 1024;
 
+/// Body of a validation: the largest workflow file, 1 MiB, which JSON escapes may make six times as long.
+pub(crate) const VALIDATE_BODY: u64 = 8 * 1024 * 1024;
+
+/// Texts that are validated at once. Each may take a thread for a second.
+pub(crate) const VALIDATED_AT_ONCE: usize = 2;
+
+/// Longest name of a file that is validated. Every diagnostic repeats it.
+pub(crate) const VALIDATED_FILE_CHARS: usize = 200;
+
 /// Body of a poll, which names every job of the runner.
 pub(crate) const POLL_BODY: u64 = 256 * 1024;
 

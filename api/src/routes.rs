@@ -4,7 +4,8 @@ use http::Method;
 use model::Scope;
 
 use crate::limits::{
-    ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALUE_BODY,
+    ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALIDATE_BODY,
+    VALUE_BODY,
 };
 
 /// Who may call a route, and its name in code.
@@ -77,6 +78,7 @@ routes! {
         DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0;
         ListWorkflows GET "/v0/workflows", WorkflowRead; ["state" "limit" "cursor"], 0;
         ShowWorkflow GET "/v0/workflows/{workflow}", WorkflowRead; [], 0;
+        Validate POST "/v0/validate", WorkflowRead; [], VALIDATE_BODY;
         PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
         Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
         Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;

@@ -46,7 +46,9 @@ pub use why::{
 pub use worker::{
     Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline,
 };
-pub use workflow::{Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Workflow};
+pub use workflow::{
+    Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated, Workflow,
+};
 
 /// The path prefix of this contract.
 pub const VERSION_PREFIX: &str = "/v0";

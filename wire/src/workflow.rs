@@ -37,6 +37,28 @@ pub struct Workflow {
     pub stale: Option<StaleFile>,
 }
 
+/// The body of a validation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Validate {
+    /// The text of a workflow file.
+    pub text: String,
+    /// What diagnostics call the file; `workflow.yaml` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// What a workflow file is, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Validated {
+    /// Whether a push of the file would make a revision.
+    pub valid: bool,
+    /// The scans of a valid file, in its order.
+    pub scans: Vec<Scan>,
+    /// All errors and warnings, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
 /// One version of a workflow file that was active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revision {

@@ -176,6 +176,22 @@ async fn what_is_made_is_answered_like_this() {
     assert_eq!(answer.status, 201);
     check(&service, "token_created", &answer);
 
+    for (name, text) in [
+        (
+            "validated",
+            "scans: { a: { on: { dispatch: {} }, steps: [ { run: make, shell: \"${{ inputs.x }}\" } ] } }",
+        ),
+        ("validated_invalid", "scans:\n  a:\n    onn: {}\n"),
+    ] {
+        let body = json!({"text": text, "file": "workflows/new.yaml"});
+        let answer = service.post("/v0/validate", &body).await;
+        assert_eq!(answer.status, 200);
+        check(&service, name, &answer);
+    }
+    let body = json!({"text": "", "file": ""});
+    let refused = service.post("/v0/validate", &body).await;
+    refused.problem(400, "invalid_request");
+
     let answer = service.admin(Call::post("/v0/runner-registrations")).await;
     assert_eq!(answer.status, 201);
     check(&service, "registration_created", &answer);

@@ -1,0 +1,43 @@
+//! `/v0/validate`: a workflow file checked as the daemon would check it, without a push.
+
+use tokio::sync::Semaphore;
+use warp::reply::Response;
+use wire::{ErrorCode, Validate, Validated};
+use workflow::TemplatePolicy;
+
+use crate::convert;
+use crate::failure::Failure;
+use crate::limits::{VALIDATED_AT_ONCE, VALIDATED_FILE_CHARS};
+use crate::reply;
+use crate::request::Request;
+
+/// Each holds a thread for a while.
+static ROOM: Semaphore = Semaphore::const_new(VALIDATED_AT_ONCE);
+
+/// Tells all errors and warnings of a text, and its scans if it is valid. Nothing is stored.
+pub(super) async fn validate(mut request: Request) -> Result<Response, Failure> {
+    let Validate { text, file } = request.body.json(&request.headers).await?;
+    let file = file.unwrap_or("workflow.yaml".to_owned());
+    if file.is_empty() || file.chars().count() > VALIDATED_FILE_CHARS {
+        let problem = format!("must have 1 to {VALIDATED_FILE_CHARS} characters");
+        return Err(Failure::invalid("file", problem));
+    }
+    let _room = ROOM.acquire().await;
+    let checked =
+        tokio::task::spawn_blocking(move || workflow::parse(&file, &text, TemplatePolicy::Warn));
+    let checked = checked
+        .await
+        .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))?;
+    let (valid, scans, diagnostics) = match &checked {
+        Ok(parsed) => {
+            let scans = parsed.workflow.scans().map(convert::scan).collect();
+            (true, scans, &parsed.warnings)
+        }
+        Err(diagnostics) => (false, Vec::new(), diagnostics),
+    };
+    Ok(reply::ok(&Validated {
+        valid,
+        scans,
+        diagnostics: diagnostics.iter().map(convert::diagnostic).collect(),
+    }))
+}

@@ -17,7 +17,7 @@ pub(crate) fn job(
 ) -> wire::Job {
     let run = job.state.run();
     let end = job.state.end();
-    let (reason, actor) = reason(job);
+    let reason = job.reason();
     wire::Job {
         id: job.id.uuid(),
         workflow: workflow_ref(&job.workflow),
@@ -28,7 +28,7 @@ pub(crate) fn job(
         reason: wire::JobReason {
             code: reason.code().to_owned(),
             message: reason.to_string(),
-            actor,
+            actor: actor(job),
         },
         waiting: waiting.map(explanation),
         inputs: inputs
@@ -50,12 +50,12 @@ pub(crate) fn job(
     }
 }
 
-/// Why a job is in its state, and who brought it there.
-pub(crate) fn reason(job: &Job) -> (&Reason, String) {
+/// Who brought a job into its state.
+fn actor(job: &Job) -> String {
     match (job.state.end(), job.state.run()) {
-        (Some(end), _) => (&end.reason, end.actor.to_string()),
-        (None, Some(run)) => (&Reason::Claimed, format!("runner {}", run.runner.name)),
-        (None, None) => (&job.reason, job.actor.to_string()),
+        (Some(end), _) => end.actor.to_string(),
+        (None, Some(run)) => format!("runner {}", run.runner.name),
+        (None, None) => job.actor.to_string(),
     }
 }
 

@@ -6,6 +6,7 @@
 mod event;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -66,8 +67,11 @@ pub(crate) enum Start {
 /// The receiving side of a listener.
 pub(crate) struct Listener {
     pub(crate) start: Start,
-    /// The events between the place that was asked for and the present.
-    pub(crate) missed: Vec<Batch>,
+    /// The commits between the one that was asked for and `place`. They are read one by one, as the listener takes them.
+    past: Option<Subscription>,
+    /// The last commit before the first that comes by `batches`.
+    place: Seq,
+    wanted: Wanted,
     batches: mpsc::Receiver<Batch>,
     is_slow: Arc<AtomicBool>,
     id: u64,
@@ -82,16 +86,32 @@ pub(crate) struct Dropped {
 }
 
 impl Listener {
-    /// The last commit that cannot concern the listener any more.
-    pub(crate) fn place(&self) -> Seq {
+    /// The last commit, once the listener has got everything up to it.
+    pub(crate) fn place(&self) -> Option<Seq> {
+        if self.past.is_some() {
+            return None;
+        }
         let listeners = self.hub.listeners();
-        match (&self.start, listeners.sent) {
-            (_, Some(sent)) if self.batches.is_empty() => sent,
-            (Start::From(start) | Start::Resync(start), _) => *start,
+        match listeners.sent {
+            Some(sent) if self.batches.is_empty() => Some(sent),
+            Some(_) | None => None,
         }
     }
 
+    /// The events of the next commit that has any for this listener. Nothing is lost when the future is dropped.
     pub(crate) async fn next(&mut self) -> Result<Batch, Dropped> {
+        while let Some(commits) = &mut self.past {
+            match commits.next().now_or_never() {
+                Some(Ok(published)) if published.seq <= self.place => {
+                    let events: Vec<Event> = event::events(&published.changes).collect();
+                    if let Some(batch) = batch(published.seq, &self.wanted, &events) {
+                        return Ok(batch);
+                    }
+                }
+                Some(Ok(_)) | None => self.past = None,
+                Some(Err(ChangesGone { .. })) => return Err(Dropped { is_slow: true }),
+            }
+        }
         let is_slow = &self.is_slow;
         self.batches.recv().await.ok_or_else(|| Dropped {
             is_slow: is_slow.load(Ordering::Acquire),
@@ -148,25 +168,35 @@ impl Hub {
             None => {
                 let (place, commits) = follow(handle);
                 listeners.sent = Some(place);
-                tokio::spawn(self.clone().send(handle.clone(), commits));
+                let (hub, handle) = (self.clone(), handle.clone());
+                tokio::spawn(async move {
+                    let sending = AssertUnwindSafe(hub.send(handle, commits));
+                    if sending.catch_unwind().await.is_err() {
+                        tracing::error!("sending events panicked; listeners are dropped");
+                        hub.listeners().drop_all();
+                    }
+                });
                 place
             }
-        };
-        let (start, missed) = match after.map(|after| missed(handle, &wanted, after, place)) {
-            None => (Start::From(place), Vec::new()),
-            Some(Ok(missed)) => (Start::From(place), missed),
-            Some(Err(ChangesGone { .. })) => (Start::Resync(place), Vec::new()),
         };
         let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
         let is_slow = Arc::new(AtomicBool::new(false));
         let id = listeners.add(Sender {
-            wanted,
+            wanted: wanted.clone(),
             batches: sender,
             is_slow: is_slow.clone(),
         });
+        drop(listeners);
+        let (start, past) = match after.map(|after| handle.state().subscribe(after)) {
+            None => (Start::From(place), None),
+            Some(Ok(commits)) => (Start::From(place), Some(commits)),
+            Some(Err(ChangesGone { .. })) => (Start::Resync(place), None),
+        };
         Ok(Listener {
             start,
-            missed,
+            past,
+            place,
+            wanted,
             batches,
             is_slow,
             id,
@@ -175,14 +205,11 @@ impl Hub {
     }
 
     /// Sends the events of each commit, as long as there is anybody who listens.
-    async fn send(self: Arc<Self>, handle: Handle, mut commits: Subscription) {
+    async fn send(&self, handle: Handle, mut commits: Subscription) {
         loop {
             let published = tokio::select! {
                 published = commits.next() => published,
-                () = handle.stopping() => {
-                    *self.listeners() = Listeners::default();
-                    return;
-                }
+                () = handle.stopping() => return self.listeners().drop_all(),
             };
             let mut listeners = self.listeners();
             if listeners.all.is_empty() {
@@ -216,25 +243,6 @@ fn follow(handle: &Handle) -> (Seq, Subscription) {
             return (place, commits);
         }
     }
-}
-
-/// The events after one commit up to another one.
-fn missed(
-    handle: &Handle,
-    wanted: &Wanted,
-    after: Seq,
-    until: Seq,
-) -> Result<Vec<Batch>, ChangesGone> {
-    let mut commits = handle.state().subscribe(after)?;
-    let mut missed = Vec::new();
-    while let Some(published) = commits.next().now_or_never().transpose()? {
-        if published.seq > until {
-            break;
-        }
-        let events: Vec<Event> = event::events(&published.changes).collect();
-        missed.extend(batch(published.seq, wanted, &events));
-    }
-    Ok(missed)
 }
 
 /// What a listener gets of a commit, if that is anything.
@@ -325,19 +333,22 @@ mod tests {
     fn listen(hub: &Arc<Hub>, job: Option<JobId>) -> Listener {
         let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
         let is_slow = Arc::new(AtomicBool::new(false));
+        let wanted = Wanted {
+            viewer: Arc::new(Viewer::admin()),
+            project: None,
+            workflow: None,
+            job,
+        };
         let id = hub.listeners().add(Sender {
-            wanted: Wanted {
-                viewer: Arc::new(Viewer::admin()),
-                project: None,
-                workflow: None,
-                job,
-            },
+            wanted: wanted.clone(),
             batches: sender,
             is_slow: is_slow.clone(),
         });
         Listener {
             start: Start::From(Seq(0)),
-            missed: Vec::new(),
+            past: None,
+            place: Seq(0),
+            wanted,
             batches,
             is_slow,
             id,
@@ -374,7 +385,7 @@ mod tests {
         });
         assert_eq!(texts[0], texts[1]);
         assert!(of_job.batches.try_recv().is_err());
-        assert_eq!(of_job.place(), Seq(1));
+        assert_eq!(of_job.place(), Some(Seq(1)));
         drop(of_job);
         assert!(hub.listeners().of_jobs.is_empty());
     }

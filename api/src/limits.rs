@@ -40,6 +40,9 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// How long a waiting read (`wait=true`) is held: shorter than the idle time-outs of common proxies.
 pub(crate) const WAIT: Duration = Duration::from_secs(50);
 
+/// How long a stream or held read relies on its token at most before it looks at it again.
+pub(crate) const TOKEN_LOOK: Duration = Duration::from_secs(60);
+
 /// Time between two comments on a quiet event stream, so that proxies keep it.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use http::header::{HeaderName, IF_NONE_MATCH};
-use model::JobId;
+use model::{JobId, Timestamp};
 
 use crate::body::Body;
 use crate::failure::{Failure, shorten};
@@ -108,6 +108,16 @@ impl Query {
                 value
                     .parse()
                     .map_err(|_| Failure::invalid(name, "must be a whole number"))
+            })
+            .transpose()
+    }
+
+    pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Failure> {
+        self.get(name)
+            .map(|text| {
+                text.parse().map_err(|_| {
+                    Failure::invalid(name, "must be a time such as 2026-11-21T10:00:00Z")
+                })
             })
             .transpose()
     }

@@ -82,7 +82,7 @@ routes! {
         PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
         Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
         Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;
-        ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "limit" "cursor"], 0;
+        ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "trigger" "runner" "reason" "since" "until" "limit" "cursor"], 0;
         ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
         DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
         CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;

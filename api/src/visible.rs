@@ -11,9 +11,9 @@ use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
     RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
-    TokenHash, TokenId, Var, Viewer, WorkflowId, waiting,
+    TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
 };
-use reconciler::{Handle, RemovalError, Retained, Why};
+use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
 use state::{Download, JobFilter, JobPage, LogStream, SubmitError};
@@ -22,7 +22,8 @@ use wire::ErrorCode;
 use workflow::InputValue;
 
 use crate::events::{Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::Failure;
+use crate::failure::{Failure, unauthorized};
+use crate::limits::TOKEN_LOOK;
 
 /// The daemon, as far as a caller may see it and act on it.
 #[derive(Clone)]
@@ -103,7 +104,13 @@ impl Visible {
         }
     }
 
-    async fn token_ended(&self) {
+    /// Waits until the daemon is stopping.
+    pub(crate) async fn stopping(&self) {
+        self.handle.stopping().await;
+    }
+
+    /// Waits until the token is revoked, has expired or has another secret.
+    pub(crate) async fn token_ended(&self) {
         let mut changed = self.handle.state().token_changed(self.token.id);
         loop {
             changed.mark_unchanged();
@@ -122,18 +129,13 @@ impl Visible {
             let Some(life) = life else {
                 return;
             };
+            // The clock with which ends are compared may be set, or the machine may sleep meanwhile.
+            let life = life.map_or(TOKEN_LOOK, |life| life.min(TOKEN_LOOK));
             tokio::select! {
                 _ = changed.changed() => {}
-                () = sleep(life) => {}
+                () = tokio::time::sleep(life) => {}
             }
         }
-    }
-}
-
-async fn sleep(span: Option<std::time::Duration>) {
-    match span {
-        Some(span) => tokio::time::sleep(span).await,
-        None => std::future::pending().await,
     }
 }
 
@@ -223,7 +225,8 @@ impl Visible {
         let holding = |runner| in_hand.get(&runner);
         self.handle.state().read(|world| {
             let is_connected = |runner| self.handle.is_connected(runner);
-            waiting(world, job, is_connected, holding)
+            let reason = waiting(world, job, is_connected, holding)?;
+            Some(world.seen_by(&self.viewer).reason_of_waiting(reason))
         })
     }
 
@@ -292,12 +295,41 @@ impl Visible {
 
 /// Commands.
 impl Visible {
+    /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.
+    fn acting(&self) -> Result<&Handle, Failure> {
+        let is_valid = self.handle.state().read(|world| {
+            let token = world.token(self.token.id);
+            token.is_some_and(|token| token.accepts(&self.secret, self.handle.time(world)))
+        });
+        if is_valid {
+            Ok(&self.handle)
+        } else {
+            Err(unauthorized())
+        }
+    }
+
+    /// The daemon, for a command about tokens. A secret that was replaced must not replace the new one.
+    fn managing(&self) -> Result<&Handle, Failure> {
+        let handle = self.acting()?;
+        let secret = |world: &World| Some(world.token(self.token.id)?.hash);
+        if handle.state().read(secret) == Some(self.secret) {
+            return Ok(handle);
+        }
+        Err(Failure::new(
+            ErrorCode::Forbidden,
+            "this secret was replaced; tokens are managed with the new one",
+        ))
+    }
+
     pub(crate) async fn sync_source(
         &self,
         source: &Shown<SourceName>,
         wait: bool,
     ) -> Result<(), Failure> {
-        Ok(self.handle.sync_source(source, wait).await?)
+        tokio::select! {
+            synced = self.acting()?.sync_source(source, wait) => Ok(synced?),
+            () = self.token_ended() => Err(unauthorized()),
+        }
     }
 
     pub(crate) async fn set_var(
@@ -312,7 +344,7 @@ impl Visible {
             value,
             actor: self.actor(),
         };
-        Ok(self.handle.set_var(set).await?)
+        Ok(self.acting()?.set_var(set).await?)
     }
 
     pub(crate) async fn delete_var(
@@ -321,7 +353,10 @@ impl Visible {
         name: &str,
     ) -> Result<(), Failure> {
         let (project, name) = (**project, name.to_owned());
-        Ok(self.handle.delete_var(DeleteVar { project, name }).await?)
+        Ok(self
+            .acting()?
+            .delete_var(DeleteVar { project, name })
+            .await?)
     }
 
     pub(crate) async fn set_secret(
@@ -331,7 +366,8 @@ impl Visible {
         value: SecretValue,
     ) -> Result<StoredSecret, Failure> {
         let name = name.to_owned();
-        let set = self.handle.set_secret(**project, name, value, self.actor());
+        let handle = self.acting()?;
+        let set = handle.set_secret(**project, name, value, self.actor());
         Ok(set.await?)
     }
 
@@ -342,7 +378,7 @@ impl Visible {
     ) -> Result<(), Failure> {
         let (project, name) = (**project, name.to_owned());
         let delete = DeleteSecret { project, name };
-        Ok(self.handle.delete_secret(delete).await?)
+        Ok(self.acting()?.delete_secret(delete).await?)
     }
 
     pub(crate) async fn prune(
@@ -351,7 +387,7 @@ impl Visible {
         policy: Option<RetentionPolicy>,
         dry_run: bool,
     ) -> Result<Retained, Failure> {
-        Ok(self.handle.prune(workflow, policy, dry_run).await?)
+        Ok(self.acting()?.prune(workflow, policy, dry_run).await?)
     }
 
     pub(crate) async fn dispatch(
@@ -362,27 +398,28 @@ impl Visible {
         key: Option<IdempotencyKey>,
     ) -> Result<ShownJob, Failure> {
         let job = self
-            .handle
+            .acting()?
             .dispatch(**workflow, scan, inputs, self.actor(), key);
         Ok(Shown(job.await?))
     }
 
     /// Cancels a job. None if that is refused, for example because it has ended meanwhile.
     pub(crate) async fn cancel(&self, job: &ShownJob) -> Result<Option<ShownJob>, Failure> {
-        match self.handle.cancel(job.id, self.actor()).await {
+        match self.acting()?.cancel(job.id, self.actor()).await {
             Ok(job) => Ok(Some(Shown(job))),
             Err(SubmitError::Refused(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    pub(crate) async fn delete_job(&self, job: &ShownJob) -> Result<(), RemovalError> {
-        self.handle.delete_job(job.id, self.actor()).await
+    pub(crate) async fn delete_job(&self, job: &ShownJob) -> Result<(), Failure> {
+        self.acting()?.delete_job(job.id, self.actor()).await?;
+        Ok(())
     }
 
     pub(crate) async fn delete_artifact(&self, job: &ShownJob, name: &str) -> Result<(), Failure> {
         let delete = self
-            .handle
+            .acting()?
             .delete_artifact(job.id, name.to_owned(), self.actor());
         delete.await?;
         Ok(())
@@ -393,7 +430,7 @@ impl Visible {
         create: impl FnOnce(Viewer) -> CreateToken,
     ) -> Result<NewToken, Failure> {
         let create = create(Viewer::clone(&self.viewer));
-        Ok(self.handle.create_token(create).await?)
+        Ok(self.managing()?.create_token(create).await?)
     }
 
     pub(crate) async fn regenerate_token(
@@ -401,19 +438,22 @@ impl Visible {
         regenerate: impl FnOnce(Viewer) -> RegenerateToken,
     ) -> Result<NewToken, Failure> {
         let regenerate = regenerate(Viewer::clone(&self.viewer));
-        Ok(self.handle.regenerate_token(regenerate).await?)
+        Ok(self.managing()?.regenerate_token(regenerate).await?)
     }
 
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
         let by = Viewer::clone(&self.viewer);
-        Ok(self.handle.revoke_token(RevokeToken { token, by }).await?)
+        Ok(self
+            .managing()?
+            .revoke_token(RevokeToken { token, by })
+            .await?)
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {
-        Ok(self.handle.remove_runner(**runner).await?)
+        Ok(self.acting()?.remove_runner(**runner).await?)
     }
 
     pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
-        Ok(self.handle.create_registration().await?)
+        Ok(self.acting()?.create_registration().await?)
     }
 }

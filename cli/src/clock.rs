@@ -21,6 +21,15 @@ pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
         .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
 }
 
+/// Reads a time with its zone, or how long ago it is.
+pub(crate) fn past(text: &str) -> Result<DateTime<Utc>, String> {
+    let Ok(ago) = workflow::parse_duration(text) else {
+        return moment(text).map_err(|error| format!("{error}; or how long ago, as in 10m"));
+    };
+    let time = now().checked_sub_signed(ago);
+    time.ok_or_else(|| "that is too long ago".to_owned())
+}
+
 /// Reads a duration in the form of workflow files. The error is a sentence for the person who wrote it.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration =

@@ -1,8 +1,9 @@
 //! Jobs as users see them.
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
 use uuid::Uuid;
-use wire::{CancelJob, Job, JobState, Page};
+use wire::{CancelJob, Job, JobState, Page, Trigger};
 
 use crate::repetition::Patience;
 use crate::route::Route;
@@ -15,6 +16,19 @@ pub struct JobFilter {
     pub workflow: Option<String>,
     pub scan: Option<String>,
     pub state: Option<JobState>,
+    pub trigger: Option<Trigger>,
+    /// Name of the runner that executed it.
+    pub runner: Option<String>,
+    /// Code of the reason for its state.
+    pub reason: Option<String>,
+    /// Made at this time or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Made before this time.
+    pub until: Option<DateTime<Utc>>,
+}
+
+fn rfc3339(time: &DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 pub(crate) fn job_route(id: Uuid) -> Route {
@@ -33,6 +47,11 @@ impl Client {
             .with_some("workflow", filter.workflow.as_ref())
             .with_some("scan", filter.scan.as_ref())
             .with_some("state", filter.state.map(JobState::as_str))
+            .with_some("trigger", filter.trigger.map(Trigger::as_str))
+            .with_some("runner", filter.runner.as_ref())
+            .with_some("reason", filter.reason.as_ref())
+            .with_some("since", filter.since.as_ref().map(rfc3339))
+            .with_some("until", filter.until.as_ref().map(rfc3339))
             .with_some("limit", limit)
             .with_some("cursor", cursor);
         self.get(&route).answer().await

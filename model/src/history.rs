@@ -26,6 +26,12 @@ pub struct HistoryLine {
     /// Artifact name to content digest and size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, (String, u64)>,
+    /// The code of the reason for its end. Absent in lines that an older daemon wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The name of the runner that executed it. Absent if none did, and in lines that an older daemon wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
     /// Bytes of its log, inputs and artifacts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -78,6 +84,8 @@ impl HistoryLine {
                     )
                 })
                 .collect(),
+            reason: Some(end.reason.code().to_owned()),
+            runner: run.map(|run| run.runner.name.clone()),
             bytes: job.bytes(),
         })
     }

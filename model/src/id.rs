@@ -155,6 +155,12 @@ impl JobId {
         }
     }
 
+    /// The least id that a job made at `moment` can have. Jobs made before it have smaller ones.
+    pub fn at(moment: Timestamp) -> Self {
+        let millis = u128::try_from(moment.timestamp_millis()).unwrap_or(0);
+        Self(Uuid::from_u128((millis << 80) & !(u128::MAX >> 48)))
+    }
+
     /// The time in the id, to the millisecond. It names the job's folder.
     pub fn moment(self) -> Timestamp {
         let millis = (self.0.as_u128() >> 80) as u64;

@@ -37,6 +37,15 @@ pub struct Job {
 }
 
 impl Job {
+    /// Why it is in its state.
+    pub fn reason(&self) -> &Reason {
+        match (self.state.end(), self.state.run()) {
+            (Some(end), _) => &end.reason,
+            (None, Some(_)) => &Reason::Claimed,
+            (None, None) => &self.reason,
+        }
+    }
+
     pub fn scan_key(&self) -> ScanKey {
         ScanKey {
             workflow: self.workflow.id,
@@ -58,6 +67,12 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    /// The trigger of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Dispatch, Self::Cron, Self::Expr];
+        all.into_iter().find(|trigger| trigger.name() == name)
+    }
+
     /// The name expressions and files use.
     pub const fn name(self) -> &'static str {
         match self {

@@ -159,6 +159,30 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The codes of the reasons for the state of a job.
+    pub const OF_JOBS: &[&str] = &[
+        "dispatched",
+        "slot_due",
+        "expression_true",
+        "claimed",
+        "steps_succeeded",
+        "step_failed",
+        "artifact_failed",
+        "env_failed",
+        "setup_failed",
+        "runner_stopped",
+        "runner_lost",
+        "restored",
+        "cancelled_by_user",
+        "timed_out",
+        "session_expired",
+        "retired",
+        "source_dropped",
+        "replaced",
+        "expression_false",
+        "expression_failed",
+    ];
+
     /// The stable name.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -284,10 +308,12 @@ impl fmt::Display for Reason {
                 }
                 let all = jobs.len() as u64 + more;
                 let names: Vec<String> = jobs.iter().map(ToString::to_string).collect();
-                f.write_str(if all == 1 { "job " } else { "jobs " })?;
-                f.write_str(&names.join(", "))?;
-                if *more > 0 {
-                    write!(f, " and {more} more")?;
+                match (jobs.len(), more) {
+                    (0, 1) => f.write_str("another job")?,
+                    (0, _) => write!(f, "{more} other jobs")?,
+                    (1, 0) => write!(f, "job {}", names.join(""))?,
+                    (_, 0) => write!(f, "jobs {}", names.join(", "))?,
+                    (_, _) => write!(f, "jobs {} and {more} more", names.join(", "))?,
                 }
                 match over {
                     0 => Ok(()),
@@ -442,6 +468,13 @@ mod tests {
             assert!(!reason.to_string().is_empty());
             assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);
         }
+    }
+
+    #[test]
+    fn the_reasons_of_jobs_are_reasons() {
+        let codes: std::collections::BTreeSet<_> = all().map(|reason| reason.code()).collect();
+        let of_jobs = Reason::OF_JOBS.iter().copied().collect();
+        assert!(codes.is_superset(&of_jobs), "{of_jobs:?}");
     }
 
     #[test]

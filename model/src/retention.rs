@@ -113,7 +113,7 @@ impl Retention {
     }
 
     /// The pages that were needed by the record as it was before, and are not needed any more. Where many pages were crossed
-    /// at once the history has a hole, and only the first of them are there.
+    /// at once, pages were lost. What may lie between those stays.
     pub(crate) fn pages_done_since(&self, before: &Self) -> BTreeSet<u64> {
         let passed = before.passed_over.iter().map(|passed| passed.page);
         let crossed = (before.from.page..self.from.page).take(PAGES_REMOVED);

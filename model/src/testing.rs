@@ -246,6 +246,8 @@ pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
         started_at: None,
         finished_at: at,
         artifacts: BTreeMap::new(),
+        reason: None,
+        runner: None,
         bytes: 0,
     }
 }

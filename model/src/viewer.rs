@@ -240,6 +240,31 @@ impl<'w> Seen<'w> {
         self.world.tokens().filter(covers)
     }
 
+    /// Why a job waits, without the jobs of others. Whether those that are over may be seen is not known.
+    pub fn reason_of_waiting(self, reason: Reason) -> Reason {
+        match reason {
+            Reason::RunnersBusy {
+                runners,
+                jobs,
+                more,
+                over,
+            } if !self.viewer.projects.is_all() => {
+                let all = jobs.len();
+                let jobs: Vec<JobId> = jobs
+                    .into_iter()
+                    .filter(|job| self.job(*job).is_some())
+                    .collect();
+                Reason::RunnersBusy {
+                    runners,
+                    more: more + (all - jobs.len()) as u64,
+                    jobs,
+                    over,
+                }
+            }
+            reason => reason,
+        }
+    }
+
     fn sees_workflow(self, workflow: WorkflowId) -> bool {
         let project = self.world.project_of(workflow);
         project.is_some_and(|project| self.viewer.sees(project))

@@ -112,6 +112,9 @@ impl World {
                 self.runners.remove(id);
             }
             Change::Token(token) => {
+                if self.has_new_ends(token) {
+                    self.loaded.remove(&Holder::Token(token.id));
+                }
                 self.forget_token(token.id);
                 let hashes = token.hashes().map(|hash| (hash, token.id));
                 self.token_hashes.extend(hashes);
@@ -209,6 +212,14 @@ impl World {
             let mut labels = scan.runs_on.clone();
             labels.sort();
             Place::Offerable(labels.into())
+        })
+    }
+
+    /// Whether the ends of a token are other ones than before, which a note of its use does not make them.
+    fn has_new_ends(&self, token: &Token) -> bool {
+        let before = self.tokens.get(&token.id);
+        before.is_none_or(|before| {
+            (before.expires_at, &before.former) != (token.expires_at, &token.former)
         })
     }
 

@@ -166,21 +166,24 @@ impl Handle {
     /// Notes that a token was used today. Nobody waits for it.
     pub fn note_use(&self, token: &Token) {
         let day = self.now().date_naive();
-        if token.last_used >= Some(day) {
+        if token.last_used == Some(day) {
             return;
         }
-        if token.expires_soon(self.now()) {
-            let end = token.expires_at.map(tracing::field::display);
-            tracing::warn!(
-                token = token.name,
-                end,
-                "a token that is in use expires soon"
-            );
-        }
-        let (state, token) = (self.state().clone(), token.id);
+        let note = NoteUse {
+            token: token.id,
+            day,
+        };
+        let expiring = token.expires_at.filter(|_| token.expires_soon(self.now()));
+        let (state, token) = (self.state().clone(), token.name.clone());
         tokio::spawn(async move {
-            if let Err(error) = state.submit(NoteUse { token, day }).await {
-                tracing::debug!(%token, %error, "the use of a token is not noted");
+            match (state.submit(note).await, expiring) {
+                (Ok(()), Some(end)) => {
+                    tracing::warn!(token, %end, "a token that is in use expires soon");
+                }
+                (Ok(()), None) => {}
+                (Err(error), _) => {
+                    tracing::debug!(token, %error, "the use of a token is not noted");
+                }
             }
         });
     }

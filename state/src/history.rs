@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
-use model::{EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, World};
+use model::{
+    EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, Trigger, World,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Key;
@@ -39,12 +41,32 @@ impl KnownPast {
 }
 
 /// Which lines of a history are wanted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     /// Only jobs made before this one.
     pub(crate) before: Option<JobId>,
+    /// Only this job and those made after it.
+    pub(crate) since: Option<JobId>,
     /// Only jobs with this end state.
     pub(crate) state: Option<EndState>,
+    pub(crate) trigger: Option<Trigger>,
+    /// Only jobs that ended with this code of a reason.
+    pub(crate) reason: Option<String>,
+    /// Only jobs executed by the runner of this name.
+    pub(crate) runner: Option<String>,
+}
+
+impl Wanted {
+    /// Whether the job of that line is wanted, as far as the line tells: an older daemon wrote neither reason nor runner.
+    fn takes(&self, line: &Line) -> bool {
+        let is_old = line.reason.is_none();
+        self.before.is_none_or(|before| line.id < before)
+            && self.since.is_none_or(|since| line.id >= since)
+            && self.state.is_none_or(|state| line.state == state)
+            && self.trigger.is_none_or(|trigger| line.trigger == trigger)
+            && (is_old || self.reason.is_none() || self.reason == line.reason)
+            && (is_old || self.runner.is_none() || self.runner == line.runner)
+    }
 }
 
 /// What a cursor finds.
@@ -83,7 +105,10 @@ pub(crate) struct HistoryCursor {
 struct Line {
     id: JobId,
     state: EndState,
+    trigger: Trigger,
     finished_at: Timestamp,
+    reason: Option<String>,
+    runner: Option<String>,
 }
 
 impl HistoryCursor {
@@ -131,6 +156,7 @@ impl HistoryCursor {
     pub(crate) async fn newest(&mut self, fruitless: &mut usize) -> Result<Look, ReadError> {
         while let Some(place) = self.next
             && !self.is_newest_read()
+            && !self.is_past_the_first()
         {
             match self.index.get(&self.scan, place, self.end) {
                 Some(summary) if !summary.has(&self.wanted) => self.went_back_to(&summary),
@@ -159,6 +185,14 @@ impl HistoryCursor {
     fn is_newest_read(&self) -> bool {
         match (self.read.peek(), self.earliest_end) {
             (Some(newest), Some(earliest_end)) => newest.moment() > earliest_end,
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// Whether every unread job is older than the first one that is wanted: a job ends after it was made.
+    fn is_past_the_first(&self) -> bool {
+        match (self.wanted.since, self.earliest_end) {
+            (Some(since), Some(earliest_end)) => since.moment() > earliest_end,
             (None, _) | (_, None) => false,
         }
     }
@@ -201,9 +235,7 @@ fn wanted_of(
         if !retention.may_hold(line.id, at) {
             continue;
         }
-        if wanted.before.is_none_or(|before| line.id < before)
-            && wanted.state.is_none_or(|state| state == line.state)
-        {
+        if wanted.takes(&line) {
             jobs.push(line.id);
         }
         summary.add(line.id, line.state, line.finished_at);

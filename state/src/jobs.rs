@@ -5,7 +5,9 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec;
 
-use model::{Job, JobId, Projects, ScanHead, ScanKey, StateKind, WorkflowId, World};
+use model::{
+    Job, JobId, Projects, ScanHead, ScanKey, StateKind, Timestamp, Trigger, WorkflowId, World,
+};
 use workflow::ScanName;
 
 use crate::envelope;
@@ -25,6 +27,13 @@ pub struct JobFilter {
     pub state: Option<StateKind>,
     /// Only of these projects.
     pub projects: Projects,
+    pub trigger: Option<Trigger>,
+    /// Only with this code of the reason for their state.
+    pub reason: Option<String>,
+    /// Only executed by the runner of this name.
+    pub runner: Option<String>,
+    /// Only made at this time or later.
+    pub since: Option<Timestamp>,
 }
 
 /// Jobs, newest first.
@@ -53,6 +62,19 @@ impl JobFilter {
         self.projects.contain(job.project)
             && self.takes_scan(&job.scan_key())
             && self.takes_state(job.state.kind())
+            && self.takes_the_rest(job)
+    }
+
+    /// What a line of a history that an older daemon wrote does not tell.
+    fn takes_the_rest(&self, job: &Job) -> bool {
+        let runner = job.state.run().map(|run| run.runner.name.as_str());
+        self.trigger.is_none_or(|trigger| job.trigger == trigger)
+            && self.since.is_none_or(|since| job.id >= JobId::at(since))
+            && self
+                .reason
+                .as_deref()
+                .is_none_or(|reason| job.reason().code() == reason)
+            && (self.runner.is_none() || self.runner.as_deref() == runner)
     }
 }
 
@@ -119,7 +141,11 @@ impl Listing {
     ) -> Result<JobPage, ReadError> {
         let wanted = Wanted {
             before,
+            since: filter.since.map(JobId::at),
             state: filter.state.and_then(StateKind::ended),
+            trigger: filter.trigger,
+            reason: filter.reason.clone(),
+            runner: filter.runner.clone(),
         };
         let mut merge = Merge::new(self, reader, index, &wanted);
         let mut jobs: Vec<Arc<Job>> = Vec::new();
@@ -135,7 +161,8 @@ impl Listing {
             };
             passed = listed.last().map(Listed::id).or(passed);
             let wanted = listed.len();
-            let found = read(reader, std::mem::take(&mut listed)).await?;
+            let mut found = read(reader, std::mem::take(&mut listed)).await?;
+            found.retain(|job| filter.takes_the_rest(job));
             left_out += wanted - found.len();
             jobs.extend(found);
             // Looking for that many missing records is as much work as reading the piece with their lines.

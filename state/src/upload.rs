@@ -72,7 +72,7 @@ impl Upload {
         .await
     }
 
-    /// Ends the upload. The object is durable when this returns. Dropped, nothing of it stays.
+    /// Ends the upload. The object is durable when this returns. Nothing stays of an answer that is dropped.
     pub async fn finish(mut self) -> Result<Staged, WriteError> {
         on_volume(&self.volume.clone(), move |_| {
             let finished = self.flush().and_then(|()| self.writer.finish());

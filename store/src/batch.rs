@@ -1,5 +1,5 @@
-//! What one commit changes. This module checks what needs no look at the store: size, and keys used twice. The engine
-//! checks whether the batch fits the files that exist.
+//! What one commit changes. This module checks a batch by itself: its size, its keys, and what is appended. The engine checks
+//! whether it fits the files that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -44,8 +44,8 @@ pub struct Batch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub bytes: Bytes,
-    /// Whether the record is among those that `Engine::open` streams. Equals the top-level member `live` of a
-    /// `.json` file, so that the set of live records can be rebuilt from the files alone.
+    /// Whether the record is among those that `Engine::open` streams. The caller sees to it that this equals the top-level
+    /// member `live` of a `.json` file, so that the set of live records can be rebuilt from the files alone.
     pub live: bool,
 }
 

@@ -86,8 +86,9 @@ struct CheckpointFile {
 
 /// The store in a folder.
 pub(crate) fn store_at(disk: &Disk, paths: &Paths) -> Result<StoreId, OpenError> {
-    let root = || paths.root.clone();
-    read_format(disk, &paths.format)?.ok_or_else(|| OpenError::NotAState { root: root() })
+    read_format(disk, &paths.format)?.ok_or_else(|| OpenError::NotAState {
+        root: paths.root.clone(),
+    })
 }
 
 /// The store that lives at `path`, if there is one.

@@ -57,7 +57,8 @@ pub trait Engine: Send + 'static {
     fn close(self) -> impl Future<Output = Result<(), CloseError>> + Send;
 }
 
-/// Reads beside the writer. It sees every acknowledged batch, whole, and nothing else. An engine whose reads block
+/// Reads beside the writer. It sees every acknowledged batch, whole, and nothing else; only a list of names may show a part of a
+/// batch that comes meanwhile. An engine whose reads block
 /// does them off the async threads.
 pub trait Reader: Clone + Send + Sync + 'static {
     /// The content of one file.

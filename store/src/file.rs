@@ -204,7 +204,7 @@ impl FileEngine {
                 .finish()
                 .map_err(|error| CloseError::Fault(error.into())),
             Ok(Err(fault)) => Err(CloseError::Fault(fault)),
-            // A panic of the applier leaves the journal for the next open, just as a full disk does.
+            // The journal stays for the next open.
             Ok(Ok(End::Unfinished)) | Err(_) => Err(CloseError::Unfinished),
         }
     }

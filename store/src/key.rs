@@ -109,7 +109,7 @@ impl Prefix {
     }
 
     /// What every key of this folder begins with. In the order of keys they lie together, behind this.
-    pub(crate) fn first(&self) -> &str {
+    pub(crate) fn start(&self) -> &str {
         &self.0
     }
 }

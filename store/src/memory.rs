@@ -50,7 +50,6 @@ struct Contents {
     epoch: Epoch,
     last: Seq,
     room: Room,
-    is_restored: bool,
     /// Objects written so far.
     objects: u128,
     injected: VecDeque<Injected>,
@@ -78,11 +77,6 @@ impl MemoryStore {
     /// How much room the store has from now on.
     pub fn set_room(&self, room: Room) {
         self.lock().room = room;
-    }
-
-    /// Makes the store one that was restored from a backup.
-    pub fn set_restored(&self) {
-        self.lock().is_restored = true;
     }
 
     /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
@@ -178,7 +172,8 @@ impl Engine for MemoryEngine {
     }
 
     fn is_restored(&self) -> bool {
-        self.epoch.is_some() && self.store.lock().is_restored
+        // Backups are made of folders.
+        false
     }
 
     async fn close(mut self) -> Result<(), CloseError> {
@@ -232,7 +227,7 @@ impl Contents {
     }
 
     fn inside<'a>(&'a self, prefix: &'a Prefix) -> impl Iterator<Item = &'a Key> {
-        let range = (Bound::Included(prefix.first()), Bound::Unbounded);
+        let range = (Bound::Included(prefix.start()), Bound::Unbounded);
         self.files
             .range::<str, _>(range)
             .map(|(key, _)| key)
@@ -341,7 +336,6 @@ impl Volume for MemoryStore {
     }
 
     fn forget_restored(&self) -> Result<(), Fault> {
-        self.lock().is_restored = false;
         Ok(())
     }
 }

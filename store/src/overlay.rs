@@ -112,7 +112,7 @@ impl Overlay {
         &'a self,
         prefix: &'a Prefix,
     ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
-        let range = (Bound::Included(prefix.first()), Bound::Unbounded);
+        let range = (Bound::Included(prefix.start()), Bound::Unbounded);
         self.entries
             .range::<str, _>(range)
             .take_while(|(key, _)| prefix.contains(key))

@@ -24,6 +24,10 @@ pub(crate) fn keep(
         Some(_) | None => None,
     };
     let first = prepared(disk, paths, from)?;
+    let wanted = match &original {
+        Some(original) => Object::read(original)?,
+        None => Object::of(content),
+    };
     let mut to = first.clone();
     let mut number = 1;
     loop {
@@ -34,10 +38,6 @@ pub(crate) fn keep(
             }
             Kind::File => {
                 let kept = disk.open_to_read(&to)?;
-                let wanted = match &original {
-                    Some(original) => Object::read(original)?,
-                    None => Object::of(content),
-                };
                 if Object::read(&kept)? == wanted {
                     // An earlier try may have ended before its sync.
                     kept.sync_data()?;

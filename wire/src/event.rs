@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{Condition, Explanation, JobState, RevisionRef, RunnerRef, Step, Tip, WorkflowRef};
 
-/// `event: job`: a job was made, claimed, ended or removed, or has another artifact.
+/// `event: job`: a job was made, claimed, ended or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEvent {
     pub id: Uuid,
@@ -28,7 +28,7 @@ pub struct JobEvent {
     pub removed: bool,
 }
 
-/// `event: step`: the runner has reported the steps of a job.
+/// `event: step`: a running job has another step, artifact or mark in its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepEvent {
     pub job: Uuid,

@@ -194,13 +194,12 @@ impl Event<'_> {
 
 fn job_event(job: &Job, removed: bool) -> JobEvent {
     let (run, end) = (job.state.run(), job.state.end());
-    let (reason, _) = convert::reason(job);
     JobEvent {
         id: job.id.uuid(),
         workflow: convert::workflow_ref(&job.workflow),
         scan: job.scan.to_string(),
         state: convert::state(&job.state),
-        reason: convert::explanation(reason),
+        reason: convert::explanation(job.reason()),
         created_at: job.created_at,
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),

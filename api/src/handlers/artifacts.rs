@@ -68,7 +68,7 @@ pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response
                 .header(CONTENT_RANGE, format!("bytes */{size}")));
         }
     };
-    Ok(answer(artifact, &etag, stored, range))
+    Ok(answer(me.clone(), artifact, &etag, stored, range))
 }
 
 /// Finds an artifact of the job by id or name.
@@ -122,6 +122,7 @@ pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, 
 }
 
 fn answer(
+    me: Visible,
     artifact: &Artifact,
     etag: &str,
     stored: Download,
@@ -136,9 +137,14 @@ fn answer(
     };
     let length = part.end - part.start;
     let mut response = reply::streamed("application/zip", move |pieces| async move {
-        if let Err(error) = send(stored, part, &pieces).await {
-            tracing::warn!(%error, "an artifact cannot be read; its download is broken off");
-            pieces.cut_off();
+        tokio::select! {
+            sent = send(stored, part, &pieces) => {
+                if let Err(error) = sent {
+                    tracing::warn!(%error, "an artifact cannot be read; its download is broken off");
+                    pieces.cut_off();
+                }
+            }
+            () = me.token_ended() => pieces.cut_off(),
         }
     });
     if let Some(range) = range {

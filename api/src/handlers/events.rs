@@ -61,26 +61,16 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
 }
 
 async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
-    let mut place = match listener.start {
-        Start::From(place) => {
-            for batch in std::mem::take(&mut listener.missed) {
-                send_batch(batch, pieces).await?;
-            }
-            pieces.send(id(place)).await?;
-            place
-        }
+    match listener.start {
+        Start::From(_) => pieces.send(alive(listener.place())).await?,
         Start::Resync(place) => {
             let text = format!("event: resync\ndata: {{}}\nid: {}\n\n", place.0);
             pieces.send(Bytes::from(text)).await?;
-            place
         }
-    };
+    }
     loop {
         match tokio::time::timeout(KEEP_ALIVE, listener.next()).await {
-            Ok(Ok(batch)) => {
-                place = batch.seq;
-                send_batch(batch, pieces).await?;
-            }
+            Ok(Ok(batch)) => send_batch(batch, pieces).await?,
             Ok(Err(Dropped { is_slow })) => {
                 if is_slow {
                     let text = "event: dropped\ndata: {\"reason\":\"events came faster than they were read\"}\n\n";
@@ -89,8 +79,7 @@ async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
                 return Ok(());
             }
             Err(_) => {
-                place = place.max(listener.place());
-                pieces.send(id(place)).await?;
+                pieces.send(alive(listener.place())).await?;
             }
         }
     }
@@ -102,10 +91,13 @@ async fn send_batch(batch: Batch, pieces: &Pieces) -> Result<(), Unread> {
     for text in texts {
         pieces.send(text).await?;
     }
-    pieces.send(id(seq)).await
+    pieces.send(alive(Some(seq))).await
 }
 
-/// Tells the place without an event. The comment keeps the connection in the eyes of proxies.
-fn id(place: Seq) -> Bytes {
-    Bytes::from(format!(": alive\nid: {}\n\n", place.0))
+/// Keeps the connection in the eyes of proxies, and tells the place without an event.
+fn alive(place: Option<Seq>) -> Bytes {
+    match place {
+        Some(place) => Bytes::from(format!(": alive\nid: {}\n\n", place.0)),
+        None => Bytes::from_static(b": alive\n\n"),
+    }
 }

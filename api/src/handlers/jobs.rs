@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{JobId, JobState, Seen, StateKind, WorkflowId};
+use model::{JobId, JobState, Reason, Seen, StateKind, Trigger, WorkflowId};
 use state::JobFilter;
 use tokio::time::Instant;
 use warp::reply::Response;
@@ -46,12 +46,32 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
                 .map_err(|_| Failure::invalid("cursor", "is not from this list"))?,
         ),
     };
+    let trigger =
+        match query.get("trigger") {
+            None => None,
+            Some(name) => Some(Trigger::named(name).ok_or_else(|| {
+                Failure::invalid("trigger", "must be `dispatch`, `cron` or `expr`")
+            })?),
+        };
+    let reason = match query.get("reason") {
+        Some(code) if !Reason::OF_JOBS.contains(&code) => {
+            let problem = format!("must be one of: {}", Reason::OF_JOBS.join(", "));
+            return Err(Failure::invalid("reason", problem));
+        }
+        code => code.map(str::to_owned),
+    };
+    let until = query.time("until")?.map(JobId::at);
     let filter = JobFilter {
         workflow,
         scan,
         state,
+        trigger,
+        reason,
+        runner: query.get("runner").map(str::to_owned),
+        since: query.time("since")?,
         ..JobFilter::default()
     };
+    let before = before.into_iter().chain(until).min();
     if let Some(scan) = &filter.scan {
         let workflow = filter.workflow;
         me.read(|seen| known(seen, workflow, scan))?;
@@ -66,6 +86,14 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
             Err(failure) if failure.code == wire::ErrorCode::NotFound => {}
             Err(failure) => return Err(failure),
         }
+    }
+    if let Some(runner) = query.get("runner")
+        && items.is_empty()
+        && next_cursor.is_none()
+        && me.read(|seen| seen.runners().all(|known| known.name != runner))
+    {
+        return Err(Failure::not_found("runner", runner)
+            .hint("`everscan runner list` shows those that are registered"));
     }
     Ok(reply::ok(&Page {
         items,
@@ -106,9 +134,13 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
         };
     let mut job = me.job(id).await?;
     let mut changes = me.job_changed(&job);
+    let mut is_newest = job.state.is_terminal() || Instant::now() >= held_until;
     loop {
-        changes.mark_unchanged();
-        job = me.job(id).await?;
+        if !is_newest {
+            changes.mark_unchanged();
+            job = me.job(id).await?;
+        }
+        is_newest = false;
         if job.state.is_terminal() || Instant::now() >= held_until {
             return Ok(reply::ok(&wire_job(me, &job).await?));
         }

@@ -90,9 +90,16 @@ pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Fa
     };
     let follow = request.query.flag("follow")?;
     let me = me.clone();
-    Ok(reply::streamed(form.media_type(), move |pieces| {
-        produce(me, job, from, follow, form, pieces)
-    }))
+    Ok(reply::streamed(
+        form.media_type(),
+        async move |pieces: Pieces| {
+            let last = pieces.clone();
+            tokio::select! {
+                () = produce(me.clone(), job, from, follow, form, pieces) => {}
+                () = me.token_ended() => last.cut_off(),
+            }
+        },
+    ))
 }
 
 async fn produce(me: Visible, job: ShownJob, from: u64, follow: bool, form: Form, pieces: Pieces) {
@@ -190,7 +197,7 @@ async fn wait(
                 }
             }
             () = pieces.closed() => return false,
-            _ = me.dismissed() => return false,
+            () = me.stopping() => return false,
             () = tokio::time::sleep(KEEP_ALIVE), if form == Form::Events => {
                 if pieces.send(Bytes::from_static(b": alive\n\n")).await.is_err() {
                     return false;

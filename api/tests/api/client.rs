@@ -146,6 +146,17 @@ impl Opened {
         read
     }
 
+    /// Reads the rest of the body. Whether it breaks off, so that nobody takes it for the whole.
+    pub(crate) async fn breaks_off(&mut self) -> bool {
+        loop {
+            match in_time(self.body.frame()).await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return true,
+                None => return false,
+            }
+        }
+    }
+
     /// The rest of the body.
     pub(crate) async fn rest(&mut self) -> String {
         let mut read = String::new();

@@ -264,3 +264,57 @@ async fn a_job_that_waits_says_for_what() {
     service.claim(&large, &[]).await;
     assert_eq!(waiting().await, None);
 }
+
+#[tokio::test]
+async fn a_list_is_narrowed_by_what_is_known_of_a_job() {
+    let service = Service::start().await;
+    let (runner, first) = service.claimed("one").await;
+    service.complete(&first, 0).await.expect(200);
+    service.clock.advance(chrono::TimeDelta::seconds(60));
+    let second = service.dispatch("build").await;
+    let claimed = service.claim(&runner, &[]).await;
+    assert_eq!(claimed.id, second);
+    let cancel = service.admin(Call::post(claimed.path("cancel")));
+    cancel.await.expect(200);
+    service.clock.advance(chrono::TimeDelta::seconds(60));
+    let third = service.dispatch("large").await;
+    let listed = async |query: &str| {
+        let body = service.get(&format!("/v0/jobs?{query}")).await.expect(200);
+        let items = body["items"].as_array().unwrap().iter();
+        items.map(|job| text(&job["id"])).collect::<Vec<_>>()
+    };
+    let (a, b, c) = (first.id.as_str(), second.as_str(), third.as_str());
+    for (query, wanted) in [
+        ("trigger=dispatch", vec![c, b, a]),
+        ("trigger=cron", vec![]),
+        ("runner=one", vec![b, a]),
+        ("reason=steps_succeeded", vec![a]),
+        ("reason=cancelled_by_user&runner=one", vec![b]),
+        ("reason=dispatched", vec![c]),
+        ("since=2026-11-20T12:01:00Z", vec![c, b]),
+        ("until=2026-11-20T12:01:00Z", vec![a]),
+        (
+            "since=2026-11-20T12:01:00Z&until=2026-11-20T12:02:00Z",
+            vec![b],
+        ),
+        ("since=2026-11-20T12:03:00Z", vec![]),
+        ("since=2026-11-20T12:01:00Z&limit=1", vec![c]),
+        ("runner=one&state=cancelled", vec![b]),
+    ] {
+        assert_eq!(listed(query).await, wanted, "{query}");
+    }
+    for (query, status, field) in [
+        ("trigger=push", 400, "trigger"),
+        ("reason=because", 400, "reason"),
+        ("since=yesterday", 400, "since"),
+        ("runner=nobody", 404, ""),
+    ] {
+        let answer = service.get(&format!("/v0/jobs?{query}")).await;
+        assert_eq!(answer.status, status, "{query}");
+        let errors = &answer.json()["errors"];
+        assert!(
+            field.is_empty() || errors[0]["field"] == field,
+            "{query}: {errors}"
+        );
+    }
+}

@@ -6,7 +6,7 @@ use http::Method;
 use model::Scope;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Call};
+use crate::client::{Answer, Call, Raw};
 use crate::service::{Service, text};
 
 const NOBODYS_JOB: &str = "01939c5e-0000-7000-8000-000000000000";
@@ -70,7 +70,7 @@ async fn a_revoked_token_is_let_in_no_more_and_what_it_holds_open_ends() {
     };
     let (held, ()) = tokio::join!(held, revoke);
     assert_eq!(held.status, 401);
-    assert_eq!(followed.rest().await, "");
+    assert!(followed.breaks_off().await);
     assert!(!lists_jobs(&service, &secret).await);
 
     let again = service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{id}")));
@@ -143,10 +143,9 @@ async fn the_file_of_the_first_token_goes_with_its_secret() {
     let file = service.root().join("initial-admin-token");
     let first = std::fs::read_to_string(&file).unwrap();
     assert!(lists_jobs(&service, first.trim()).await);
-    // Another token's file is none of it.
-    regenerate(&service, "tester", json!({"overlap_seconds": 60}))
-        .await
-        .expect(200);
+    // It is not the file of any other token.
+    create(&service, json!({"name": "ci", "scopes": ["admin"]})).await;
+    regenerate(&service, "ci", json!({})).await.expect(200);
     service.handle.state().settled().await.unwrap();
     assert!(file.exists());
     regenerate(&service, "initial%20admin", json!({}))
@@ -272,4 +271,85 @@ async fn what_is_of_another_project_does_not_exist() {
     // Nothing of it has changed, and its own token still sees it.
     let own = Call::get(format!("/v0/jobs/{}", claimed.id)).bearer(&of_main);
     own.send(service.address).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_body_that_comes_after_its_token_has_ended_does_nothing() {
+    let service = Service::start().await;
+    let asked = json!({"name": "ci", "scopes": ["token:write", "project:write"]});
+    let (_, secret) = create(&service, asked).await;
+    let mut waiting = Vec::new();
+    for (method, path, body) in [
+        (
+            "POST",
+            "/v0/tokens",
+            r#"{"name":"late","scopes":["token:write"]}"#,
+        ),
+        ("PUT", "/v0/projects/main/vars/URL", r#"{"value":"late"}"#),
+    ] {
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\nexpect: 100-continue\r\n\r\n"
+        );
+        let mut raw = Raw::send(service.address, head).await;
+        // It is let in, and its body is asked for.
+        assert!(raw.head().await.starts_with("HTTP/1.1 100"));
+        waiting.push((raw, body));
+    }
+    let revoke = service.admin(Call::new(Method::DELETE, "/v0/tokens/ci"));
+    revoke.await.expect(204);
+    for (mut raw, body) in waiting {
+        raw.write(body).await;
+        let head = raw.head().await;
+        assert!(head.starts_with("HTTP/1.1 401"), "{head}");
+    }
+    let listed = service.get("/v0/tokens").await.expect(200).to_string();
+    assert!(!listed.contains("late"), "{listed}");
+    service
+        .get("/v0/projects/main/vars/URL")
+        .await
+        .problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_secret_that_was_replaced_manages_no_tokens() {
+    let service = Service::start().await;
+    let asked = json!({"name": "ci", "scopes": ["token:write"], "expires_in_seconds": 60});
+    let (_, former) = create(&service, asked).await;
+    let overlap = json!({"overlap_seconds": 60});
+    regenerate(&service, "ci", overlap).await.expect(200);
+    let list = Call::get("/v0/tokens").bearer(&former);
+    list.send(service.address).await.expect(200);
+    let again = Call::post("/v0/tokens/ci/regenerate")
+        .bearer(&former)
+        .json(&json!({}));
+    again.send(service.address).await.problem(403, "forbidden");
+    // One that has expired gets a new life with its new secret, or neither.
+    service.clock.advance(TimeDelta::seconds(60));
+    let refused = regenerate(&service, "ci", json!({})).await;
+    let body = refused.problem(400, "invalid_request");
+    assert_eq!(body["errors"][0]["field"], "expires_in_seconds");
+    let longer = json!({"expires_in_seconds": 60});
+    regenerate(&service, "ci", longer).await.expect(200);
+}
+
+#[tokio::test]
+async fn why_a_job_waits_names_no_jobs_of_others() {
+    let service = Service::follow(&["main", "other"]).await;
+    let (runner, busy) = service.claimed("one").await;
+    service.poll(&runner, 1, &[&busy.id]).await;
+    let of_other = service.limited([Scope::JobRead], &["other"]).await;
+    let path = "/v0/workflows/other%2Fpipeline/scans/build/dispatch";
+    let inputs = json!({"inputs": {"target": "all"}});
+    let answer = service.post(path, &inputs).await.expect(202);
+    let job = text(&answer["job"]["id"]);
+    let shown = service.get(&format!("/v0/jobs/{job}")).await.expect(200);
+    assert!(shown["waiting"].to_string().contains(&busy.id), "{shown}");
+    let shown = Call::get(format!("/v0/jobs/{job}")).bearer(&of_other);
+    let shown = shown.send(service.address).await.expect(200);
+    assert_eq!(
+        shown["waiting"]["message"],
+        "the only runner that can take it is busy with another job"
+    );
 }

@@ -105,9 +105,10 @@ fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), 
 /// What to say of a token that will expire soon.
 fn ends_soon(token: &Token) -> Option<String> {
     let end = token.expires_at.filter(|_| token.expires_soon)?;
-    let name = &token.name;
+    // The command has no name in it: a shell may make something of one.
+    let (name, id) = (&token.name, token.id);
     Some(format!(
-        "token {name} expires at {}; `everscan token regenerate {name} --expires-in 90d` renews it",
+        "token {name} expires at {}; `everscan token regenerate {id} --expires-in 90d` renews it",
         time(&end)
     ))
 }

@@ -226,8 +226,9 @@ async fn filters_become_queries() {
     let server = Server::start([Reply::json(r#"{"items":[]}"#), Reply::json(JOB)]).await;
     let filter = JobFilter {
         workflow: Some("a/b".to_owned()),
-        scan: None,
         state: Some(JobState::Running),
+        since: Some("2026-11-20T12:00:00Z".parse().unwrap()),
+        ..JobFilter::default()
     };
     let client = server.client();
     client.jobs(&filter, Some(5), Some("x")).await.unwrap();
@@ -235,7 +236,7 @@ async fn filters_become_queries() {
     assert_eq!(
         server.lines(),
         [
-            "GET /v0/jobs?workflow=a%2Fb&state=running&limit=5&cursor=x".to_owned(),
+            "GET /v0/jobs?workflow=a%2Fb&state=running&since=2026-11-20T12%3A00%3A00.000Z&limit=5&cursor=x".to_owned(),
             format!("GET /v0/jobs/{}?wait=true", Uuid::nil()),
         ]
     );

@@ -46,6 +46,10 @@ impl Command for CreateToken {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         check_name("name", &self.name)?;
         check_reach(&self.scopes, &self.projects)?;
+        let Viewer { scopes, projects } = &self.granted_by;
+        if !scopes.cover(&self.scopes) || !projects.cover(&self.projects) {
+            return Err(Refusal::TooStrong);
+        }
         let tokens = world.tokens().len();
         if tokens >= TOKENS {
             return Err(Refusal::TooManyTokens { tokens });
@@ -63,9 +67,6 @@ impl Command for CreateToken {
             former: None,
             last_used: None,
         };
-        if !self.granted_by.covers(&token) {
-            return Err(Refusal::TooStrong);
-        }
         Ok(changed(token, secret))
     }
 }
@@ -144,6 +145,12 @@ impl Command for RegenerateToken {
             });
         }
         let life = self.life.map(|life| end_of(life, moment)).transpose()?;
+        if life.is_none() && !token.is_valid(moment.steady) {
+            return Err(Refusal::InvalidField {
+                field: "expires_in_seconds",
+                problem: "the token has expired: say how long it is to live".to_owned(),
+            });
+        }
         let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
         let former = FormerSecret {
             hash: token.hash,
@@ -175,7 +182,7 @@ impl Command for RevokeToken {
         let token = managed(world, self.token, &self.by)?;
         let is_admin = |token: &Token| token.scopes.allow(Scope::Admin);
         let stays = |other: &&Arc<Token>| {
-            other.id != token.id && is_admin(other) && other.is_valid(moment.steady)
+            other.id != token.id && is_admin(other) && !other.expires_soon(moment.steady)
         };
         if is_admin(token) && world.tokens().find(stays).is_none() {
             return Err(Refusal::LastAdmin);
@@ -200,7 +207,7 @@ impl Command for NoteUse {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let token = world.token(self.token).ok_or(Refusal::NoSuchToken)?;
-        if token.last_used >= Some(self.day) {
+        if token.last_used == Some(self.day) {
             return Ok(Decision::unchanged(()));
         }
         let token = Token {

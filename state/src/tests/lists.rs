@@ -228,7 +228,7 @@ async fn histories_go_on_over_pages() {
     let cursor = |before| {
         let wanted = Wanted {
             before,
-            state: None,
+            ..Wanted::default()
         };
         HistoryCursor::new(opened.state.reader().clone(), Arc::default(), &past, wanted)
     };
@@ -477,11 +477,7 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
     let past = opened
         .state
         .read(|world| KnownPast::of(world, &Arc::new(head)));
-    let wanted = Wanted {
-        before: None,
-        state: None,
-    };
-    let mut cursor = HistoryCursor::new(reader, Arc::default(), &past, wanted);
+    let mut cursor = HistoryCursor::new(reader, Arc::default(), &past, Wanted::default());
     let mut newest = Vec::new();
     for _ in 0..50 {
         let Look::Job(id) = cursor.newest(&mut 1).await.unwrap() else {

@@ -1,10 +1,12 @@
 //! `everscan job list`.
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use client::JobFilter;
-use wire::{Job, JobState, Page};
+use wire::{Job, JobState, Page, Trigger};
 
+use crate::clock::past;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -19,6 +21,8 @@ const STATES: [JobState; 6] = [
     JobState::Skipped,
 ];
 
+const TRIGGERS: [Trigger; 3] = [Trigger::Dispatch, Trigger::Cron, Trigger::Expr];
+
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Only jobs of this workflow: its name, SOURCE/NAME, or id
@@ -30,6 +34,21 @@ pub(crate) struct List {
     /// Only jobs in this state
     #[arg(long, env = "SERVICE_STATE", value_parser = state())]
     state: Option<JobState>,
+    /// Only jobs that this started
+    #[arg(long, env = "SERVICE_TRIGGER", value_parser = trigger())]
+    trigger: Option<Trigger>,
+    /// Only jobs that the runner of this name executed
+    #[arg(long, env = "SERVICE_RUNNER")]
+    runner: Option<String>,
+    /// Only jobs with this code of the reason for their state, as in step_failed
+    #[arg(long, env = "SERVICE_REASON")]
+    reason: Option<String>,
+    /// Only jobs made at this time or later, or as long ago as this, as in 1d
+    #[arg(long, env = "SERVICE_SINCE", value_name = "TIME", value_parser = past)]
+    since: Option<DateTime<Utc>>,
+    /// Only jobs made before this time, or longer ago than this
+    #[arg(long, env = "SERVICE_UNTIL", value_name = "TIME", value_parser = past)]
+    until: Option<DateTime<Utc>>,
     /// How many jobs
     #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: u32,
@@ -44,6 +63,11 @@ impl List {
             workflow: self.workflow,
             scan: self.scan,
             state: self.state,
+            trigger: self.trigger,
+            runner: self.runner,
+            reason: self.reason,
+            since: self.since,
+            until: self.until,
         };
         let page = session
             .client()?
@@ -64,6 +88,15 @@ fn state() -> impl TypedValueParser<Value = JobState> {
     PossibleValuesParser::new(STATES.map(JobState::as_str)).try_map(|name| {
         let found = STATES.into_iter().find(|state| state.as_str() == name);
         found.ok_or("no such state")
+    })
+}
+
+fn trigger() -> impl TypedValueParser<Value = Trigger> {
+    PossibleValuesParser::new(TRIGGERS.map(Trigger::as_str)).try_map(|name| {
+        let found = TRIGGERS
+            .into_iter()
+            .find(|trigger| trigger.as_str() == name);
+        found.ok_or("no such trigger")
     })
 }
 

@@ -1,6 +1,6 @@
 //! `/v0/workflows/{workflow}/scans/{scan}/why`
 
-use model::{ActiveWorkflow, ScanKey, Seen, Timestamp};
+use model::{ActiveWorkflow, ScanKey, Seen};
 use warp::reply::Response;
 
 use super::workflows;
@@ -14,14 +14,7 @@ use crate::visible::Visible;
 pub(super) async fn why(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let found = me.find(|seen| scan(seen, request))?;
     let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
-    let at: Option<Timestamp> = request
-        .query
-        .get("at")
-        .map(|text| {
-            text.parse()
-                .map_err(|_| Failure::invalid("at", "must be a time such as 2026-11-21T10:00:00Z"))
-        })
-        .transpose()?;
+    let at = request.query.time("at")?;
     let why = me.why(&key, at, request.query.limit()?).await?;
     let answer = match workflow.scan(&key.scan) {
         Some(scan) => convert_why::why(workflow, scan, why),

@@ -35,10 +35,10 @@ pub(crate) enum Command {
         /// Name or id of the token
         token: String,
         /// How long the present secret is still accepted, as in 1h; up to a day, not at all when left out
-        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        #[arg(long, env = "SERVICE_OVERLAP", value_name = "DURATION", value_parser = parse_duration)]
         overlap: Option<Duration>,
         /// When it ends, as in 30d; as before when left out
-        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_duration)]
         expires_in: Option<Duration>,
     },
     /// Revoke an access token; what it holds open ends

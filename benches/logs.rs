@@ -1,6 +1,11 @@
-//! What a step's output costs: 100 MB in lines of 100 bytes, with ten secrets masked, from the job's claim to its end with
+//! What a step's output costs, and what it costs to search it.
+//!
+//! The output: 100 MB in lines of 100 bytes, with ten secrets masked, from the job's claim to its end with
 //! a durable log. The floor is the same script through a pipe into two files, as many as a line passes through: the
 //! runner's spool and the log, of which the second is synced. Daemon and runner are separate processes.
+//!
+//! The search: the log of one of these jobs, for texts in no line, in one and in all, until the daemon's answer with the count
+//! and the first 50 matches is there. The floor is `grep -c` on the file.
 //!
 //!     cargo bench --package daemon --bench logs [-- RUNS]
 
@@ -15,6 +20,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use client::{Client, LogFilter, Secret};
 use support::World;
 
 #[path = "../tests/support.rs"]
@@ -33,6 +39,14 @@ const SECRETS: usize = 10;
 /// Prints the lines as fast as awk can.
 const SCRIPT: &str = r#"awk 'BEGIN { s = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-abcdefghijklmnopqrstuvwxyz"; for (i = 0; i < 1000000; i++) printf "%09d %.89s\n", i, s }'"#;
 
+/// What is searched for: a name, the flags of grep, the text, and how many lines have it.
+const SEARCHES: [(&str, &str, &str, u64); 4] = [
+    ("no line", "-cF", "Nowhere", 0),
+    ("one, any case", "-ciF", "000500000", 1),
+    ("all", "-cF", "XYZ-abc", LINES),
+    ("all, any case", "-ciF", "xyz-abc", LINES),
+];
+
 type Failure = Box<dyn std::error::Error>;
 
 #[expect(clippy::print_stdout, reason = "the figures are this program's output")]
@@ -50,10 +64,11 @@ fn main() -> Result<(), Failure> {
     ];
     println!("{LINES} lines of {LINE_BYTES} bytes, {SECRETS} secrets, {runs} runs");
     println!("                 job       floor     ratio   CPU of the daemon, of the runner");
-    let (mut jobs, mut floors) = (Vec::new(), Vec::new());
+    let (mut jobs, mut floors, mut last) = (Vec::new(), Vec::new(), None);
     for _ in 0..runs {
         let before = pids.map(cpu_time);
-        let job = job(&world)?;
+        let (id, job) = job(&world)?;
+        last = Some(id);
         let after = pids.map(cpu_time);
         let floor = floor(&world.path("floor"))?;
         println!(
@@ -74,6 +89,17 @@ fn main() -> Result<(), Failure> {
         floor.as_secs_f64(),
         job.as_secs_f64() / floor.as_secs_f64()
     );
+    let id = last.ok_or("no job was run")?;
+    println!("search               daemon       floor     ratio");
+    for (what, flags, text, lines) in SEARCHES {
+        let (daemon, floor) = search(&world, &id, (flags, text), lines, runs)?;
+        println!(
+            "{what:<16} {:>8.3} s {:>8.3} s {:>9.2}",
+            daemon.as_secs_f64(),
+            floor.as_secs_f64(),
+            daemon.as_secs_f64() / floor.as_secs_f64()
+        );
+    }
     for (name, pid) in ["daemon", "runner"].into_iter().zip(pids) {
         println!("{name}: at most {} resident", most_resident(pid)?);
     }
@@ -109,7 +135,7 @@ fn prepare(world: &mut World) -> Result<(), Failure> {
 }
 
 /// From the claim to the end, as the daemon has them. The log must be whole.
-fn job(world: &World) -> Result<Duration, Failure> {
+fn job(world: &World) -> Result<(String, Duration), Failure> {
     let id = world.dispatch("print", "print", &[]);
     let job = world.finished(&id);
     if job["state"] != "succeeded" {
@@ -122,7 +148,8 @@ fn job(world: &World) -> Result<Duration, Failure> {
         let text = job[name].as_str().ok_or("a time is missing")?;
         Ok(text.parse()?)
     };
-    Ok((at("finished_at")? - at("started_at")?).to_std()?)
+    let took = (at("finished_at")? - at("started_at")?).to_std()?;
+    Ok((id, took))
 }
 
 /// The script through a pipe into one file, from there into another, and that one synced.
@@ -159,6 +186,42 @@ fn floor(folder: &Path) -> Result<Duration, Failure> {
     } else {
         Err(format!("the script printed {bytes} bytes").into())
     }
+}
+
+/// The medians of the daemon's answer and of grep. Both must count right.
+fn search(
+    world: &World,
+    id: &str,
+    (flags, text): (&str, &str),
+    lines: u64,
+    runs: usize,
+) -> Result<(Duration, Duration), Failure> {
+    let client = Client::new(world.url(), world.token().map(Secret::new))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let jobs = world.path("state/jobs").display().to_string();
+    let file = format!("*/{id}/log.jsonl");
+    let found = world.output("find", &[&jobs, "-path", &file]);
+    let file = String::from_utf8(found.stdout)?.trim().to_owned();
+    let (mut answers, mut floors) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let begun = Instant::now();
+        let filter = LogFilter::default();
+        let found =
+            runtime.block_on(client.search_log(id.parse()?, text, &filter, Some(50), None))?;
+        answers.push(begun.elapsed());
+        if (found.total, found.records) != (lines, LINES) {
+            return Err(format!("{text} was found {} times", found.total).into());
+        }
+        let begun = Instant::now();
+        let counted = world.output("grep", &[flags, text, &file]);
+        floors.push(begun.elapsed());
+        if String::from_utf8(counted.stdout)?.trim() != lines.to_string() {
+            return Err(format!("grep does not find {text} in {lines} lines").into());
+        }
+    }
+    Ok((median(answers), median(floors)))
 }
 
 fn median(mut samples: Vec<Duration>) -> Duration {

@@ -5,7 +5,7 @@ use model::{
     RevisionRef, Runner, Seen, Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef,
     Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
-use state::DamagedLines;
+use state::{DamagedLines, LogRecord};
 use std::collections::BTreeMap;
 use workflow::{InputValue, Severity};
 
@@ -86,6 +86,30 @@ pub(crate) fn damaged(damaged: Vec<DamagedLines>) -> Vec<wire::DamagedLines> {
     damaged
         .map(|DamagedLines { file, lines }| wire::DamagedLines { file, lines })
         .collect()
+}
+
+pub(crate) fn log_matches(found: state::LogMatches) -> wire::LogMatches {
+    let matches = found.matches.into_iter();
+    wire::LogMatches {
+        total: found.total,
+        matches: matches.map(log_record).collect(),
+        next_cursor: found.next.map(|next| next.to_string()),
+        records: found.records,
+    }
+}
+
+fn log_record(LogRecord { n, record }: LogRecord) -> wire::LogRecord {
+    let record = wire::NewLogRecord {
+        at: record.at,
+        step: record.step,
+        stream: match record.stream {
+            state::Stream::Stdout => wire::Stream::Stdout,
+            state::Stream::Stderr => wire::Stream::Stderr,
+            state::Stream::Runner => wire::Stream::Runner,
+        },
+        text: record.text,
+    };
+    wire::LogRecord { n, record }
 }
 
 /// Where the log of a job was cut, if it was.

@@ -5,7 +5,7 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide::{Refusal, Remedy};
-use model::error_chain;
+use model::{JobId, error_chain};
 use reconciler::{
     DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError, WorkerError,
 };
@@ -61,6 +61,13 @@ impl Failure {
         Self::new(
             ErrorCode::NotFound,
             format!("there is no {what} `{}`", shorten(name)),
+        )
+    }
+
+    /// Also the answer about a job that the caller may not see.
+    pub(crate) fn no_such_job(job: JobId) -> Self {
+        Self::not_found("job", &job.to_string()).hint(
+            "it never existed, or retention has removed it with its log; `everscan job list` shows what there is",
         )
     }
 
@@ -257,7 +264,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
-            ReadError::Removed { job } => Self::not_found("job", &job.to_string()),
+            ReadError::Removed { job } => Self::no_such_job(job),
             ReadError::Store(_) | ReadError::File { .. } | ReadError::Damaged { .. } => {
                 Self::internal(&error)
             }
@@ -345,7 +352,7 @@ impl From<WorkerError> for Failure {
 impl From<RemovalError> for Failure {
     fn from(error: RemovalError) -> Self {
         match error {
-            RemovalError::NoSuchJob { job } => Self::not_found("job", &job.to_string()),
+            RemovalError::NoSuchJob { job } => Self::no_such_job(job),
             RemovalError::Submit(error) => error.into(),
             RemovalError::Read(error) => error.into(),
         }

@@ -5,6 +5,7 @@ mod dispatch;
 mod events;
 mod health;
 mod jobs;
+mod log_search;
 mod logs;
 mod projects;
 mod prune;
@@ -78,6 +79,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DeleteJob => jobs::delete(me, &request).await,
         UserRoute::CancelJob => jobs::cancel(me, &request).await,
         UserRoute::ReadLog => logs::read(me, &request).await,
+        UserRoute::SearchLog => log_search::search(me, &request).await,
         UserRoute::ListArtifacts => artifacts::list(me, &request).await,
         UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
         UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,

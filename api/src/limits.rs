@@ -86,6 +86,13 @@ pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 pub(crate) const PAGE: usize = 200;
 pub(crate) const DEFAULT_PAGE: usize = 50;
 
+/// Matches of one page of a search in a log, at most: each page reads the whole log again for its count, so a program that
+/// wants all takes many at once.
+pub(crate) const SEARCH_PAGE: usize = 10_000;
+
+/// Longest text to search for in a log: a long line that somebody copied.
+pub(crate) const SEARCHED_CHARS: usize = 1_000;
+
 /// Longest idempotency key. A UUID or a digest fits.
 pub(crate) const IDEMPOTENCY_KEY_BYTES: usize = 200;
 

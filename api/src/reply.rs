@@ -115,6 +115,11 @@ impl Pieces {
         self.with_waiting(|waiting| waiting.is_cut_off = true);
     }
 
+    /// Whether the reader is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
     /// Waits until the reader is gone.
     pub(crate) async fn closed(&self) {
         self.sender.closed().await;

@@ -112,26 +112,36 @@ impl Query {
             .transpose()
     }
 
-    pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Failure> {
-        self.get(name)
-            .map(|text| {
-                text.parse().map_err(|_| {
-                    Failure::invalid(name, "must be a time such as 2026-11-21T10:00:00Z")
-                })
-            })
-            .transpose()
+    /// A count from 1 up.
+    pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Failure> {
+        match self.number(name)? {
+            Some(0) => Err(Failure::invalid(name, "must be 1 or more")),
+            count => Ok(count),
+        }
     }
 
+    /// A time with its zone.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Failure> {
+        let parsed = self.get(name).map(str::parse).transpose();
+        parsed.map_err(|_| Failure::invalid(name, "must be a time such as 2026-11-21T10:00:00Z"))
+    }
+
+    /// How many items a page of a list has.
     pub(crate) fn limit(&self) -> Result<usize, Failure> {
+        self.limit_of(PAGE)
+    }
+
+    /// How many items a page has that may have at most `most`.
+    pub(crate) fn limit_of(&self, most: usize) -> Result<usize, Failure> {
         let limit = self.number("limit")?.map_or(DEFAULT_PAGE, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)
         });
-        if (1..=PAGE).contains(&limit) {
+        if (1..=most).contains(&limit) {
             Ok(limit)
         } else {
             Err(Failure::invalid(
                 "limit",
-                format!("must be from 1 to {PAGE}"),
+                format!("must be from 1 to {most}"),
             ))
         }
     }

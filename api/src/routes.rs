@@ -86,7 +86,10 @@ routes! {
         ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
         DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
         CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
-        ReadLog GET "/v0/jobs/{job}/logs", JobRead; ["from" "follow"], 0;
+        ReadLog GET "/v0/jobs/{job}/logs", JobRead;
+            ["from" "tail" "limit" "step" "stream" "since" "timestamps" "follow"], 0;
+        SearchLog GET "/v0/jobs/{job}/logs/search", JobRead;
+            ["q" "case" "step" "stream" "since" "limit" "cursor"], 0;
         ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
         DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
         DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;

@@ -16,7 +16,9 @@ use model::{
 use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
-use state::{Download, JobFilter, JobPage, LogStream, SubmitError};
+use state::{
+    Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, SubmitError,
+};
 use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
@@ -165,7 +167,7 @@ impl Visible {
         let job = self.handle.state().job(id).await?;
         job.filter(|job| self.viewer.sees(job.project))
             .map(Shown)
-            .ok_or_else(|| Failure::not_found("job", &id.to_string()))
+            .ok_or_else(|| Failure::no_such_job(id))
     }
 
     /// Jobs, newest first, and where the next page begins.
@@ -238,6 +240,26 @@ impl Visible {
     /// The log of a job from a record on.
     pub(crate) fn log(&self, job: &ShownJob, from: u64) -> LogStream {
         self.handle.state().logs().stream(job.id, from)
+    }
+
+    /// The number of the record at which the last `count` of those begin that the filter takes.
+    pub(crate) async fn begin_of_last(
+        &self,
+        job: &ShownJob,
+        filter: LogFilter,
+        count: u64,
+    ) -> Result<u64, Failure> {
+        let logs = self.handle.state().logs();
+        Ok(logs.begin_of_last(job.id, filter, count).await?)
+    }
+
+    /// Searches the log of a job.
+    pub(crate) async fn search_log(
+        &self,
+        job: &ShownJob,
+        wanted: LogSearch,
+    ) -> Result<LogMatches, Failure> {
+        Ok(self.handle.state().logs().search(job.id, wanted).await?)
     }
 
     /// Wakes whenever the log of a job has grown; closed when it will not.

@@ -21,13 +21,17 @@ pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
         .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
 }
 
-/// Reads a time with its zone, or how long ago it is.
-pub(crate) fn past(text: &str) -> Result<DateTime<Utc>, String> {
-    let Ok(ago) = workflow::parse_duration(text) else {
-        return moment(text).map_err(|error| format!("{error}; or how long ago, as in 10m"));
-    };
-    let time = now().checked_sub_signed(ago);
-    time.ok_or_else(|| "that is too long ago".to_owned())
+/// Reads a time with its zone, or a duration, which is that long ago.
+pub(crate) fn moment_or_age(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(moment) = moment(text) {
+        return Ok(moment);
+    }
+    let begin = workflow::parse_duration(text)
+        .ok()
+        .and_then(|age| now().checked_sub_signed(age));
+    begin.ok_or_else(|| {
+        "write a date, a time and a zone, as in 2026-11-21T10:00:00Z, or how long ago, as in 10m".to_owned()
+    })
 }
 
 /// Reads a duration in the form of workflow files. The error is a sentence for the person who wrote it.
@@ -52,6 +56,18 @@ mod tests {
         assert_eq!(read, Duration::from_secs(5_400));
         assert_eq!(format_duration(read), "1h30m");
         assert!(parse_duration("soon").unwrap_err().contains("30m"));
+    }
+
+    #[test]
+    fn a_moment_may_be_written_as_its_age() {
+        let moment = moment_or_age("2026-11-21T10:00:00+02:00").unwrap();
+        assert_eq!(moment.to_rfc3339(), "2026-11-21T08:00:00+00:00");
+        let (before, hour) = (now(), TimeDelta::hours(1));
+        let found = moment_or_age("1h").unwrap();
+        assert!((before - hour..=now() - hour).contains(&found));
+        for text in ["2026-11-21", "soon", "-1h", ""] {
+            assert!(moment_or_age(text).unwrap_err().contains("10m"), "{text}");
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Prints a job's log.
 
-use client::Client;
+use client::{Client, LogQuery};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
-use wire::{Job, LogCut, LogRecord};
+use wire::{Job, LogCut};
 use workflow::format_size;
 
 use crate::error::Error;
 use crate::limits;
+use crate::log_lines::LogLines;
 use crate::session::Session;
 use crate::why_waiting::WhyWaiting;
 
@@ -16,11 +17,12 @@ pub(crate) async fn read(
     session: &mut Session<'_>,
     client: &Client,
     job: Uuid,
-    from: u64,
+    query: LogQuery,
+    lines: &mut LogLines,
 ) -> Result<(), Error> {
-    let mut log = client.logs(job, from, false);
+    let mut log = client.logs(job, query);
     while let Some(record) = log.next_record().await? {
-        write(session, &record)?;
+        lines.print(session, &record)?;
     }
     Ok(())
 }
@@ -30,46 +32,41 @@ pub(crate) async fn follow(
     session: &mut Session<'_>,
     client: &Client,
     job: Uuid,
-    from: u64,
+    mut query: LogQuery,
+    lines: &mut LogLines,
 ) -> Result<Job, Error> {
-    let mut from = from;
+    query.follow = true;
     let mut was_reached = false;
     let mut why = WhyWaiting::of(client, job);
     loop {
         let begun = Instant::now();
-        let log = client.logs(job, from, true);
+        let log = client.logs(job, query);
         // The daemon was there a moment ago. If it restarts now, wait for it.
         let mut log = if was_reached { log.patiently() } else { log };
         while let Some(record) = why
             .beside(log.next_record(), |text| session.terminal.say(text))
             .await?
         {
-            write(session, &record)?;
+            lines.print(session, &record)?;
             session.terminal.flush()?;
         }
-        from = log.position();
+        query = log.unread();
         was_reached = true;
         // The stream may have ended because the daemon stops. Wait for its restart, as `job wait` does.
         let current = client.job_patiently(job).await?;
         if current.state.is_terminal() {
             // The job may have gone on and ended after the stream broke off.
-            if from < current.log.records {
-                let mut rest = client.logs(job, from, false).patiently();
+            if query.from < current.log.records {
+                query.follow = false;
+                let mut rest = client.logs(job, query).patiently();
                 while let Some(record) = rest.next_record().await? {
-                    write(session, &record)?;
+                    lines.print(session, &record)?;
                 }
             }
             return Ok(current);
         }
         // A daemon that stopped has ended the stream before the job.
         sleep_until(begun + limits::ASK_AGAIN).await;
-    }
-}
-
-fn write(session: &mut Session<'_>, record: &LogRecord) -> Result<(), Error> {
-    match session.format.item(record)? {
-        Some(line) => session.terminal.line(&line),
-        None => session.terminal.printed_line(&record.record.text),
     }
 }
 

@@ -22,6 +22,7 @@ mod follow;
 mod format;
 mod hidden_input;
 mod limits;
+mod log_lines;
 mod progress;
 mod reading;
 mod selected_job;

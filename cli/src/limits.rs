@@ -24,6 +24,9 @@ pub(crate) const UNPACKED_ENTRIES: usize = 1_000_000;
 /// Secrets with at least this many characters seldom occur in other text. Shorter ones are accepted with a warning.
 pub(crate) const SECRET_CHARS: usize = 8;
 
+/// Matches that one request for a search brings: the most that the daemon gives, because each page reads the whole log.
+pub(crate) const MATCHES: u32 = 10_000;
+
 /// Least time between two questions whether a job is over. It matters only if a daemon does not hold its answer.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 

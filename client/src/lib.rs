@@ -33,7 +33,7 @@ pub use backoff::Backoff;
 pub use client::Client;
 pub use error::{Error, Operation};
 pub use job::JobFilter;
-pub use log_stream::LogStream;
+pub use log_stream::{LogFilter, LogQuery, LogStream};
 pub use runner_session::PollAnswer;
 pub use secret::Secret;
 pub use worker_session::ArtifactUpload;

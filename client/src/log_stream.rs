@@ -1,22 +1,47 @@
 //! A job's log, live or finished. If the connection breaks, reading continues after the last record, so the caller sees
 //! each record once.
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
-use wire::LogRecord;
+use wire::{LogMatches, LogRecord, Stream};
 
 use crate::call::Answer;
 use crate::job::job_route;
 use crate::json_lines::{Lines, TooLong};
 use crate::repetition::{Patience, Repetition};
+use crate::route::Route;
 use crate::{Client, Error, limits};
+
+/// Which records of a log are wanted. A field that is `None` does not restrict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// Of this step, from 0.
+    pub step: Option<u32>,
+    pub stream: Option<Stream>,
+    /// Read at this time or later.
+    pub since: Option<DateTime<Utc>>,
+}
+
+/// What of a log to read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogQuery {
+    /// The number of the first record. Has no effect beside `tail`.
+    pub from: u64,
+    /// Begin so many records before the end, of those that the filter takes.
+    pub tail: Option<u64>,
+    /// Go on until the job is over. A daemon that stops also ends a followed log, so look at the job to learn whether it
+    /// is over.
+    pub follow: bool,
+    pub filter: LogFilter,
+}
 
 /// A log being read.
 pub struct LogStream {
     client: Client,
     job: Uuid,
-    follow: bool,
-    next: u64,
+    /// What was not read yet.
+    unread: LogQuery,
     connection: Option<Connection>,
     repetition: Repetition,
     ended: bool,
@@ -30,18 +55,43 @@ struct Connection {
 }
 
 impl Client {
-    /// The log from record `from` on: `GET /jobs/{id}/logs`. With `follow` it goes on until the job is over. A daemon
-    /// that stops also ends a followed log, so look at the job to learn whether it is over.
-    pub fn logs(&self, job: Uuid, from: u64, follow: bool) -> LogStream {
+    /// The records of a log: `GET /jobs/{id}/logs`.
+    pub fn logs(&self, job: Uuid, query: LogQuery) -> LogStream {
         LogStream {
             client: self.clone(),
             job,
-            follow,
-            next: from,
+            unread: query,
             connection: None,
             repetition: Repetition::new(Patience::Call),
             ended: false,
         }
+    }
+
+    /// One page of the records of a log that contain a text: `GET /jobs/{id}/logs/search`. `cursor` is the `next_cursor`
+    /// of the page before.
+    pub async fn search_log(
+        &self,
+        job: Uuid,
+        text: &str,
+        filter: &LogFilter,
+        limit: Option<u32>,
+        cursor: Option<&str>,
+    ) -> Result<LogMatches, Error> {
+        let route = job_route(job).then("logs").then("search").with("q", text);
+        let route = filter.ask(route);
+        let route = route.with_some("limit", limit).with_some("cursor", cursor);
+        self.get(&route).answer().await
+    }
+}
+
+impl LogFilter {
+    fn ask(&self, route: Route) -> Route {
+        let since = self.since;
+        let since = since.map(|since| since.to_rfc3339_opts(SecondsFormat::AutoSi, true));
+        route
+            .with_some("step", self.step)
+            .with_some("stream", self.stream.map(Stream::as_str))
+            .with_some("since", since)
     }
 }
 
@@ -52,7 +102,8 @@ impl LogStream {
             match self.advance().await {
                 Ok(Some(record)) => {
                     self.repetition.succeeded();
-                    self.next = record.n.saturating_add(1);
+                    self.unread.from = record.n.saturating_add(1);
+                    self.unread.tail = None;
                     return Ok(Some(record));
                 }
                 Ok(None) => self.ended = true,
@@ -79,9 +130,9 @@ impl LogStream {
         self
     }
 
-    /// The number of the next record.
-    pub fn position(&self) -> u64 {
-        self.next
+    /// What was not read yet: a query that goes on after the last record.
+    pub fn unread(&self) -> LogQuery {
+        self.unread
     }
 
     async fn advance(&mut self) -> Result<Option<LogRecord>, Error> {
@@ -94,7 +145,7 @@ impl LogStream {
         };
         while let Some(record) = connection.record().await? {
             // The caller already has a repeated record.
-            if record.n >= self.next {
+            if record.n >= self.unread.from {
                 return Ok(Some(record));
             }
         }
@@ -102,10 +153,16 @@ impl LogStream {
     }
 
     async fn connect(&self) -> Result<Connection, Error> {
-        let mut route = job_route(self.job).then("logs").with("from", self.next);
-        if self.follow {
+        let query = &self.unread;
+        let route = job_route(self.job).then("logs");
+        let mut route = match query.tail {
+            Some(tail) => route.with("tail", tail),
+            None => route.with("from", query.from),
+        };
+        if query.follow {
             route = route.with("follow", true);
         }
+        let route = query.filter.ask(route);
         let answer = self
             .client
             .get(&route)

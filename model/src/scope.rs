@@ -43,18 +43,12 @@ scopes! {
     Dispatch = "dispatch",
     /// Set and delete secrets, whose values nobody can read.
     SecretWrite = "secret:write",
-    /// List and read blobs.
-    BlobRead = "blob:read",
-    /// Write, move and delete blobs, and make links to them.
-    BlobWrite = "blob:write",
     /// See runners.
     RunnerRead = "runner:read",
     /// Register and remove runners.
     RunnerWrite = "runner:write",
     /// See, make and revoke tokens.
     TokenWrite = "token:write",
-    /// Read the daemon's metrics.
-    Metrics = "metrics",
     /// Everything.
     Admin = "admin",
 }
@@ -63,7 +57,7 @@ impl Scope {
     /// Whether it is about the whole installation, so that it cannot be limited to some projects.
     pub const fn is_of_installation(self) -> bool {
         match self {
-            Self::RunnerWrite | Self::Metrics | Self::Admin => true,
+            Self::RunnerWrite | Self::Admin => true,
             Self::ProjectRead
             | Self::ProjectWrite
             | Self::WorkflowRead
@@ -72,8 +66,6 @@ impl Scope {
             | Self::JobWrite
             | Self::Dispatch
             | Self::SecretWrite
-            | Self::BlobRead
-            | Self::BlobWrite
             | Self::RunnerRead
             | Self::TokenWrite => false,
         }
@@ -138,28 +130,6 @@ impl Scopes {
     }
 }
 
-/// Names for several scopes at once.
-const ALIASES: &[(&str, &[Scope])] = &[("blob", &[Scope::BlobRead, Scope::BlobWrite])];
-
-impl Scopes {
-    /// The scopes of these names. `blob` stands for `blob:read` and `blob:write`.
-    ///
-    /// # Errors
-    /// If a name is unknown.
-    pub fn named(names: &[String]) -> Result<Self, ParseScopeError> {
-        let mut scopes = BTreeSet::new();
-        for name in names {
-            match ALIASES.iter().find(|(alias, _)| alias == name) {
-                Some((_, several)) => scopes.extend(*several),
-                None => {
-                    scopes.insert(name.parse()?);
-                }
-            }
-        }
-        Ok(Self(scopes))
-    }
-}
-
 impl FromIterator<Scope> for Scopes {
     fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
         Self(scopes.into_iter().collect())
@@ -177,17 +147,6 @@ mod tests {
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
         }
         assert!("job".parse::<Scope>().is_err());
-    }
-
-    #[test]
-    fn an_alias_stands_for_its_scopes() {
-        let named = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            Scopes::named(&names)
-        };
-        let blob = Scopes::from_iter([Scope::BlobRead, Scope::BlobWrite]);
-        assert_eq!(named(&["blob", "blob:read"]), Ok(blob));
-        assert!(named(&["job:read", "blobs"]).is_err());
     }
 
     #[test]

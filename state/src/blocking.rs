@@ -1,6 +1,6 @@
 //! Blocking work, off the async threads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use store::volume::Volume;
 
@@ -20,6 +20,49 @@ where
     }
     let volume = volume.clone();
     blocking(move || work(&*volume)).await
+}
+
+/// Tells blocking work whether its result is still awaited.
+pub(crate) struct Awaited(Weak<()>);
+
+impl Awaited {
+    /// Fails when nobody waits any more.
+    pub(crate) fn check(&self) -> Result<(), Interrupted> {
+        if self.0.strong_count() > 0 {
+            Ok(())
+        } else {
+            Err(Interrupted)
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn always() -> Self {
+        let waiting = Arc::new(());
+        let awaited = Self(Arc::downgrade(&waiting));
+        std::mem::forget(waiting);
+        awaited
+    }
+
+    #[cfg(test)]
+    pub(crate) fn by_nobody() -> Self {
+        Self(Weak::new())
+    }
+}
+
+/// Like [`on_volume`], for long work, which ends early when the caller drops the future.
+pub(crate) async fn while_awaited<T, E>(
+    volume: &Arc<dyn Volume>,
+    work: impl FnOnce(&dyn Volume, &Awaited) -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<Interrupted> + Send + 'static,
+{
+    let waiting = Arc::new(());
+    let awaited = Awaited(Arc::downgrade(&waiting));
+    let done = on_volume(volume, move |volume| work(volume, &awaited)).await;
+    drop(waiting);
+    done
 }
 
 /// Does blocking work on the runtime's threads for it. A panic of the work is the caller's.

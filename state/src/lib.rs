@@ -59,8 +59,8 @@ pub use jobs::{JobFilter, JobPage};
 pub use layout::{mirror_folder, mirrors_folder};
 pub use ledger::Ledger;
 pub use log::{
-    CompleteError, EncodedRecord, LogError, LogReceipt, LogRecord, LogStream, Logs, NewLogRecord,
-    Stream,
+    CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt, LogRecord,
+    LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};

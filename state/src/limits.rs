@@ -21,6 +21,13 @@ pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
+/// A piece of a log that is searched at once. Larger ones fall out of the processor's cache.
+pub(crate) const SEARCH_BYTES: usize = 512 * 1024;
+
+/// Bytes of texts that one page of matches shows; then the page ends after the text that passes it. Escapes may make six
+/// times as many of them, and clients take 32 MiB.
+pub(crate) const FOUND_TEXT_BYTES: usize = 4 * 1024 * 1024;
+
 /// Expiries that are read at once: each costs a commit, and other commands wait meanwhile.
 pub(crate) const EXPIRIES_AT_ONCE: usize = 100;
 

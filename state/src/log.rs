@@ -7,8 +7,10 @@
 //! A log that reaches its limit is cut: see `cut.rs`.
 
 mod cut;
+mod filter;
 mod job_log;
 mod records;
+mod search;
 mod stream;
 
 use std::collections::HashMap;
@@ -24,12 +26,14 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
-use crate::blocking::on_volume;
+use crate::blocking::{on_volume, while_awaited};
 use crate::error::{Interrupted, ReadError, WriteError};
 use crate::layout::Layout;
-use crate::limits::LOG_SYNC;
+use crate::limits::{LOG_SYNC, SEARCH_BYTES};
+pub use crate::log::filter::LogFilter;
 use crate::log::job_log::JobLog;
 pub use crate::log::records::EncodedRecord;
+pub use crate::log::search::{LogMatches, LogSearch};
 pub use crate::log::stream::LogStream;
 use crate::publication::Publication;
 use crate::warned::Warned;
@@ -225,6 +229,43 @@ impl Logs {
     /// Reads a log from record `from` on, whether its job runs or is over.
     pub fn stream(&self, job: JobId, from: u64) -> LogStream {
         LogStream::new(self.shared.volume.clone(), Layout::log(job), from)
+    }
+
+    /// The number of the record at which the last `count` of those begin that the filter takes. With a filter the log is
+    /// read backwards until they are found, which may be all of it; without one the end is enough.
+    pub async fn begin_of_last(
+        &self,
+        job: JobId,
+        filter: LogFilter,
+        count: u64,
+    ) -> Result<u64, ReadError> {
+        if filter.takes_all() {
+            let records = self.stream(job, 0).count().await?;
+            return Ok(records.saturating_sub(count));
+        }
+        let key = Layout::log(job);
+        while_awaited(&self.shared.volume, move |volume, awaited| {
+            let file = volume.read_growing(&key);
+            match file.map_err(|fault| ReadError::file(&key, fault))? {
+                Some(file) => filter::begin_of_last(&*file, &key, &filter, count, awaited),
+                None => Ok(0),
+            }
+        })
+        .await
+    }
+
+    /// Searches a log, whether its job runs or is over. Reads all of it on a thread for blocking work; dropping the
+    /// future ends that.
+    pub async fn search(&self, job: JobId, wanted: LogSearch) -> Result<LogMatches, ReadError> {
+        let key = Layout::log(job);
+        while_awaited(&self.shared.volume, move |volume, awaited| {
+            let file = volume.read_growing(&key);
+            match file.map_err(|fault| ReadError::file(&key, fault))? {
+                Some(file) => search::search(&*file, &key, &wanted, SEARCH_BYTES, awaited),
+                None => Ok(LogMatches::default()),
+            }
+        })
+        .await
     }
 
     /// Makes the stream mark records that cannot be read. Only for logs of jobs that are over.

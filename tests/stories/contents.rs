@@ -1,6 +1,6 @@
 //! Compares logs and artifacts of successful jobs, as the daemon serves them.
 
-use client::Client;
+use client::{Client, LogQuery};
 use wire::Job;
 
 use crate::load::expected_log;
@@ -19,7 +19,7 @@ async fn compare_log(
     job: &Job,
     findings: &mut Vec<Finding>,
 ) -> Result<(), client::Error> {
-    let mut log = client.logs(job.id, 0, false);
+    let mut log = client.logs(job.id, LogQuery::default());
     let mut found = Vec::new();
     loop {
         match log.next_record().await {

@@ -9,6 +9,7 @@ mod explanation;
 mod health;
 mod job;
 mod log;
+mod log_text;
 mod page;
 mod problem;
 mod project;
@@ -28,7 +29,8 @@ pub use job::{
     LogCut, LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
     WorkflowRef,
 };
-pub use log::{LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
+pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
+pub use log_text::LogText;
 pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
 pub use project::{Named, Project, SetValue, Var};

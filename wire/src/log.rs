@@ -72,6 +72,31 @@ pub enum Stream {
     Runner,
 }
 
+impl Stream {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Runner => "runner",
+        }
+    }
+}
+
+/// The records of a log that contain a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogMatches {
+    /// How many there are in the whole log, also when a page shows fewer.
+    pub total: u64,
+    /// Those of this page, oldest first.
+    pub matches: Vec<LogRecord>,
+    /// The `cursor` of the next page: the number of the record after the last shown one. Absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// How many records the log has.
+    pub records: u64,
+}
+
 /// The answer to appended log records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogReceipt {

@@ -3,21 +3,22 @@
 use bytes::Bytes;
 use http::header::ACCEPT;
 use model::Job;
-use state::{LogRecord, LogStream};
+use state::{LogFilter, LogStream, Stream};
 use warp::reply::Response;
-use wire::NDJSON_MEDIA_TYPE;
+use wire::{LogRecord, LogText, NDJSON_MEDIA_TYPE};
 
 use crate::failure::Failure;
 use crate::limits::KEEP_ALIVE;
 use crate::reply::{self, Pieces};
-use crate::request::Request;
+use crate::request::{Query, Request};
 use crate::visible::{ShownJob, Visible};
 
 /// The format of the records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The lines as the steps printed them.
     Plain,
+    /// The same for people, with times, marks and headings.
+    Timed(LogText),
     /// One JSON record on each line.
     JsonLines,
     /// Server-sent events whose ids are record numbers.
@@ -25,32 +26,42 @@ enum Form {
 }
 
 impl Form {
-    fn of(request: &Request) -> Self {
+    fn of(request: &Request) -> Result<Self, Failure> {
         let accept = request
             .headers
             .get(ACCEPT)
             .and_then(|accept| accept.to_str().ok())
             .unwrap_or("");
-        if accept.contains(NDJSON_MEDIA_TYPE) {
+        let is_timed = request.query.flag("timestamps")?;
+        let form = if accept.contains(NDJSON_MEDIA_TYPE) {
             Self::JsonLines
         } else if accept.contains("text/event-stream") {
             Self::Events
+        } else if is_timed {
+            Self::Timed(LogText::default())
         } else {
             Self::Plain
+        };
+        if is_timed && matches!(form, Self::JsonLines | Self::Events) {
+            return Err(Failure::invalid(
+                "timestamps",
+                "is for plain text alone; every record has its time in the form that `Accept` asks for",
+            ));
         }
+        Ok(form)
     }
 
-    const fn media_type(self) -> &'static str {
+    const fn media_type(&self) -> &'static str {
         match self {
-            Self::Plain => "text/plain; charset=utf-8",
+            Self::Plain | Self::Timed(_) => "text/plain; charset=utf-8",
             Self::JsonLines => NDJSON_MEDIA_TYPE,
             Self::Events => "text/event-stream",
         }
     }
 
     /// Converts stored JSON lines to this format.
-    fn write(self, lines: Bytes) -> Bytes {
-        if self == Self::JsonLines {
+    fn write(&mut self, lines: Bytes) -> Bytes {
+        if matches!(self, Self::JsonLines) {
             return lines;
         }
         let mut text = Vec::with_capacity(lines.len());
@@ -62,6 +73,11 @@ impl Form {
                 Self::Plain => {
                     text.extend_from_slice(record.text.as_bytes());
                     text.push(b'\n');
+                }
+                Self::Timed(timed) => {
+                    let mut shown = String::new();
+                    timed.write(&record, &mut shown);
+                    text.extend_from_slice(shown.as_bytes());
                 }
                 Self::Events => {
                     text.extend_from_slice(format!("id: {n}\ndata: ").as_bytes());
@@ -75,38 +91,79 @@ impl Form {
     }
 }
 
-/// A job's log from record `from` on; with `follow=true` until the job is over. An event stream continues after
-/// `Last-Event-ID`.
+/// The records that the query wants, of whatever form. Also those of a search.
+pub(super) fn filter(query: &Query) -> Result<LogFilter, Failure> {
+    let step = query.number("step")?.map(u32::try_from).transpose();
+    let stream = match query.get("stream") {
+        None => None,
+        Some("stdout") => Some(Stream::Stdout),
+        Some("stderr") => Some(Stream::Stderr),
+        Some("runner") => Some(Stream::Runner),
+        Some(_) => {
+            let problem = "must be `stdout`, `stderr` or `runner`";
+            return Err(Failure::invalid("stream", problem));
+        }
+    };
+    Ok(LogFilter {
+        step: step.map_err(|_| Failure::invalid("step", "must be the number of a step, from 0"))?,
+        stream,
+        since: query.time("since")?,
+    })
+}
+
+/// A job's log from record `from` on, or its last records with `tail`; with `follow=true` until the job is over. An event
+/// stream continues after `Last-Event-ID`.
 pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let job = me.job(request.job()?).await?;
-    let form = Form::of(request);
+    let query = &request.query;
+    let form = Form::of(request)?;
+    let filter = filter(query)?;
+    let (tail, limit) = (query.count("tail")?, query.count("limit")?);
+    let follow = query.flag("follow")?;
     let after = request
         .headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
-    let from = match request.query.number("from")? {
-        Some(from) => from,
-        None => after.map_or(0, |after| after.saturating_add(1)),
+    let from = match (query.number("from")?, after, tail) {
+        (Some(_), _, Some(_)) => {
+            let problem = "says where to begin, and so does `from`; give one of them";
+            return Err(Failure::invalid("tail", problem));
+        }
+        (Some(from), _, None) => from,
+        // A browser that connects again has had its tail.
+        (None, Some(after), _) => after.saturating_add(1),
+        (None, None, Some(tail)) => me.begin_of_last(&job, filter, tail).await?,
+        (None, None, None) => 0,
     };
-    let follow = request.query.flag("follow")?;
+    let stream = me.log(&job, from).filtered(filter);
+    let stream = match limit {
+        Some(limit) => stream.limited(limit),
+        None => stream,
+    };
     let me = me.clone();
     Ok(reply::streamed(
         form.media_type(),
         async move |pieces: Pieces| {
             let last = pieces.clone();
             tokio::select! {
-                () = produce(me.clone(), job, from, follow, form, pieces) => {}
+                () = produce(me.clone(), job, stream, follow, form, pieces) => {}
                 () = me.token_ended() => last.cut_off(),
             }
         },
     ))
 }
 
-async fn produce(me: Visible, job: ShownJob, from: u64, follow: bool, form: Form, pieces: Pieces) {
+async fn produce(
+    me: Visible,
+    job: ShownJob,
+    mut stream: LogStream,
+    follow: bool,
+    mut form: Form,
+    pieces: Pieces,
+) {
     let id = job.id;
     let mut growth = me.log_growth(&job);
     let mut changes = me.job_changed(&job);
-    let mut stream = me.log(&job, from);
     let mut ended = None;
     if job.state.is_terminal() {
         me.mark_damage(&mut stream);
@@ -121,7 +178,12 @@ async fn produce(me: Visible, job: ShownJob, from: u64, follow: bool, form: Form
         stream = next;
         match chunk {
             Ok(Some(lines)) => {
-                if pieces.send(form.write(lines)).await.is_err() {
+                let is_unread = if lines.is_empty() {
+                    pieces.is_closed()
+                } else {
+                    pieces.send(form.write(lines)).await.is_err()
+                };
+                if is_unread || stream.has_given_all() {
                     return;
                 }
             }
@@ -146,7 +208,7 @@ async fn produce(me: Visible, job: ShownJob, from: u64, follow: bool, form: Form
                     me.mark_damage(&mut stream);
                     ended = me.job(id).await.ok();
                 }
-                if !last_look && !wait(&me, &job, form, &mut growth, &mut changes, &pieces).await {
+                if !last_look && !wait(&me, &job, &form, &mut growth, &mut changes, &pieces).await {
                     return;
                 }
             }
@@ -174,7 +236,7 @@ fn is_over(me: &Visible, job: &ShownJob) -> bool {
 async fn wait(
     me: &Visible,
     job: &ShownJob,
-    form: Form,
+    form: &Form,
     growth: &mut tokio::sync::watch::Receiver<()>,
     changes: &mut tokio::sync::watch::Receiver<()>,
     pieces: &Pieces,
@@ -198,7 +260,7 @@ async fn wait(
             }
             () = pieces.closed() => return false,
             () = me.stopping() => return false,
-            () = tokio::time::sleep(KEEP_ALIVE), if form == Form::Events => {
+            () = tokio::time::sleep(KEEP_ALIVE), if matches!(form, Form::Events) => {
                 if pieces.send(Bytes::from_static(b": alive\n\n")).await.is_err() {
                     return false;
                 }

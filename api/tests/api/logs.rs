@@ -348,3 +348,344 @@ async fn a_log_that_is_cut_after_its_job_was_cancelled_is_told_as_well() {
     append(&service, &worker, 3, &["more"]).await;
     assert_eq!(job().await["log"]["cut"], cut);
 }
+
+/// Ten records of three steps, one second after the other from 12:00:00 on.
+async fn varied(service: &Service, worker: &Claimed) {
+    let record = |n: u64, step: Option<u64>, stream: &str, text: &str| {
+        let at = format!("2026-11-20T12:00:{n:02}Z");
+        match step {
+            Some(step) => json!({"at": at, "step": step, "stream": stream, "text": text}),
+            None => json!({"at": at, "stream": stream, "text": text}),
+        }
+    };
+    let records = json!([
+        record(0, None, "runner", "begins"),
+        record(1, Some(0), "stdout", "one"),
+        record(2, Some(0), "stderr", "an Error"),
+        record(3, Some(0), "stdout", "two"),
+        record(4, Some(1), "stdout", "one"),
+        record(5, Some(1), "stderr", "another error"),
+        record(6, Some(1), "stdout", "say \"Grüße\"\t!"),
+        record(7, Some(2), "stdout", "three"),
+        record(8, Some(2), "stdout", "four"),
+        record(9, None, "runner", "ends"),
+    ]);
+    let call = worker.call(Method::PATCH, &worker.path("logs?from=0"));
+    call.json(&records).send(service.address).await.expect(200);
+}
+
+/// The numbers of the records in each of the three forms, which must agree.
+async fn numbers(service: &Service, worker: &Claimed, query: &str) -> Vec<u64> {
+    let read = async |kind: &str| {
+        let call = Call::get(worker.path(&format!("logs{query}"))).header("accept", kind);
+        let answer = service.admin(call).await;
+        assert_eq!(answer.status, 200, "{query} {:?}", answer.body);
+        answer.text().to_owned()
+    };
+    let records: Vec<Value> = read("application/x-ndjson")
+        .await
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let numbers: Vec<u64> = records.iter().map(|it| it["n"].as_u64().unwrap()).collect();
+    let ids = read("text/event-stream").await;
+    let ids = ids.lines().filter_map(|line| line.strip_prefix("id: "));
+    assert!(ids.eq(numbers.iter().map(u64::to_string)), "{query}");
+    let texts = records.iter().map(|it| it["text"].as_str().unwrap());
+    assert!(read("text/plain").await.lines().eq(texts), "{query}");
+    numbers
+}
+
+#[tokio::test]
+async fn a_reader_may_want_some_of_the_records_while_the_job_runs_and_afterwards() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    for query in ["?tail=3", "?tail=3&step=1"] {
+        assert!(numbers(&service, &worker, query).await.is_empty());
+    }
+    varied(&service, &worker).await;
+    for is_over in [false, true] {
+        for (query, expected) in [
+            ("?limit=3", &[0, 1, 2][..]),
+            ("?limit=99", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            ("?from=4&limit=2", &[4, 5]),
+            ("?tail=2", &[8, 9]),
+            ("?tail=10", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            ("?tail=99", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            ("?tail=4&limit=2", &[6, 7]),
+            ("?step=0", &[1, 2, 3]),
+            ("?step=1", &[4, 5, 6]),
+            ("?step=7", &[]),
+            ("?stream=stderr", &[2, 5]),
+            ("?stream=runner", &[0, 9]),
+            ("?step=1&stream=stdout", &[4, 6]),
+            ("?stream=stdout&limit=2", &[1, 3]),
+            ("?stream=stdout&from=4&limit=2", &[4, 6]),
+            ("?stream=stdout&tail=3", &[6, 7, 8]),
+            ("?stream=stdout&tail=3&limit=1", &[6]),
+            ("?stream=stderr&tail=9", &[2, 5]),
+            ("?step=7&tail=1", &[]),
+            ("?since=2026-11-20T12:00:07Z", &[7, 8, 9]),
+            ("?since=2026-11-20T14:00:08%2B02:00", &[8, 9]),
+            ("?since=2026-11-20T12:00:05Z&step=1", &[5, 6]),
+            ("?since=2027-01-01T00:00:00Z", &[]),
+            ("?follow=true&limit=2", &[0, 1]),
+        ] {
+            let found = numbers(&service, &worker, query).await;
+            assert_eq!(found, expected, "{query}, over: {is_over}");
+        }
+        if !is_over {
+            service.complete(&worker, 10).await.expect(200);
+        }
+    }
+    assert_eq!(
+        numbers(&service, &worker, "?follow=true&step=2").await,
+        [7, 8]
+    );
+}
+
+#[tokio::test]
+async fn a_follower_gets_what_it_wants_and_no_more() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    varied(&service, &worker).await;
+    let open = async |query: &str, kind: &str| {
+        let call = Call::get(worker.path(&format!("logs?follow=true{query}")));
+        let call = call.header("accept", kind).bearer(&service.admin);
+        call.open(service.address).await
+    };
+    let mut tail = open("&tail=1", "text/plain").await;
+    let mut stdout = open("&stream=stdout&tail=1", "text/plain").await;
+    let mut stderr = open("&stream=stderr&limit=3", "application/x-ndjson").await;
+    let mut later = open("&since=2026-11-20T12:00:10Z", "text/event-stream").await;
+    let mut timed = open("&timestamps=true&tail=2", "text/plain").await;
+    assert_eq!(tail.until("ends\n").await, "ends\n");
+    assert_eq!(stdout.until("four\n").await, "four\n");
+    stderr.until("another error").await;
+    timed.until("ends\n").await;
+    let record = |second: u64, stream: &str, text: &str| {
+        let at = format!("2026-11-20T12:00:{second}Z");
+        json!({"at": at, "step": 2, "stream": stream, "text": text})
+    };
+    let records = json!([
+        record(10, "stdout", "more"),
+        record(11, "stderr", "oh"),
+        record(12, "stderr", "no"),
+    ]);
+    let call = worker.call(Method::PATCH, &worker.path("logs?from=10"));
+    call.json(&records).send(service.address).await.expect(200);
+    let rest = stderr.rest().await;
+    assert!(rest.contains("\"n\":11,"), "{rest}");
+    assert_eq!(rest.lines().count(), 1, "the limit ends it: {rest}");
+    service.complete(&worker, 13).await.expect(200);
+    assert_eq!(tail.rest().await, "more\noh\nno\n");
+    assert_eq!(stdout.rest().await, "more\n");
+    let later = later.rest().await;
+    let ids = later.lines().filter_map(|line| line.strip_prefix("id: "));
+    assert_eq!(ids.collect::<Vec<_>>(), ["10", "11", "12"]);
+    assert_eq!(
+        timed.rest().await,
+        "2026-11-20T12:00:10.000Z more\n2026-11-20T12:00:11.000Z [stderr] oh\n\
+         2026-11-20T12:00:12.000Z [stderr] no\n"
+    );
+}
+
+#[tokio::test]
+async fn an_event_stream_that_goes_on_has_had_its_tail() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    varied(&service, &worker).await;
+    let call = Call::get(worker.path("logs?tail=2&step=1"))
+        .header("accept", "text/event-stream")
+        .header("last-event-id", "3");
+    let answer = service.admin(call).await;
+    let ids = answer
+        .text()
+        .lines()
+        .filter_map(|line| line.strip_prefix("id: "));
+    assert_eq!(ids.collect::<Vec<_>>(), ["4", "5", "6"]);
+}
+
+#[tokio::test]
+async fn a_log_has_a_form_with_times_for_people() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    varied(&service, &worker).await;
+    assert_eq!(
+        read(&service, &worker, "?timestamps=true&limit=6").await,
+        "2026-11-20T12:00:00.000Z [runner] begins\n\
+         --- step 1 ---\n\
+         2026-11-20T12:00:01.000Z one\n\
+         2026-11-20T12:00:02.000Z [stderr] an Error\n\
+         2026-11-20T12:00:03.000Z two\n\
+         --- step 2 ---\n\
+         2026-11-20T12:00:04.000Z one\n\
+         2026-11-20T12:00:05.000Z [stderr] another error\n"
+    );
+    assert_eq!(
+        read(&service, &worker, "?timestamps=true&step=2&tail=1").await,
+        "--- step 3 ---\n2026-11-20T12:00:08.000Z four\n"
+    );
+    assert_eq!(
+        read(&service, &worker, "?timestamps=false&limit=2").await,
+        "begins\none\n"
+    );
+}
+
+#[tokio::test]
+async fn what_a_reader_cannot_want_is_refused() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let long = "x".repeat(1_001);
+    for (path, field, says) in [
+        ("logs?limit=0", "limit", "1 or more"),
+        ("logs?limit=x", "limit", "whole number"),
+        ("logs?tail=0", "tail", "1 or more"),
+        ("logs?tail=-1", "tail", "whole number"),
+        ("logs?tail=1&from=0", "tail", "give one of them"),
+        ("logs?step=x", "step", "whole number"),
+        ("logs?step=4294967296", "step", "from 0"),
+        ("logs?stream=out", "stream", "`stderr`"),
+        ("logs?since=10m", "since", "2026-11-21T10:00:00Z"),
+        ("logs?timestamps=yes", "timestamps", "`true` or `false`"),
+        ("logs?q=x", "q", "timestamps"),
+        ("logs/search", "q", "1 to 1000 characters"),
+        ("logs/search?q=", "q", "1 to 1000 characters"),
+        (
+            &format!("logs/search?q={long}"),
+            "q",
+            "1 to 1000 characters",
+        ),
+        ("logs/search?q=x&case=maybe", "case", "`true` or `false`"),
+        ("logs/search?q=x&limit=0", "limit", "from 1 to 10000"),
+        ("logs/search?q=x&limit=10001", "limit", "from 1 to 10000"),
+        ("logs/search?q=x&cursor=x", "cursor", "whole number"),
+        ("logs/search?q=x&step=x", "step", "whole number"),
+        ("logs/search?q=x&tail=1", "tail", "cursor"),
+    ] {
+        let problem = service.get(&worker.path(path)).await;
+        let problem = problem.problem(400, "invalid_request");
+        assert_eq!(problem["errors"][0]["field"], field, "{path}");
+        let message = problem["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains(says), "{path}: {message}");
+    }
+    for kind in ["application/x-ndjson", "text/event-stream"] {
+        let call = Call::get(worker.path("logs?timestamps=true")).header("accept", kind);
+        let problem = service.admin(call).await;
+        let problem = problem.problem(400, "invalid_request");
+        assert_eq!(problem["errors"][0]["field"], "timestamps");
+    }
+}
+
+#[tokio::test]
+async fn a_log_is_searched_while_the_job_runs_and_afterwards() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let search = async |query: &str| {
+        let answer = service
+            .get(&worker.path(&format!("logs/search?{query}")))
+            .await;
+        answer.expect(200)
+    };
+    let nothing = json!({"total": 0, "matches": [], "records": 0});
+    assert_eq!(search("q=one").await, nothing);
+    varied(&service, &worker).await;
+    for is_over in [false, true] {
+        for (query, expected) in [
+            ("q=one", &[1, 4][..]),
+            ("q=error", &[2, 5]),
+            ("q=Error", &[2]),
+            ("q=error&case=true", &[5]),
+            ("q=ERROR&case=false", &[2, 5]),
+            ("q=one&step=1", &[4]),
+            ("q=e&stream=runner", &[0, 9]),
+            ("q=e&since=2026-11-20T12:00:07Z", &[7, 9]),
+            ("q=%22Gr%C3%BC%C3%9Fe%22%09", &[6]),
+            ("q=gr%C3%BC", &[6]),
+            ("q=a+y", &[]),
+            ("q=stdout", &[]),
+            ("q=%5Ct", &[]),
+            ("q=12:00", &[]),
+        ] {
+            let found = search(query).await;
+            let matches = found["matches"].as_array().unwrap();
+            let numbers: Vec<u64> = matches.iter().map(|it| it["n"].as_u64().unwrap()).collect();
+            assert_eq!(numbers, expected, "{query}, over: {is_over}");
+            assert_eq!(found["total"], expected.len(), "{query}");
+            assert_eq!(found["records"], 10);
+            assert_eq!(found.get("next_cursor"), None);
+        }
+        if !is_over {
+            service.complete(&worker, 10).await.expect(200);
+        }
+    }
+    let found = search("q=an+error").await;
+    let expected = json!({
+        "n": 2, "at": "2026-11-20T12:00:02Z", "step": 0, "stream": "stderr", "text": "an Error",
+    });
+    assert_eq!(found["matches"], json!([expected]));
+}
+
+#[tokio::test]
+async fn a_search_counts_all_and_comes_in_pages() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let lines: Vec<String> = (0..130).map(|n| format!("line {n}")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    append(&service, &worker, 0, &lines).await;
+    let path = worker.path("logs/search?q=line");
+    let (mut cursor, mut sizes, mut numbers) = (String::new(), Vec::new(), Vec::new());
+    loop {
+        let page = service.get(&format!("{path}{cursor}")).await.expect(200);
+        assert_eq!(
+            (&page["total"], &page["records"]),
+            (&json!(130), &json!(130))
+        );
+        let matches = page["matches"].as_array().unwrap();
+        sizes.push(matches.len());
+        numbers.extend(matches.iter().map(|it| it["n"].as_u64().unwrap()));
+        match page.get("next_cursor") {
+            Some(next) => {
+                assert_eq!(*next, (numbers.last().unwrap() + 1).to_string());
+                cursor = format!("&cursor={}", next.as_str().unwrap());
+            }
+            None => break,
+        }
+    }
+    assert_eq!(sizes, [50, 50, 30]);
+    assert!(numbers.into_iter().eq(0..130));
+    let all = service.get(&format!("{path}&limit=200")).await.expect(200);
+    assert_eq!(all["matches"].as_array().map(Vec::len), Some(130));
+}
+
+#[tokio::test]
+async fn only_those_who_may_read_jobs_of_the_project_search_their_logs() {
+    let service = Service::follow(&["main", "other"]).await;
+    let (_, worker) = service.claimed("one").await;
+    varied(&service, &worker).await;
+    let scopes = [model::Scope::JobRead];
+    let viewer = service.limited(scopes, &["main"]).await;
+    let stranger = service.limited(scopes, &["other"]).await;
+    let weak = service.personal([model::Scope::WorkflowRead], None).await;
+    let missing = "01990000-0000-7000-8000-000000000000";
+    for rest in ["logs", "logs?tail=1&step=0", "logs/search?q=one"] {
+        let call = |token: &str, path: String| Call::get(path).bearer(token).send(service.address);
+        let own = call(&viewer, worker.path(rest)).await;
+        assert_eq!(own.status, 200, "{rest}");
+        let answer = call(&weak, worker.path(rest)).await;
+        answer.problem(403, "forbidden");
+        // The answer does not tell a job of others from one that never was.
+        let others = call(&stranger, worker.path(rest)).await;
+        let others = others.problem(404, "not_found");
+        let none = call(&viewer, format!("/v0/jobs/{missing}/{rest}")).await;
+        let none = none.problem(404, "not_found");
+        assert_eq!(others["hint"], none["hint"], "{rest}");
+        let hint = none["hint"].as_str().unwrap();
+        assert!(hint.contains("retention"), "{hint}");
+        let said = none["detail"]
+            .as_str()
+            .unwrap()
+            .replace(missing, &worker.id);
+        assert_eq!(others["detail"], said);
+    }
+}

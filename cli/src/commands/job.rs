@@ -2,6 +2,7 @@
 
 mod artifact;
 mod list;
+mod logs;
 mod show;
 
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::exit::{self, Exit};
 use crate::selected_job::{SelectedJob, job_id};
 use crate::session::Session;
-use crate::{follow, wait};
+use crate::wait;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -40,16 +41,7 @@ pub(crate) enum Command {
     List(list::List),
     /// Print the log of a job
     #[command(after_help = exit::CODES)]
-    Logs {
-        #[command(flatten)]
-        job: SelectedJob,
-        /// Go on until the job is over, and end as the job ended
-        #[arg(long, short, env = "SERVICE_FOLLOW")]
-        follow: bool,
-        /// Number of the first line, from 0
-        #[arg(long, env = "SERVICE_FROM", default_value_t = 0, value_name = "NUMBER")]
-        from: u64,
-    },
+    Logs(logs::Logs),
     /// Show a job with its steps and artifacts
     Show {
         #[command(flatten)]
@@ -88,16 +80,7 @@ impl Command {
                 Ok(Exit::Succeeded)
             }
             Self::List(command) => command.run(session).await,
-            Self::Logs { job, follow, from } => {
-                let id = job.id()?;
-                let client = session.client()?;
-                if follow {
-                    let job = follow::follow(session, &client, id, from).await?;
-                    return Ok(wait::report_end(session, &job));
-                }
-                follow::read(session, &client, id, from).await?;
-                Ok(Exit::Succeeded)
-            }
+            Self::Logs(command) => command.run(session).await,
             Self::Show { job } => {
                 let id = job.id()?;
                 let job = session.client()?.job(id).await?;

@@ -4,10 +4,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use wire::{DispatchResponse, JobState};
+use wire::{DispatchResponse, JobState, Stream};
 
-use crate::everscan::{command, run_at};
-use crate::fixtures::{id, job, log};
+use crate::everscan::{command, run, run_at};
+use crate::fixtures::{at, id, job, log};
 use crate::server::{Reply, Server};
 
 fn dispatched() -> Reply {
@@ -296,4 +296,177 @@ fn a_cancelled_job_is_reported() {
     let output = run_at(&server.url, &format!("job cancel {}", id(1)));
     assert_eq!((output.code, output.stdout.as_str()), (0, "cancelled\n"));
     assert_eq!(server.lines(), [format!("POST /v0/jobs/{}/cancel", id(1))]);
+}
+
+#[test]
+fn a_log_may_be_read_in_part() {
+    let logs = format!("GET /v0/jobs/{}/logs", id(1));
+    for (flags, asked) in [
+        ("--tail 3", "tail=3"),
+        ("--step 1", "from=0&step=0"),
+        ("--step 2 --stream stderr", "from=0&step=1&stream=stderr"),
+        (
+            "--from 7 --since 2026-11-21T12:00:00+02:00",
+            "from=7&since=2026-11-21T10%3A00%3A00Z",
+        ),
+    ] {
+        let server = Server::start([Reply::bytes(log(9, &["one"]))]);
+        let output = run_at(&server.url, &format!("job logs {} {flags}", id(1)));
+        assert_eq!((output.code, output.stdout.as_str()), (0, "one\n"));
+        assert_eq!(output.stderr, "");
+        assert_eq!(server.lines(), [format!("{logs}?{asked}")]);
+    }
+    for (flags, says) in [
+        ("--tail 0", "0 is not in 1.."),
+        ("--step 0", "0 is not in 1.."),
+        ("--stream out", "[possible values: stdout, stderr, runner]"),
+        ("--since soon", "or how long ago, as in 10m"),
+        ("--tail 1 --from 2", "cannot be used with"),
+        ("--grep=", "a value is required"),
+    ] {
+        let output = run(&format!("job logs {} {flags}", id(1)));
+        assert_eq!(output.code, 2, "{flags}");
+        assert!(output.stderr.contains(says), "{flags}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_log_since_a_duration_ago_is_asked_for_by_its_time() {
+    let server = Server::start([Reply::bytes(log(0, &["one"]))]);
+    let before = chrono::Utc::now();
+    let output = run_at(&server.url, &format!("job logs {} --since 1h", id(1)));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let lines = server.lines();
+    let (_, since) = lines[0].split_once("since=").unwrap();
+    let since: chrono::DateTime<chrono::Utc> = since.replace("%3A", ":").parse().unwrap();
+    let age = before - since;
+    assert!((59..=60).contains(&age.num_minutes()), "{age}");
+}
+
+#[test]
+fn a_log_may_have_times_marks_and_headings() {
+    let lines: Vec<String> = [
+        (0, 0, Stream::Stdout),
+        (1, 0, Stream::Stderr),
+        (2, 1, Stream::Runner),
+    ]
+    .into_iter()
+    .map(|(n, step, stream)| {
+        let record = wire::LogRecord {
+            n,
+            record: wire::NewLogRecord {
+                at: at(1),
+                step: Some(step),
+                stream,
+                text: format!("line {n}"),
+            },
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    })
+    .collect();
+    let expected = "--- step 1 ---\n\
+                    2026-09-21T14:13:21.000Z line 0\n\
+                    2026-09-21T14:13:21.000Z [stderr] line 1\n\
+                    --- step 2 ---\n\
+                    2026-09-21T14:13:21.000Z [runner] line 2\n";
+    let server = Server::answering(move |line| {
+        if line.contains("/logs?") {
+            Reply::bytes(lines.concat())
+        } else {
+            now(JobState::Succeeded)
+        }
+    });
+    for flags in ["--timestamps", "--timestamps --follow"] {
+        let output = run_at(&server.url, &format!("job logs {} {flags}", id(1)));
+        assert_eq!((output.code, output.stdout.as_str()), (0, expected));
+    }
+    let plain = run_at(&server.url, &format!("job logs {}", id(1)));
+    assert_eq!(plain.stdout, "line 0\nline 1\nline 2\n");
+}
+
+#[test]
+fn the_daemon_searches_a_log_page_by_page() {
+    let page = |from: u64, texts: &[&str], next: Option<&str>| {
+        let matches = log(from, texts);
+        wire::LogMatches {
+            total: 3,
+            matches: matches
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect(),
+            next_cursor: next.map(str::to_owned),
+            records: 1_000,
+        }
+    };
+    let server = Server::start([
+        Reply::json(&page(5, &["an error", "Error"], Some("7"))),
+        Reply::json(&page(90, &["error: x"], None)),
+    ]);
+    let output = run_at(
+        &server.url,
+        &format!("job logs {} --grep error --step 1 --stream stdout", id(1)),
+    );
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "an error\nError\nerror: x\n")
+    );
+    assert_eq!(output.stderr, "matching lines: 3 of 1000\n");
+    let search = format!(
+        "GET /v0/jobs/{}/logs/search?q=error&step=0&stream=stdout&limit=10000",
+        id(1)
+    );
+    assert_eq!(
+        server.lines(),
+        [search.clone(), format!("{search}&cursor=7")]
+    );
+
+    let server = Server::start([Reply::json(&page(5, &["error"], None))]);
+    let line = format!("job logs {} --grep error --output json", id(1));
+    let output = run_at(&server.url, &line);
+    assert_eq!(output.stdout, log(5, &["error"]));
+}
+
+#[test]
+fn a_log_that_is_followed_or_read_in_part_is_searched_as_it_comes() {
+    let server = Server::answering(|line| {
+        if line.contains("/logs?") {
+            Reply::bytes(log(0, &["one", "TWO", "two", "three"]))
+        } else {
+            now(JobState::Succeeded)
+        }
+    });
+    let run = |flags: &str| run_at(&server.url, &format!("job logs {} {flags}", id(1)));
+    let followed = run("--follow --grep two");
+    assert_eq!((followed.code, followed.stdout.as_str()), (0, "TWO\ntwo\n"));
+    assert!(followed.stderr.contains("succeeded"), "{}", followed.stderr);
+    let followed = run("-f --grep TWO");
+    assert_eq!(followed.stdout, "TWO\n");
+    let tail = run("--tail 4 --grep two");
+    assert_eq!(tail.stdout, "TWO\ntwo\n");
+    assert_eq!(tail.stderr, "matching lines: 2 of 4\n");
+    assert!(server.lines().iter().all(|line| !line.contains("search")));
+}
+
+#[test]
+fn following_goes_on_with_what_was_wanted() {
+    let mut streams = 0;
+    let server = Server::answering(move |line| {
+        let is_log = line.contains("/logs?");
+        streams += u64::from(is_log);
+        match (is_log, streams) {
+            (true, 1) => Reply::bytes(""),
+            (true, 2) => Reply::bytes(log(4, &["one"])),
+            (true, _) => Reply::bytes(log(8, &["two"])),
+            (false, 1 | 2) => now(JobState::Running),
+            (false, _) => now(JobState::Failed),
+        }
+    });
+    let line = format!("job logs -f {} --tail 1 --step 2", id(1));
+    let output = run_at(&server.url, &line);
+    assert_eq!((output.code, output.stdout.as_str()), (1, "one\ntwo\n"));
+    let mut lines = server.lines();
+    lines.retain(|line| line.contains("/logs?"));
+    let logs = format!("GET /v0/jobs/{}/logs", id(1));
+    let ask = |begin: &str| format!("{logs}?{begin}&follow=true&step=1");
+    assert_eq!(lines, [ask("tail=1"), ask("tail=1"), ask("from=5")]);
 }

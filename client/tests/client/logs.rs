@@ -1,7 +1,8 @@
 //! Logs, read and written.
 
 use bytes::Bytes;
-use client::Error;
+use chrono::{DateTime, TimeDelta};
+use client::{Error, LogFilter, LogQuery};
 use uuid::Uuid;
 use wire::{ErrorCode, NewLogRecord, Stream};
 
@@ -14,7 +15,16 @@ fn line(n: u64) -> String {
 }
 
 async fn read(server: &Server, from: u64, follow: bool) -> Result<Vec<u64>, Error> {
-    let mut log = server.client().logs(Uuid::nil(), from, follow);
+    let query = LogQuery {
+        from,
+        follow,
+        ..LogQuery::default()
+    };
+    read_query(server, query).await
+}
+
+async fn read_query(server: &Server, query: LogQuery) -> Result<Vec<u64>, Error> {
+    let mut log = server.client().logs(Uuid::nil(), query);
     let mut read = Vec::new();
     while let Some(record) = log.next_record().await? {
         read.push(record.n);
@@ -54,6 +64,61 @@ async fn a_lost_connection_is_taken_up_after_the_last_record() {
 }
 
 #[tokio::test]
+async fn a_filtered_log_goes_on_with_its_filter_and_has_its_tail_once() {
+    let server = Server::start([
+        Reply::nothing(),
+        Reply::chunked(&[&line(7)], false),
+        Reply::chunked(&[&line(9)], true),
+    ])
+    .await;
+    let query = LogQuery {
+        tail: Some(2),
+        follow: true,
+        filter: LogFilter {
+            step: Some(1),
+            stream: Some(Stream::Stderr),
+            since: Some(DateTime::UNIX_EPOCH + TimeDelta::milliseconds(1_500)),
+        },
+        ..LogQuery::default()
+    };
+    assert_eq!(read_query(&server, query).await.unwrap(), [7, 9]);
+    let ask = |begin: &str| {
+        format!(
+            "GET /v0/jobs/{}/logs?{begin}&follow=true&step=1&stream=stderr&since=1970-01-01T00%3A00%3A01.500Z",
+            Uuid::nil()
+        )
+    };
+    assert_eq!(
+        server.lines(),
+        [ask("tail=2"), ask("tail=2"), ask("from=8")]
+    );
+}
+
+#[tokio::test]
+async fn a_log_is_searched() {
+    let page = format!(
+        r#"{{"total":9,"matches":[{}],"next_cursor":"4","records":12}}"#,
+        line(3).trim_end()
+    );
+    let server = Server::start([Reply::json(&page)]).await;
+    let client = server.client();
+    let filter = LogFilter {
+        step: Some(0),
+        ..LogFilter::default()
+    };
+    let found = client.search_log(Uuid::nil(), "a&b ü", &filter, Some(1), Some("2"));
+    let found = found.await.unwrap();
+    assert_eq!((found.total, found.records), (9, 12));
+    assert_eq!(found.matches[0].n, 3);
+    assert_eq!(found.next_cursor.as_deref(), Some("4"));
+    let expected = format!(
+        "GET /v0/jobs/{}/logs/search?q=a%26b%20%C3%BC&step=0&limit=1&cursor=2",
+        Uuid::nil()
+    );
+    assert_eq!(server.lines(), [expected]);
+}
+
+#[tokio::test]
 async fn a_refusal_ends_the_log() {
     let server = Server::start([
         Reply::chunked(&[&line(0)], false),
@@ -79,7 +144,7 @@ async fn appended_records_are_a_list_with_a_number() {
     ])
     .await;
     let record = NewLogRecord {
-        at: chrono::DateTime::UNIX_EPOCH,
+        at: DateTime::UNIX_EPOCH,
         step: Some(0),
         stream: Stream::Stderr,
         text: "oh".to_owned(),

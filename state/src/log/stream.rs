@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use memchr::memchr_iter;
 use model::Timestamp;
 use store::volume::{ReadAt, Volume};
 use store::{Fault, Key};
 
 use super::records::line;
-use super::{LogRecord, NewLogRecord, Stream};
+use super::{LogFilter, LogRecord, NewLogRecord, Stream};
 use crate::blocking::on_volume;
 use crate::error::ReadError;
 use crate::limits::{LEAST_LINE_BYTES, READ_BYTES};
@@ -23,6 +24,10 @@ pub struct LogStream {
     next: u64,
     /// Its offset, once it was looked for.
     offset: Option<u64>,
+    /// What of the stored records is wanted. Marks are always told.
+    filter: LogFilter,
+    /// How many records may still be given.
+    left: u64,
     /// Set when damaged lines are marked. Otherwise the log ends before the first one.
     damage: Option<Damage>,
 }
@@ -42,8 +47,29 @@ impl LogStream {
             file: None,
             next: from,
             offset: None,
+            filter: LogFilter::default(),
+            left: u64::MAX,
             damage: None,
         }
+    }
+
+    /// Leaves out the records that the filter does not take. What tells of records that cannot be read stays.
+    #[must_use]
+    pub fn filtered(mut self, filter: LogFilter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Gives no more than so many records.
+    #[must_use]
+    pub fn limited(mut self, limit: u64) -> Self {
+        self.left = limit;
+        self
+    }
+
+    /// Whether it has given as many records as it may.
+    pub fn has_given_all(&self) -> bool {
+        self.left == 0
     }
 
     /// Marks records that cannot be read, in the log of a job that is over. While a log grows, its end may look damaged
@@ -81,7 +107,7 @@ impl LogStream {
         .await
     }
 
-    /// The next whole lines, or none when there are no more yet.
+    /// The next whole lines, or none when there are no more yet. Lines that are all left out are an empty piece.
     pub async fn next(self) -> (Self, Result<Option<Bytes>, ReadError>) {
         let (volume, key, next) = (self.volume.clone(), self.key.clone(), self.next);
         let read = on_volume(&volume, move |_| {
@@ -96,6 +122,26 @@ impl LogStream {
     }
 
     pub(crate) fn next_blocking(&mut self) -> Result<Option<Bytes>, ReadError> {
+        let lines = self.next_lines()?;
+        Ok(lines.map(|lines| self.within_limit(lines)))
+    }
+
+    fn within_limit(&mut self, mut lines: Bytes) -> Bytes {
+        if self.left == u64::MAX {
+            return lines;
+        }
+        let wanted = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let (mut given, mut length) = (0, 0);
+        for end in memchr_iter(b'\n', &lines).take(wanted) {
+            given += 1;
+            length = end + 1;
+        }
+        self.left -= given;
+        lines.truncate(length);
+        lines
+    }
+
+    fn next_lines(&mut self) -> Result<Option<Bytes>, ReadError> {
         if self.file.is_none() {
             let opened = self.volume.read_growing(&self.key);
             self.file = opened.map_err(|error| self.failed(error))?;
@@ -108,14 +154,14 @@ impl LogStream {
             None => find(file, self.next).map_err(|error| self.failed(error))?,
         };
         loop {
-            let lines = read_lines(file, offset).map_err(|error| self.failed(error))?;
+            let lines = read_lines(file, offset, READ_BYTES).map_err(|error| self.failed(error))?;
             let Span { skipped, length } = span(&lines, self.next);
             offset += (skipped + length) as u64;
             self.offset = Some(offset);
             if length > 0 {
                 let lines = Bytes::from(lines).slice(skipped..skipped + length);
                 self.next += lines.iter().filter(|byte| **byte == b'\n').count() as u64;
-                return Ok(Some(lines));
+                return Ok(Some(self.filter.sift(lines)));
             }
             if skipped == 0 {
                 let Some(damage) = self.damage.as_mut().filter(|_| !lines.is_empty()) else {
@@ -179,7 +225,7 @@ fn next_readable(
 ) -> Result<(Option<(u64, LogRecord)>, u64), Fault> {
     let (mut at, mut passed) = (offset, 0);
     loop {
-        let lines = read_lines(file, at)?;
+        let lines = read_lines(file, at, READ_BYTES)?;
         if lines.is_empty() {
             return Ok((None, passed));
         }
@@ -236,7 +282,7 @@ pub(crate) fn decode(line: &[u8]) -> Option<LogRecord> {
 }
 
 /// The number of the last whole record. A half written one behind it, which a crash can leave, does not count.
-fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
+pub(super) fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
     let length = file.size()?;
     let mut wanted = READ_BYTES as u64;
     loop {
@@ -279,9 +325,12 @@ fn find(file: &dyn ReadAt, n: u64) -> Result<u64, Fault> {
     Ok(low)
 }
 
-/// At least one whole line from `offset` on, if there is one, and never half a line.
-fn read_lines(file: &dyn ReadAt, offset: u64) -> Result<Vec<u8>, Fault> {
-    let mut wanted = READ_BYTES;
+/// About `wanted` bytes of whole lines from `offset` on: at least one line, if there is one, and never half a line.
+pub(super) fn read_lines(
+    file: &dyn ReadAt,
+    offset: u64,
+    mut wanted: usize,
+) -> Result<Vec<u8>, Fault> {
     loop {
         let mut piece = file.read_at(offset, wanted)?;
         let all = piece.len() < wanted;

@@ -10,10 +10,11 @@ use model::{Job, JobId};
 use tokio::time::Instant;
 
 use super::fixture::{Fleet, Folder, Opened, completion, line};
+use crate::blocking::while_awaited;
 use crate::layout::Layout;
 use crate::{
-    CloseError, CompleteError, EncodedRecord, LogError, LogReceipt, LogRecord, NewLogRecord, State,
-    Stream,
+    CloseError, CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt,
+    LogRecord, LogSearch, NewLogRecord, ReadError, State, Stream,
 };
 
 async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {
@@ -443,4 +444,71 @@ async fn a_job_whose_log_was_removed_or_cut_ends_and_its_log_says_so() {
         let word = format!("log records {kept} to 6 are lost");
         assert!(texts[kept].starts_with(&word), "{texts:?}");
     }
+}
+
+#[tokio::test]
+async fn a_log_is_searched_and_filtered_while_it_grows_and_afterwards() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    let search = |text: &str| {
+        let wanted = LogSearch {
+            text: text.to_owned(),
+            ignores_case: false,
+            filter: LogFilter::default(),
+            from: 0,
+            limit: 2,
+        };
+        logs.search(job, wanted)
+    };
+    let stderr = LogFilter {
+        stream: Some(Stream::Stderr),
+        ..LogFilter::default()
+    };
+    let none = LogFilter::default();
+    assert_eq!(search("line").await.unwrap(), LogMatches::default());
+    assert_eq!(logs.begin_of_last(job, none, 5).await.unwrap(), 0);
+    assert_eq!(logs.begin_of_last(job, stderr, 5).await.unwrap(), 0);
+    let mut records = lines(0..10);
+    records[4].stream = Stream::Stderr;
+    records[6].stream = Stream::Stderr;
+    opened.append(job, 0, records).await;
+    for is_over in [false, true] {
+        let found = search("line").await.unwrap();
+        assert_eq!((found.total, found.records, found.next), (10, 10, Some(2)));
+        assert_eq!(texts(&found.matches), ["line 0", "line 1"]);
+        let found = search("line 7").await.unwrap();
+        assert_eq!((found.total, found.records, found.next), (1, 10, None));
+        assert_eq!(logs.begin_of_last(job, none, 3).await.unwrap(), 7);
+        assert_eq!(logs.begin_of_last(job, stderr, 1).await.unwrap(), 6);
+        assert_eq!(logs.begin_of_last(job, stderr, 2).await.unwrap(), 4);
+        let mut stream = logs.stream(job, 0).filtered(stderr).limited(1);
+        let mut given = Vec::new();
+        while !stream.has_given_all() {
+            let (next, chunk) = stream.next().await;
+            stream = next;
+            given.extend_from_slice(&chunk.unwrap().unwrap());
+        }
+        let given: LogRecord = serde_json::from_slice(&given).unwrap();
+        assert_eq!(given.n, 4);
+        if !is_over {
+            opened.state.complete(completion(job, 10)).await.unwrap();
+            opened.state.settled().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn long_work_on_a_log_learns_that_nobody_waits_for_it() {
+    let (_folder, opened, _, _) = a_running_job().await;
+    let (tell, ended) = tokio::sync::oneshot::channel();
+    let work = while_awaited(opened.state.volume(), move |_, awaited| {
+        while awaited.check().is_ok() {
+            std::thread::yield_now();
+        }
+        tell.send(()).unwrap();
+        Ok::<_, ReadError>(())
+    });
+    let waited = tokio::time::timeout(Duration::from_millis(10), work).await;
+    assert!(waited.is_err());
+    ended.await.unwrap();
 }

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use client::JobFilter;
 use wire::{Job, JobState, Page, Trigger};
 
-use crate::clock::past;
+use crate::clock::moment_or_age;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -44,10 +44,10 @@ pub(crate) struct List {
     #[arg(long, env = "SERVICE_REASON")]
     reason: Option<String>,
     /// Only jobs made at this time or later, or as long ago as this, as in 1d
-    #[arg(long, env = "SERVICE_SINCE", value_name = "TIME", value_parser = past)]
+    #[arg(long, env = "SERVICE_SINCE", value_name = "TIME", value_parser = moment_or_age)]
     since: Option<DateTime<Utc>>,
     /// Only jobs made before this time, or longer ago than this
-    #[arg(long, env = "SERVICE_UNTIL", value_name = "TIME", value_parser = past)]
+    #[arg(long, env = "SERVICE_UNTIL", value_name = "TIME", value_parser = moment_or_age)]
     until: Option<DateTime<Utc>>,
     /// How many jobs
     #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]

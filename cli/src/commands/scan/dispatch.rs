@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use client::LogQuery;
 use serde_json::Value;
 use uuid::Uuid;
 use wire::{DispatchRequest, Job};
@@ -12,6 +13,7 @@ use super::stay::Stay;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::format::Format;
+use crate::log_lines::LogLines;
 use crate::reading::read_text;
 use crate::session::Session;
 use crate::{follow, limits, wait};
@@ -49,7 +51,8 @@ impl Dispatch {
             }
             Stay::Following { timeout } => {
                 session.terminal.say(&job.id.to_string());
-                let end = follow::follow(session, &client, job.id, 0);
+                let mut lines = LogLines::default();
+                let end = follow::follow(session, &client, job.id, LogQuery::default(), &mut lines);
                 let job = wait::within(timeout, job.id, end).await?;
                 Ok(wait::report_end(session, &job))
             }

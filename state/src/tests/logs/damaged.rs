@@ -4,8 +4,12 @@ use super::*;
 
 /// What a reader of the log of a job that is over gets from a record on.
 async fn read_over(opened: &Opened, job: &Job, from: u64) -> Vec<LogRecord> {
+    read_filtered(opened, job, from, LogFilter::default()).await
+}
+
+async fn read_filtered(opened: &Opened, job: &Job, from: u64, filter: LogFilter) -> Vec<LogRecord> {
     let logs = opened.state.logs();
-    let mut stream = logs.stream(job.id, from);
+    let mut stream = logs.stream(job.id, from).filtered(filter);
     logs.mark_damage(&mut stream);
     let mut bytes = Vec::new();
     loop {
@@ -122,6 +126,14 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
         // The same from there on; a reader that begins among missing ones is told of the rest.
         let all = read_over(&opened, &ended, 0).await;
         assert_eq!(told(&all), *wanted, "{what}");
+        // Some of the missing ones may be wanted.
+        let other_step = LogFilter {
+            step: Some(7),
+            ..LogFilter::default()
+        };
+        let marks = all.iter().filter(|it| it.record.stream == Stream::Runner);
+        let told = read_filtered(&opened, &ended, 0, other_step).await;
+        assert!(told.iter().eq(marks), "{what}: {told:?}");
         for from in [4, 9, 10, 99] {
             let numbers = |records: &[LogRecord]| -> Vec<u64> {
                 let numbers = records.iter().map(|record| record.n);

@@ -1,0 +1,134 @@
+//! `everscan job logs`.
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use client::{Client, LogFilter, LogQuery};
+use uuid::Uuid;
+use wire::Stream;
+
+use crate::clock::moment_or_age;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::follow;
+use crate::limits::MATCHES;
+use crate::log_lines::{Grep, LogLines, say_matched};
+use crate::selected_job::SelectedJob;
+use crate::session::Session;
+use crate::wait;
+
+const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Runner];
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    #[command(flatten)]
+    job: SelectedJob,
+    /// Go on until the job is over, and end as the job ended
+    #[arg(long, short, env = "SERVICE_FOLLOW")]
+    follow: bool,
+    /// Number of the first line, from 0
+    #[arg(
+        long,
+        env = "SERVICE_FROM",
+        default_value_t = 0,
+        value_name = "NUMBER",
+        conflicts_with = "tail"
+    )]
+    from: u64,
+    /// Only the last lines, so many of them
+    #[arg(long, env = "SERVICE_TAIL", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    tail: Option<u64>,
+    /// Only lines of this step, from 1
+    #[arg(long, env = "SERVICE_STEP", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    step: Option<u32>,
+    /// Only lines of this stream
+    #[arg(long, env = "SERVICE_STREAM", value_parser = stream())]
+    stream: Option<Stream>,
+    /// Only lines that contain this text; in either case, unless it has an upper-case letter
+    #[arg(long, env = "SERVICE_GREP", value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    grep: Option<String>,
+    /// Only lines printed since this time, or since so long ago, as in 10m
+    #[arg(long, env = "SERVICE_SINCE", value_name = "TIME", value_parser = moment_or_age)]
+    since: Option<DateTime<Utc>>,
+    /// Begin each line with its time, mark standard error, and put a heading before each step
+    #[arg(long, env = "SERVICE_TIMESTAMPS")]
+    timestamps: bool,
+}
+
+impl Logs {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let job = self.job.id()?;
+        let client = session.client()?;
+        let query = LogQuery {
+            from: self.from,
+            tail: self.tail,
+            follow: self.follow,
+            filter: LogFilter {
+                step: self.step.map(|step| step - 1),
+                stream: self.stream,
+                since: self.since,
+            },
+        };
+        let mut lines = LogLines::new(self.timestamps);
+        let Some(text) = self.grep else {
+            return print(session, &client, job, query, &mut lines).await;
+        };
+        let is_all = !query.follow && query.tail.is_none() && query.from == 0;
+        if is_all {
+            search(session, &client, job, &text, &query.filter, &mut lines).await?;
+            return Ok(Exit::Succeeded);
+        }
+        let mut lines = lines.matching(Grep::new(&text));
+        let exit = print(session, &client, job, query, &mut lines).await?;
+        if !query.follow {
+            lines.say_matched(session);
+        }
+        Ok(exit)
+    }
+}
+
+async fn print(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    query: LogQuery,
+    lines: &mut LogLines,
+) -> Result<Exit, Error> {
+    if query.follow {
+        let job = follow::follow(session, client, job, query, lines).await?;
+        return Ok(wait::report_end(session, &job));
+    }
+    follow::read(session, client, job, query, lines).await?;
+    Ok(Exit::Succeeded)
+}
+
+/// Prints what the daemon finds, page by page.
+async fn search(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    text: &str,
+    filter: &LogFilter,
+    lines: &mut LogLines,
+) -> Result<(), Error> {
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = client.search_log(job, text, filter, Some(MATCHES), cursor.as_deref());
+        let page = page.await?;
+        for record in &page.matches {
+            lines.print(session, record)?;
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            say_matched(session, page.total, page.records);
+            return Ok(());
+        }
+    }
+}
+
+fn stream() -> impl TypedValueParser<Value = Stream> {
+    PossibleValuesParser::new(STREAMS.map(Stream::as_str)).try_map(|name| {
+        let found = STREAMS.into_iter().find(|stream| stream.as_str() == name);
+        found.ok_or("no such stream")
+    })
+}

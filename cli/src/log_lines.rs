@@ -1,0 +1,107 @@
+//! How the lines of a log are printed.
+
+use wire::{LogRecord, LogText};
+
+use crate::error::Error;
+use crate::session::Session;
+
+/// Prints records in the form that the user asked for.
+#[derive(Debug, Default)]
+pub(crate) struct LogLines {
+    /// Makes the form with times; none for the lines as they are.
+    timed: Option<LogText>,
+    grep: Option<Grep>,
+    read: u64,
+    matched: u64,
+}
+
+impl LogLines {
+    pub(crate) fn new(has_times: bool) -> Self {
+        Self {
+            timed: has_times.then(LogText::default),
+            ..Self::default()
+        }
+    }
+
+    /// Leaves out what does not match.
+    pub(crate) fn matching(mut self, grep: Grep) -> Self {
+        self.grep = Some(grep);
+        self
+    }
+
+    pub(crate) fn print(
+        &mut self,
+        session: &mut Session<'_>,
+        record: &LogRecord,
+    ) -> Result<(), Error> {
+        self.read += 1;
+        if self
+            .grep
+            .as_ref()
+            .is_some_and(|grep| !grep.takes(&record.record.text))
+        {
+            return Ok(());
+        }
+        self.matched += 1;
+        if let Some(line) = session.format.item(record)? {
+            return session.terminal.line(&line);
+        }
+        let Some(timed) = &mut self.timed else {
+            return session.terminal.printed_line(&record.record.text);
+        };
+        let mut text = String::new();
+        timed.write(&record.record, &mut text);
+        for line in text.split_terminator('\n') {
+            session.terminal.printed_line(line)?;
+        }
+        Ok(())
+    }
+
+    /// Says how many of the lines that were read matched.
+    pub(crate) fn say_matched(&self, session: &mut Session<'_>) {
+        say_matched(session, self.matched, self.read);
+    }
+}
+
+pub(crate) fn say_matched(session: &mut Session<'_>, matched: u64, lines: u64) {
+    session
+        .terminal
+        .say(&format!("matching lines: {matched} of {lines}"));
+}
+
+/// A text in lines, found as the daemon's search finds it.
+#[derive(Debug)]
+pub(crate) struct Grep {
+    text: String,
+    ignores_case: bool,
+}
+
+impl Grep {
+    pub(crate) fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            ignores_case: !text.chars().any(char::is_uppercase),
+        }
+    }
+
+    fn takes(&self, line: &str) -> bool {
+        if self.ignores_case {
+            line.to_ascii_lowercase().contains(&self.text)
+        } else {
+            line.contains(&self.text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_an_upper_case_letter_is_found_as_it_is() {
+        let takes = |text, line| Grep::new(text).takes(line);
+        assert!(takes("error", "an Error") && takes("error", "an error"));
+        assert!(takes("Error", "an Error") && !takes("Error", "an error"));
+        assert!(takes("é!", "CAFé!") && !takes("é", "É"));
+    }
+}

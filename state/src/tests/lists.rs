@@ -343,7 +343,7 @@ async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
     let line = |id: JobId, state: &str| {
         let at = id.moment();
         format!(
-            "{{\"id\":\"{id}\",\"state\":\"{state}\",\"finished_at\":\"{}\"}}\n",
+            "{{\"id\":\"{id}\",\"state\":\"{state}\",\"trigger\":\"cron\",\"finished_at\":\"{}\"}}\n",
             at.to_rfc3339()
         )
     };
@@ -460,7 +460,7 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
     }
     let line = |id: &JobId| {
         let at = (id.moment() + std::time::Duration::from_millis(1)).to_rfc3339();
-        format!("{{\"id\":\"{id}\",\"state\":\"succeeded\",\"finished_at\":\"{at}\"}}\n")
+        format!("{{\"id\":\"{id}\",\"state\":\"succeeded\",\"trigger\":\"cron\",\"finished_at\":\"{at}\"}}\n")
     };
     let text: String = ids.iter().map(line).collect();
     ids.reverse();

@@ -1,5 +1,6 @@
 //! The published world: everything in it is durable, and others may follow its changes.
 
+use std::cell::Cell;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use model::{Change, JobId, TokenId, World};
@@ -8,6 +9,30 @@ use tokio::sync::watch;
 
 use crate::feed::{ChangesGone, Feed, Subscription};
 use crate::watchers::Watchers;
+
+thread_local! {
+    static IS_READING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notices, in tests, a look within a look, which would wait for ever only now and then.
+struct Reading;
+
+impl Reading {
+    fn begin() -> Self {
+        debug_assert!(
+            !IS_READING.get(),
+            "a look at the world reads the world again"
+        );
+        IS_READING.set(true);
+        Self
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        IS_READING.set(false);
+    }
+}
 
 /// The published world and those who follow it.
 pub(crate) struct Publication {
@@ -30,7 +55,10 @@ impl Publication {
         }
     }
 
+    /// A look must not read again: a commit may wait in between, for which the second reader would wait, and which waits for
+    /// the first.
     pub(crate) fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
+        let _reading = Reading::begin();
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -19,12 +19,12 @@ use crate::visible::Visible;
 
 /// The tokens without their secrets, oldest first.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let window = Window::of(&request.query)?;
+    let (window, now) = (Window::of(&request.query)?, me.steady());
     Ok(reply::ok(&me.read(|seen| {
         window.cut(
             seen.tokens(),
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
-            |token| convert::token(seen, token, me.steady()),
+            |token| convert::token(seen, token, now),
         )
     })))
 }
@@ -129,8 +129,9 @@ fn life(asked: Option<u64>) -> Result<Option<TimeDelta>, Failure> {
 }
 
 fn with_secret(me: &Visible, status: StatusCode, made: &NewToken) -> Response {
+    let now = me.steady();
     let body = CreatedToken {
-        token: me.read(|seen| convert::token(seen, &made.token, me.steady())),
+        token: me.read(|seen| convert::token(seen, &made.token, now)),
         secret: made.secret.reveal().to_owned(),
     };
     reply::json(status, &body)

@@ -460,7 +460,9 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
     }
     let line = |id: &JobId| {
         let at = (id.moment() + std::time::Duration::from_millis(1)).to_rfc3339();
-        format!("{{\"id\":\"{id}\",\"state\":\"succeeded\",\"trigger\":\"cron\",\"finished_at\":\"{at}\"}}\n")
+        format!(
+            "{{\"id\":\"{id}\",\"state\":\"succeeded\",\"trigger\":\"cron\",\"finished_at\":\"{at}\"}}\n"
+        )
     };
     let text: String = ids.iter().map(line).collect();
     ids.reverse();

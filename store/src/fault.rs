@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use crate::disk::{Action, DiskError};
 
-/// What failed, by its kind. The source says what and where. Cheap to clone, since one failure answers many callers.
+/// Something failed that should have worked: a disk, or a server. The source names the path or the server. Cheap to
+/// clone, since one failure answers many callers.
 #[derive(Clone, Debug)]
-pub struct Failure<K> {
-    kind: K,
+pub struct Fault {
+    kind: FaultKind,
     source: Arc<dyn Error + Send + Sync>,
 }
-
-/// Something failed that should have worked: a disk, or a server. The source names the path or the server.
-pub type Fault = Failure<FaultKind>;
 
 /// What a failure means for whoever meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,30 +27,28 @@ pub enum FaultKind {
     Other,
 }
 
-impl<K: Copy> Failure<K> {
-    pub fn new(kind: K, source: impl Error + Send + Sync + 'static) -> Self {
+impl Fault {
+    pub fn new(kind: FaultKind, source: impl Error + Send + Sync + 'static) -> Self {
         let source = Arc::new(source);
         Self { kind, source }
     }
 
-    pub fn kind(&self) -> K {
+    pub fn kind(&self) -> FaultKind {
         self.kind
     }
-}
 
-impl Fault {
     pub fn is_full(&self) -> bool {
         self.kind == FaultKind::Full
     }
 }
 
-impl<K> fmt::Display for Failure<K> {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.source.fmt(f)
     }
 }
 
-impl<K: fmt::Debug> Error for Failure<K> {
+impl Error for Fault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.source()
     }

@@ -1,6 +1,7 @@
 //! Repairs a store that nobody has open: files that cannot be trusted are moved to `quarantine/`, and a damaged journal
 //! is cut where it becomes unreadable. Nothing is lost by it: everything is in `quarantine/`, at the same path.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,6 +10,7 @@ use crate::batch::{Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Form, Kind};
 use crate::failpoint;
+use crate::key::Prefix;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
@@ -53,7 +55,11 @@ impl Mending {
 
     pub(crate) fn begin_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
         let paths = Paths::new(root);
-        let store = control::store_at(&disk, &paths)?;
+        let Some(store) = control::read_format(&disk, &paths.format)? else {
+            return Err(OpenError::NotAState {
+                root: paths.root.clone(),
+            });
+        };
         let lock = Lock::take(&disk, &paths.lock, &paths.root)?;
         Ok(Self {
             disk,
@@ -221,7 +227,7 @@ impl Mending {
 fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
     let plausible = known.0..known.0.saturating_add(SEARCH_AHEAD);
     let mut newest = known;
-    tree.walk(|key| {
+    tree.walk(&Prefix::root(), |key| {
         if key.is_record() {
             match tree.read(&key, GET_BYTES) {
                 Ok(content) => {
@@ -233,6 +239,7 @@ fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
                 Err(error) => tracing::warn!(%key, %error, "a record is passed over"),
             }
         }
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(newest)
 }

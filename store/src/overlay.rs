@@ -101,10 +101,14 @@ impl Overlay {
         self.entries.get(key)
     }
 
-    /// The objects that get their keys.
-    pub(crate) fn adoptions(&self) -> impl Iterator<Item = (&Key, &Staged)> {
-        let entries = self.entries.iter();
-        entries.filter_map(|(key, entry)| Some((key, entry.adopted()?)))
+    /// The objects that get their keys, and by which commits.
+    pub(crate) fn adoptions(&self) -> impl Iterator<Item = (&Key, Seq, &Staged)> {
+        self.entries
+            .iter()
+            .filter_map(|(key, entry)| match &entry.base {
+                Base::Adopted(seq, staged) => Some((key, *seq, staged)),
+                Base::Tree | Base::Absent(_) | Base::Content(..) => None,
+            })
     }
 
     /// The entries inside a folder, in order.
@@ -112,9 +116,9 @@ impl Overlay {
         &'a self,
         prefix: &'a Prefix,
     ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
-        let range = (Bound::Included(prefix.start()), Bound::Unbounded);
+        let range = (prefix.lower_bound(), Bound::Unbounded);
         self.entries
-            .range::<str, _>(range)
+            .range(range)
             .take_while(|(key, _)| prefix.contains(key))
     }
 
@@ -247,7 +251,26 @@ impl Entry {
         &self,
         tree: impl FnOnce(Option<&Staged>) -> Result<Option<Bytes>, DiskError>,
     ) -> Result<Option<Bytes>, DiskError> {
-        self.piece(0, usize::MAX, tree)
+        let base = match &self.base {
+            Base::Tree => tree(None)?,
+            Base::Absent(_) => None,
+            Base::Content(_, bytes) => Some(bytes.clone()),
+            Base::Adopted(_, staged) => tree(Some(staged))?,
+        };
+        if self.pieces.is_empty() {
+            return Ok(base);
+        }
+        let mut content = base.map(Vec::from).unwrap_or_default();
+        for Piece { at, bytes, .. } in &self.pieces {
+            let at = usize::try_from(*at).unwrap_or(usize::MAX);
+            // A gap means that the tree moved on while it was read; the caller notices that and reads again.
+            let Some(end) = at.checked_add(bytes.len()).filter(|_| at <= content.len()) else {
+                continue;
+            };
+            content.resize(content.len().max(end), 0);
+            content[at..end].copy_from_slice(bytes);
+        }
+        Ok(Some(content.into()))
     }
 
     /// At most `limit` bytes of the file from byte `at` on, asking the tree for the same piece where it matters.
@@ -255,7 +278,7 @@ impl Entry {
         &self,
         at: u64,
         limit: usize,
-        tree: impl FnOnce(Option<&Staged>) -> Result<Option<Bytes>, DiskError>,
+        tree: impl FnOnce(Option<&Staged>) -> Result<Option<Vec<u8>>, DiskError>,
     ) -> Result<Option<Bytes>, DiskError> {
         let base = match &self.base {
             Base::Tree => tree(None)?,
@@ -264,25 +287,22 @@ impl Entry {
             Base::Content(_, bytes) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
                 let to = from.saturating_add(limit).min(bytes.len());
-                Some(bytes.slice(from..to))
+                Some(bytes[from..to].to_vec())
             }
         };
-        if self.pieces.is_empty() {
-            return Ok(base);
+        if !self.exists() {
+            return Ok(None);
         }
-        let mut piece = base.map(Vec::from).unwrap_or_default();
+        let mut piece = base.unwrap_or_default();
         let end = at.saturating_add(limit as u64);
         for Piece {
             at: start, bytes, ..
         } in &self.pieces
         {
-            let (first, last) = (
-                at.max(*start),
-                end.min(start.saturating_add(bytes.len() as u64)),
-            );
-            // Both ends lie within a piece and within `limit`, so neither difference leaves `usize`.
+            let (first, last) = (at.max(*start), end.min(start + bytes.len() as u64));
+            // Both ends lie within a piece and within `limit`, so neither difference leaves `usize`. A gap is as in
+            // `content`.
             let (to, from) = ((first - at) as usize, first.saturating_sub(*start) as usize);
-            // A gap means that the tree moved on while it was read; the caller notices that and reads again.
             if first >= last || to > piece.len() {
                 continue;
             }
@@ -329,29 +349,38 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Epoch;
-    use crate::tests::world::{self, Op, ops};
-
-    const NAME: &str = "a.jsonl";
+    use crate::batch::{Append, Epoch, Put};
 
     fn key() -> Key {
-        world::key(NAME)
+        Key::new("a.jsonl").unwrap()
     }
 
-    fn one(operation: Op) -> Batch {
-        ops(Epoch(1), [operation])
+    fn put(content: &'static str) -> Batch {
+        let mut batch = Batch::new(Epoch(1));
+        batch.puts.insert(
+            key(),
+            Put {
+                bytes: Bytes::from_static(content.as_bytes()),
+                live: false,
+            },
+        );
+        batch
     }
 
-    fn put(content: &str) -> Batch {
-        one(world::put(NAME, content))
-    }
-
-    fn append(at: u64, content: &str) -> Batch {
-        one(world::append(NAME, at, content))
+    fn append(at: u64, content: &'static str) -> Batch {
+        let mut batch = Batch::new(Epoch(1));
+        batch.appends.push(Append {
+            ledger: key(),
+            at,
+            bytes: Bytes::from_static(content.as_bytes()),
+        });
+        batch
     }
 
     fn delete() -> Batch {
-        one(world::delete(NAME))
+        let mut batch = Batch::new(Epoch(1));
+        batch.deletes.insert(key());
+        batch
     }
 
     fn content(overlay: &Overlay, tree: &'static str) -> Option<Bytes> {
@@ -415,7 +444,7 @@ mod tests {
                     text.iter().skip(at).take(limit).copied().collect()
                 };
                 let piece = entry
-                    .piece(at as u64, limit, |_| Ok(Some(cut(tree.as_bytes()).into())))
+                    .piece(at as u64, limit, |_| Ok(Some(cut(tree.as_bytes()))))
                     .unwrap();
                 let expected = whole.as_ref().map(|whole| cut(whole));
                 assert_eq!(piece.map(Vec::from), expected, "{limit} from {at}");

@@ -11,4 +11,4 @@ mod look;
 mod mend;
 mod refuse;
 mod simulated;
-pub(crate) mod world;
+mod world;

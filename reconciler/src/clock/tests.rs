@@ -61,8 +61,8 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         }
         assert_eq!(end_of(&house, id).await, Reason::TimedOut);
         house
-            .until("the ends to follow the clock", |_| {
-                house.handle.steady() == house.handle.now()
+            .until("the ends to follow the clock", |world| {
+                house.handle.time(world) == house.handle.now()
             })
             .await;
         is_well(&house).await;
@@ -113,8 +113,8 @@ async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
             pass(&house, Duration::from_secs(60)).await;
         }
         house
-            .until("the clock to be followed", |_| {
-                house.handle.steady() == house.handle.now()
+            .until("the clock to be followed", |world| {
+                house.handle.time(world) == house.handle.now()
             })
             .await;
         assert_eq!(token(&house, before.id), (Token::clone(&before), true));

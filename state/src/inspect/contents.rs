@@ -60,10 +60,9 @@ pub struct Day {
 /// Looks through the whole folder.
 pub fn contents(root: &Path) -> Result<Contents, InspectError> {
     let look = Look::at(root)?;
-    let position = look.position();
     let mut contents = Contents {
-        last_commit: position.last.0,
-        commits_in_journal: position.last.0 - position.checkpoint.0,
+        last_commit: look.position().last.0,
+        commits_in_journal: look.journal().commits,
         sources: Vec::new(),
         workflows: Vec::new(),
         days: Vec::new(),
@@ -162,13 +161,9 @@ fn size(look: &Look, path: &str) -> Result<Size, DiskError> {
     let mut size = Size::default();
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
-        for entry in look.entries(&path)? {
-            // What only the journal has takes no room yet.
-            let Some(details) = entry.details else {
-                continue;
-            };
+        for (name, details) in look.files(&path)? {
             if details.form == Form::Folder {
-                waiting.push(join(&path, &entry.name));
+                waiting.push(join(&path, &name));
             } else {
                 size.add(Some(&details));
             }

@@ -21,47 +21,47 @@ use crate::{
 };
 
 /// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
-pub(crate) fn temporary_folder() -> TempDir {
+pub(super) fn temporary_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
 }
 
-pub(crate) fn key(name: &str) -> Key {
+pub(super) fn key(name: &str) -> Key {
     Key::new(name).unwrap()
 }
 
 /// One operation of a batch.
-pub(crate) enum Op {
+pub(super) enum Op {
     Put(Key, Bytes),
     Delete(Key),
     Append(Key, u64, Bytes),
     Adopt(Key, Staged),
 }
 
-pub(crate) fn put(name: &str, content: &str) -> Op {
+pub(super) fn put(name: &str, content: &str) -> Op {
     Op::Put(key(name), Bytes::copy_from_slice(content.as_bytes()))
 }
 
 /// A live record that differs by `n`.
-pub(crate) fn live(name: &str, n: u64) -> Op {
+pub(super) fn live(name: &str, n: u64) -> Op {
     put(name, &format!(r#"{{"live":true,"n":{n}}}"#))
 }
 
-pub(crate) fn delete(name: &str) -> Op {
+pub(super) fn delete(name: &str) -> Op {
     Op::Delete(key(name))
 }
 
-pub(crate) fn append(name: &str, at: u64, content: &str) -> Op {
+pub(super) fn append(name: &str, at: u64, content: &str) -> Op {
     Op::Append(key(name), at, Bytes::copy_from_slice(content.as_bytes()))
 }
 
-pub(crate) fn adopt(name: &str, staged: Staged) -> Op {
+pub(super) fn adopt(name: &str, staged: Staged) -> Op {
     Op::Adopt(key(name), staged)
 }
 
 /// An object that no batch has adopted.
-pub(crate) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
+pub(super) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
     let mut writer = volume.create_object().unwrap();
     let (first, rest) = content.split_at(content.len() / 2);
     for part in [first, rest] {
@@ -72,30 +72,23 @@ pub(crate) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
 }
 
 /// The tree of the store in a folder.
-pub(crate) fn tree(root: &Path) -> Tree {
+pub(super) fn tree(root: &Path) -> Tree {
     Tree::new(Disk::new(), root.to_owned())
 }
 
-pub(crate) fn close(mut engine: FileEngine) -> Result<(), CloseError> {
+pub(super) fn close(mut engine: FileEngine) -> Result<(), CloseError> {
     engine.shut()
 }
 
 /// What waits in `tmp/`, by name.
-pub(crate) fn waiting_objects(root: &Path) -> Vec<String> {
-    names(&root.join("tmp"))
-}
-
-/// What is in a folder, in order.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
+pub(super) fn waiting_objects(root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(root.join("tmp")).unwrap();
+    entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+        .collect()
 }
 
-pub(crate) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Batch {
+pub(super) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Batch {
     let mut batch = Batch::new(epoch);
     for operation in operations {
         match operation {
@@ -116,7 +109,7 @@ pub(crate) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Bat
 }
 
 /// A store that is quick to make and meets its limits soon.
-pub(crate) fn tiny() -> Options {
+pub(super) fn tiny() -> Options {
     Options {
         first_segment_bytes: 16 * 1024,
         segment_bytes: 32 * 1024,
@@ -132,29 +125,29 @@ pub(crate) fn tiny() -> Options {
 }
 
 /// Never makes a checkpoint by itself.
-pub(crate) fn unhurried() -> Options {
+pub(super) fn unhurried() -> Options {
     Options {
         checkpoint_bytes: u64::MAX,
         ..tiny()
     }
 }
 
-pub(crate) type Records = Vec<(Key, Bytes)>;
+pub(super) type Records = Vec<(Key, Bytes)>;
 
 /// An open store on files.
-pub(crate) struct World {
-    pub(crate) engine: FileEngine,
-    pub(crate) epoch: Epoch,
-    pub(crate) last: Seq,
-    pub(crate) records: Records,
+pub(super) struct World {
+    pub(super) engine: FileEngine,
+    pub(super) epoch: Epoch,
+    pub(super) last: Seq,
+    pub(super) records: Records,
 }
 
 impl World {
-    pub(crate) async fn open(root: &Path) -> Result<Self, OpenError> {
+    pub(super) async fn open(root: &Path) -> Result<Self, OpenError> {
         Self::open_on(Disk::new(), root, tiny()).await
     }
 
-    pub(crate) async fn open_on(
+    pub(super) async fn open_on(
         disk: Disk,
         root: &Path,
         options: Options,
@@ -170,7 +163,7 @@ impl World {
         })
     }
 
-    pub(crate) async fn commit(
+    pub(super) async fn commit(
         &mut self,
         operations: impl IntoIterator<Item = Op>,
     ) -> Result<Seq, crate::CommitError> {
@@ -181,7 +174,7 @@ impl World {
 
     /// One round of a workload that touches every kind of change: two records that change together, a ledger, a
     /// record that is live for a while, a file that comes and goes, and a name that is a file and a folder in turn.
-    pub(crate) async fn round(&mut self, n: u64) -> Result<Seq, crate::CommitError> {
+    pub(super) async fn round(&mut self, n: u64) -> Result<Seq, crate::CommitError> {
         let line = format!("{n:07}\n");
         let turn = if n.is_multiple_of(2) {
             [delete("turn/deep/file"), put("even", &line)]
@@ -207,7 +200,7 @@ impl World {
 }
 
 /// What the files of keys must hold after rounds `0..rounds`.
-pub(crate) fn expected(rounds: u64) -> BTreeMap<String, String> {
+pub(super) fn expected(rounds: u64) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for n in 0..rounds {
         let line = format!("{n:07}\n");
@@ -233,18 +226,20 @@ pub(crate) fn expected(rounds: u64) -> BTreeMap<String, String> {
     files
 }
 
-/// The live records among files, in order.
-pub(crate) fn live_of(files: &BTreeMap<String, String>) -> Records {
-    let records = files
-        .iter()
-        .map(|(name, content)| (key(name), Bytes::from(content.clone())));
-    records
+/// The live records among `expected`.
+pub(super) fn expected_live(rounds: u64) -> Records {
+    let files = expected(rounds)
+        .into_iter()
+        .map(|(name, content)| (key(&name), Bytes::from(content)));
+    let mut records: Records = files
         .filter(|(key, content)| is_live(key, content))
-        .collect()
+        .collect();
+    records.sort();
+    records
 }
 
 /// Every file of a key, as the file system has it.
-pub(crate) fn files(root: &Path) -> BTreeMap<String, String> {
+pub(super) fn files(root: &Path) -> BTreeMap<String, String> {
     fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -270,7 +265,7 @@ pub(crate) fn files(root: &Path) -> BTreeMap<String, String> {
 }
 
 /// Copies a folder that may change meanwhile.
-pub(crate) fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     let Ok(entries) = fs::read_dir(from) else {
         return;
@@ -287,13 +282,13 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 }
 
 /// Puts the journal of one copy in place of another's.
-pub(crate) fn replace_journal(from: &Path, to: &Path) {
+pub(super) fn replace_journal(from: &Path, to: &Path) {
     fs::remove_dir_all(to.join("journal")).unwrap();
     copy(&from.join("journal"), &to.join("journal"));
 }
 
 /// The segments of a journal, oldest first.
-pub(crate) fn segments(root: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn segments(root: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(root.join("journal"))
         .unwrap()
         .map(|entry| entry.unwrap().path());

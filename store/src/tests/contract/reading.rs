@@ -2,18 +2,22 @@
 
 use bytes::Bytes;
 
-use super::{Opened, Store};
-use crate::tests::world::{append, delete, key, put};
+use super::{Store, open};
+use crate::tests::world::{append, delete, key, ops, put};
 use crate::{Engine, Piece, Prefix, Reader};
 
 pub(super) async fn children_are_named_in_order<S: Store>() {
-    let mut opened = Opened::<S>::fresh().await;
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
     let names = ["a", "b-c", "b/1", "b/2/x", "b/2/y", "b/3", "b.d", "c/1/2/3"];
     let all = names.iter().map(|name| put(name, "x"));
-    opened.commit(all).await.unwrap();
+    engine.commit(ops(epoch, all)).await.unwrap();
+    drop(engine);
     // Once from the files alone, and then with changes that may still be on their way.
-    opened = opened.reopen().await;
-    let reader = opened.engine.reader();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
     let children = async |folder: &str| match folder {
         "" => reader.children(&Prefix::root()).await.unwrap(),
         folder => {
@@ -35,7 +39,7 @@ pub(super) async fn children_are_named_in_order<S: Store>() {
             put("b/0/new", "x"),
             put("b/2/z", "x"),
         ];
-        opened.commit(changes).await.unwrap();
+        engine.commit(ops(epoch, changes)).await.unwrap();
         assert_eq!(children("").await, ["a", "b", "b-c", "b.d"], "{round}");
         assert_eq!(children("b").await, ["0", "1", "2"], "round {round}");
         assert_eq!(children("b/2").await, ["y", "z"], "round {round}");
@@ -47,16 +51,18 @@ pub(super) async fn children_are_named_in_order<S: Store>() {
             delete("b/0/new"),
             delete("b/2/z"),
         ];
-        opened.commit(back).await.unwrap();
+        engine.commit(ops(epoch, back)).await.unwrap();
     }
 }
 
 pub(super) async fn many_files_are_read_in_the_order_of_their_keys<S: Store>() {
-    let mut opened = Opened::<S>::fresh().await;
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
     let names: Vec<String> = (0..100).map(|n| format!("many/{n}")).collect();
     let all = names.iter().map(|name| put(name, &name.repeat(2)));
-    opened.commit(all).await.unwrap();
-    let reader = opened.engine.reader();
+    engine.commit(ops(epoch, all)).await.unwrap();
+    let reader = engine.reader();
     for round in 0..2 {
         let keys: Vec<_> = names.iter().rev().map(|name| key(name)).collect();
         let contents = reader.get_many(keys.clone()).await.unwrap();
@@ -71,19 +77,26 @@ pub(super) async fn many_files_are_read_in_the_order_of_their_keys<S: Store>() {
             assert_eq!(content, expected);
         }
         let gone = [delete("many/7")];
-        opened.commit(gone).await.unwrap();
+        engine.commit(ops(epoch, gone)).await.unwrap();
     }
     assert_eq!(reader.get_many(Vec::new()).await.unwrap(), [None; 0]);
 }
 
 pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
-    let mut opened = Opened::<S>::fresh().await;
+    let store = S::new();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
     let lines = [append("l", 0, "one\n"), append("l", 4, "two\n")];
-    opened.commit(lines).await.unwrap();
-    opened.commit([put("r.json", "record")]).await.unwrap();
+    engine.commit(ops(epoch, lines)).await.unwrap();
+    engine
+        .commit(ops(epoch, [put("r.json", "record")]))
+        .await
+        .unwrap();
+    drop(engine);
     // Once from the files alone, and once with changes that may still be on their way.
-    opened = opened.reopen().await;
-    let reader = opened.engine.reader();
+    let mut engine = store.engine();
+    let (epoch, ..) = open(&mut engine).await;
+    let reader = engine.reader();
     let expect = async |name: &str, before, limit, at, bytes: &str| {
         let piece = reader.piece(&key(name), before, limit).await.unwrap();
         let bytes = Bytes::copy_from_slice(bytes.as_bytes());
@@ -99,7 +112,7 @@ pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
 
     for n in 2..50 {
         let next = append("l", 4 * n, "new\n");
-        opened.commit([next]).await.unwrap();
+        engine.commit(ops(epoch, [next])).await.unwrap();
         expect("l", u64::MAX, 4, 4 * n, "new\n").await;
         expect(
             "l",
@@ -111,8 +124,11 @@ pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
         .await;
         expect("l", 6, 4, 2, "e\ntw").await;
     }
-    opened.commit([delete("l")]).await.unwrap();
+    engine.commit(ops(epoch, [delete("l")])).await.unwrap();
     assert_eq!(reader.piece(&key("l"), 9, 9).await.unwrap(), None);
-    opened.commit([append("l", 0, "again\n")]).await.unwrap();
+    engine
+        .commit(ops(epoch, [append("l", 0, "again\n")]))
+        .await
+        .unwrap();
     expect("l", u64::MAX, 3, 3, "in\n").await;
 }

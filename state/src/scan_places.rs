@@ -60,14 +60,7 @@ pub(crate) async fn removed_by(
     scan: &ScanKey,
 ) -> Result<Option<RevisionRef>, ReadError> {
     let workflow = scan.workflow;
-    let revisions = match revisions_of(reader, workflow).await {
-        Ok(revisions) => revisions,
-        // While the disk is full, folders cannot be listed. Nobody waits for this detail.
-        Err(error) => {
-            tracing::debug!(%error, "the revision that removed a scan is not known");
-            return Ok(None);
-        }
-    };
+    let revisions = revisions_of(reader, workflow).await?;
     let mut without = None;
     for revision in revisions.into_iter().take(REVISIONS_LOOKED_AT) {
         let names = names_in(reader, &Layout::revision_text(workflow, &revision)).await;

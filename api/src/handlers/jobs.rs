@@ -126,21 +126,17 @@ fn known(seen: Seen<'_>, workflow: Option<WorkflowId>, name: &ScanName) -> Resul
 /// One job. With `wait=true` the answer is held until the job is over, up to 50 s.
 pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let id = request.job()?;
-    let held_until = Instant::now()
-        + if request.query.flag("wait")? {
-            WAIT
-        } else {
-            std::time::Duration::ZERO
-        };
-    let mut job = me.job(id).await?;
+    let is_waited_for = request.query.flag("wait")?;
+    let job = me.job(id).await?;
+    if job.state.is_terminal() || !is_waited_for {
+        return Ok(reply::ok(&wire_job(me, &job).await?));
+    }
+    let held_until = Instant::now() + WAIT;
     let mut changes = me.job_changed(&job);
-    let mut is_newest = job.state.is_terminal() || Instant::now() >= held_until;
     loop {
-        if !is_newest {
-            changes.mark_unchanged();
-            job = me.job(id).await?;
-        }
-        is_newest = false;
+        // Before the read, so that a change in between wakes.
+        changes.mark_unchanged();
+        let job = me.job(id).await?;
         if job.state.is_terminal() || Instant::now() >= held_until {
             return Ok(reply::ok(&wire_job(me, &job).await?));
         }

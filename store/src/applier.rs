@@ -4,9 +4,8 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use crate::batch::{Put, Seq};
@@ -15,6 +14,7 @@ use crate::control::Condition;
 use crate::disk::{Action, DiskError};
 use crate::failpoint;
 use crate::fault::Fault;
+use crate::file::Options;
 use crate::key::Key;
 use crate::limits::{PARALLEL_PUTS, PUT_THREADS};
 use crate::live::LiveSet;
@@ -38,17 +38,8 @@ pub(crate) struct Applier {
     pub(crate) live: LiveSet,
     /// The last batch the tree holds.
     pub(crate) applied: Seq,
-    pub(crate) policy: Policy,
+    pub(crate) options: Options,
     pub(crate) unsynced: Unsynced,
-}
-
-/// When a checkpoint is due.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Policy {
-    pub(crate) journal_bytes: u64,
-    pub(crate) interval: Duration,
-    /// Bytes in the journal from which on spares are made.
-    pub(crate) spares_from: u64,
 }
 
 /// How the applier ended.
@@ -68,34 +59,16 @@ pub(crate) struct Unsynced {
     since: Option<Duration>,
 }
 
-/// Ends the opening when the thread panics. Otherwise a writer would wait forever for the tree.
-struct Watchdog {
-    pending: Arc<Pending>,
-    root: PathBuf,
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            let panicked = io::Error::other("the thread that writes the files panicked");
-            let error = DiskError::new(Action::Thread, &self.root, panicked);
-            self.pending.fail(error.into());
-        }
-    }
-}
-
 impl Applier {
-    /// Works until told to stop.
+    /// Works until told to stop. A panic ends the opening too. Otherwise a writer would wait forever for the tree.
     pub(crate) fn run(mut self) -> Result<End, Fault> {
-        let pending = self.pending.clone();
-        let _watchdog = Watchdog {
-            pending: pending.clone(),
-            root: self.tree.root().to_owned(),
-        };
-        let result = self.work();
+        let result = catch_unwind(AssertUnwindSafe(|| self.work())).unwrap_or_else(|_| {
+            let panicked = io::Error::other("the thread that writes the files panicked");
+            Err(DiskError::new(Action::Thread, self.tree.root(), panicked).into())
+        });
         if let Err(error) = &result {
             tracing::error!(%error, "the store stops");
-            pending.fail(error.clone());
+            self.pending.fail(error.clone());
         }
         result
     }
@@ -123,7 +96,8 @@ impl Applier {
             if self.is_checkpoint_due() {
                 self.checkpoint(Condition::Open)?;
             }
-            if self.unsynced.bytes >= self.policy.spares_from {
+            // Before the first segment is full.
+            if self.unsynced.bytes >= self.options.first_segment_bytes / 4 {
                 self.checkpointer
                     .segments
                     .refill(|| self.pending.is_stopping())?;
@@ -204,13 +178,13 @@ impl Applier {
     }
 
     fn is_checkpoint_due(&self) -> bool {
-        self.unsynced.bytes >= self.policy.journal_bytes
+        self.unsynced.bytes >= self.options.checkpoint_bytes
             || self.patience().is_some_and(|left| left.is_zero())
     }
 
     /// Time left until a checkpoint is due; `None` when nothing was applied.
     fn patience(&self) -> Option<Duration> {
-        let due = self.unsynced.since? + self.policy.interval;
+        let due = self.unsynced.since? + self.options.checkpoint_interval;
         Some(due.saturating_sub(self.tree.disk.elapsed()))
     }
 }

@@ -111,11 +111,7 @@ pub(crate) fn back_up_on(
     copying: Copying<'_>,
 ) -> Result<Copied, CopyError> {
     let from = Paths::new(root);
-    let Some(store) = control::read_format(disk, &from.format)? else {
-        return Err(CopyError::NoState {
-            root: root.to_owned(),
-        });
-    };
+    let store = control::store_at(disk, &from)?;
     refuse_inside(root, to)?;
     make_empty(disk, to)?;
     // Open before the first write, so that the sync reports every error since.
@@ -171,11 +167,9 @@ impl Backup<'_> {
     fn copy(&mut self) -> Result<(Journal, Checkpoint), CopyError> {
         let disk = self.copier.disk;
         let Some(mark) = control::read_mark(disk, &self.from.checkpoint, self.store)? else {
-            return Err(self.damaged(
-                &self.from.checkpoint,
-                0,
-                "it is missing; the next start of the daemon makes it again",
-            ));
+            let what = "it is missing; the next start of the daemon makes it again";
+            let damaged = OpenError::damaged(&self.from.checkpoint, 0, what);
+            return Err(CopyError::Open(damaged));
         };
         let base = mark.at;
         self.being_written = Mark::being_written(Some(mark));
@@ -234,11 +228,12 @@ impl Backup<'_> {
         };
         let scan = read(take)?;
         // The end of a journal that is being written can look damaged, but not twice in one place.
-        if let Some(broken) = &scan.broken
-            && let Some(again) = read(&mut drop)?.broken
-            && (&broken.path, broken.offset) == (&again.path, again.offset)
+        if let Some((path, damage)) = &scan.broken
+            && let Some((again, found)) = read(&mut drop)?.broken
+            && (path, damage.offset) == (&again, found.offset)
         {
-            return Err(self.damaged(&broken.path, broken.offset, &broken.what));
+            let damaged = OpenError::damaged(path, damage.offset, &damage.what);
+            return Err(CopyError::Open(damaged));
         }
         Ok(scan)
     }
@@ -246,7 +241,7 @@ impl Backup<'_> {
     /// Copies the objects that get their keys. False when one of them is gone, and the journal must say why.
     fn copy_objects(&mut self, overlay: &Overlay) -> Result<bool, CopyError> {
         let mut has_all = true;
-        for (key, _, staged) in overlay.adoptions() {
+        for (key, staged) in overlay.adoptions() {
             let name = staged.name().as_str();
             if self.whole.contains(name) {
                 continue;
@@ -341,14 +336,6 @@ impl Backup<'_> {
             files: manifest.files,
             bytes: manifest.bytes,
             sequence: manifest.sequence,
-        })
-    }
-
-    fn damaged(&self, path: &Path, offset: u64, what: &str) -> CopyError {
-        CopyError::Open(OpenError::Damaged {
-            path: path.to_owned(),
-            offset,
-            what: what.to_owned(),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! What one commit changes. This module checks what needs no look at the store: size, keys used twice, live flags. The
-//! engine checks whether the batch fits the files that exist.
+//! What one commit changes. This module checks a batch by itself: its size, its keys, and what is appended. The engine checks
+//! whether it fits the files that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -44,8 +44,8 @@ pub struct Batch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub bytes: Bytes,
-    /// Whether the record is among those that `Engine::open` streams. Equals the top-level member `live` of a
-    /// `.json` file, so that the set of live records can be rebuilt from the files alone.
+    /// Whether the record is among those that `Engine::open` streams. The caller sees to it that this equals the top-level
+    /// member `live` of a `.json` file, so that the set of live records can be rebuilt from the files alone.
     pub live: bool,
 }
 
@@ -63,8 +63,6 @@ pub struct Append {
 pub enum InvalidBatch {
     #[error("key `{key}` is changed twice in one batch")]
     NamedTwice { key: Key },
-    #[error("put of `{key}` is marked live: {flag}, but its content says {content}")]
-    LiveFlag { key: Key, flag: bool, content: bool },
     #[error("append to `{key}`, which is a record and not a ledger")]
     AppendToRecord { key: Key },
     #[error("object for `{key}`, which is a record: records are read whole and may be live")]
@@ -130,10 +128,8 @@ impl Batch {
 
     /// Keys that exist after this batch.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Key> {
-        self.puts
-            .keys()
-            .chain(self.appends.iter().map(|append| &append.ledger))
-            .chain(self.adopts.keys())
+        let ledgers = self.appends.iter().map(|append| &append.ledger);
+        self.puts.keys().chain(ledgers).chain(self.adopts.keys())
     }
 
     pub(crate) fn check(&self) -> Result<(), InvalidBatch> {
@@ -154,28 +150,34 @@ impl Batch {
                 key: (*key).clone(),
             });
         }
-        for (key, put) in &self.puts {
-            let content = is_live(key, &put.bytes);
-            if put.live != content {
-                return Err(InvalidBatch::LiveFlag {
-                    key: key.clone(),
-                    flag: put.live,
-                    content,
-                });
-            }
-        }
         let written: BTreeSet<&Key> = self.written().collect();
-        // In the order of keys a folder comes directly before what it holds.
-        match written
-            .iter()
-            .zip(written.iter().skip(1))
-            .find(|(folder, key)| key.is_below(folder))
-        {
-            Some((_, key)) => Err(InvalidBatch::PathConflict {
+        let is_below = |key: &Key| key.ancestors().any(|folder| written.contains(&folder));
+        match written.iter().find(|key| is_below(key)) {
+            Some(key) => Err(InvalidBatch::PathConflict {
                 key: (*key).clone(),
             }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a piece beyond the end of its file, whose present `length` is asked for once.
+    pub(crate) fn check_appends<E: From<InvalidBatch>>(
+        &self,
+        length: impl Fn(&Key) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        let mut lengths: BTreeMap<&Key, u64> = BTreeMap::new();
+        for Append { ledger, at, bytes } in &self.appends {
+            let length = match lengths.get(ledger) {
+                Some(length) => *length,
+                None => length(ledger)?,
+            };
+            if *at > length {
+                let (key, at) = (ledger.clone(), *at);
+                return Err(InvalidBatch::Gap { key, at, length }.into());
+            }
+            lengths.insert(ledger, length.max(at + bytes.len() as u64));
+        }
+        Ok(())
     }
 }
 
@@ -253,36 +255,15 @@ impl fmt::Display for Epoch {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn key(text: &str) -> Key {
-        Key::new(text).unwrap()
-    }
-
-    fn put(bytes: &'static str, live: bool) -> Put {
-        Put {
-            bytes: Bytes::from_static(bytes.as_bytes()),
-            live,
-        }
-    }
+    use crate::tests::world::{delete, key, ops, put};
 
     #[test]
     fn fits_up_to_the_limits_and_no_further() {
-        let mut full = Batch::new(Epoch(1));
-        full.deletes
-            .extend((0..BATCH_OPERATIONS - 1).map(|n| key(&format!("k{n}"))));
-        let mut one = Batch::new(Epoch(1));
-        one.deletes.insert(key("x"));
-        assert!(full.fits(&one));
-        full.deletes.insert(key("y"));
-        assert!(!full.fits(&one));
-        let mut large = Batch::new(Epoch(1));
-        large.puts.insert(
-            key("a"),
-            Put {
-                bytes: vec![0; BATCH_BYTES - 1].into(),
-                live: false,
-            },
-        );
+        let some = |count: usize| ops(Epoch(1), (0..count).map(|n| delete(&format!("k{n}"))));
+        let one = ops(Epoch(1), [delete("x")]);
+        assert!(some(BATCH_OPERATIONS - 1).fits(&one));
+        assert!(!some(BATCH_OPERATIONS).fits(&one));
+        let large = ops(Epoch(1), [put("a", &"x".repeat(BATCH_BYTES - 1))]);
         assert!(!large.is_too_large() && !large.fits(&one));
     }
 
@@ -301,17 +282,8 @@ mod tests {
             ("a.json", "no json", false),
             ("a.yaml", r#"{"live":true}"#, false),
         ] {
-            assert_eq!(
-                is_live(&key(name), content.as_bytes()),
-                live,
-                "{name} {content}"
-            );
-            let mut batch = Batch::new(Epoch(1));
-            batch.puts.insert(key(name), put(content, !live));
-            assert!(
-                matches!(batch.check(), Err(InvalidBatch::LiveFlag { .. })),
-                "{name} {content}"
-            );
+            let found = is_live(&key(name), content.as_bytes());
+            assert_eq!(found, live, "{name} {content}");
         }
     }
 }

@@ -4,18 +4,14 @@
 use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
-use crate::control::{self, Checkpoint, Condition, StoreId};
-use crate::disk::{Disk, DiskError, DiskFile};
+use crate::control::{self, Checkpoint, Condition};
+use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
 use crate::live::{self, LiveSet};
 use crate::lock::Lock;
-use crate::paths::Paths;
 use crate::segments::Segments;
 
 pub(crate) struct Checkpointer {
-    pub(crate) disk: Disk,
-    pub(crate) paths: Paths,
-    pub(crate) store: StoreId,
     pub(crate) epoch: Epoch,
     pub(crate) lock: Arc<Lock>,
     pub(crate) segments: Arc<Segments>,
@@ -32,13 +28,16 @@ impl Checkpointer {
         live: &LiveSet,
         condition: Condition,
     ) -> Result<(), DiskError> {
+        let Segments {
+            disk, paths, store, ..
+        } = &*self.segments;
         failpoint::reach("checkpoint-begun");
-        self.lock.verify(&self.disk)?;
+        self.lock.verify(disk)?;
         let at = Checkpoint {
             seq,
             epoch: self.epoch,
         };
-        match live::write(&self.disk, &self.paths.index, self.store, at, live) {
+        match live::write(disk, &paths.index, *store, at, live) {
             // An index can be rebuilt at the next start, and the room in the journal is needed now.
             Err(error) if error.is_full() => {
                 tracing::warn!(%error, "the live index is not written: the disk is full")
@@ -55,7 +54,7 @@ impl Checkpointer {
     pub(crate) fn mark(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
         self.write(at, condition)?;
         failpoint::reach("checkpoint-written");
-        live::remove_older(&self.disk, &self.paths.index, at.seq)?;
+        live::remove_older(&self.segments.disk, &self.segments.paths.index, at.seq)?;
         failpoint::reach("index-removed");
         self.segments.retire(at.seq)
     }
@@ -69,13 +68,10 @@ impl Checkpointer {
 
     fn write(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
         // Writing the index takes a while, and a mark of somebody else must not be replaced.
-        self.lock.verify(&self.disk)?;
-        control::write_checkpoint(
-            &self.disk,
-            &self.paths.checkpoint,
-            self.store,
-            at,
-            condition,
-        )
+        let Segments {
+            disk, paths, store, ..
+        } = &*self.segments;
+        self.lock.verify(disk)?;
+        control::write_checkpoint(disk, &paths.checkpoint, *store, at, condition)
     }
 }

@@ -11,6 +11,7 @@ use crate::batch::{Epoch, Seq};
 use crate::disk::{Disk, DiskError};
 use crate::limits::CONTROL_FILE_BYTES;
 use crate::open_error::OpenError;
+use crate::paths::Paths;
 use crate::replace::replace_durably;
 
 /// The format this program reads and writes.
@@ -83,6 +84,13 @@ struct CheckpointFile {
     sum: u32,
 }
 
+/// The store in a folder.
+pub(crate) fn store_at(disk: &Disk, paths: &Paths) -> Result<StoreId, OpenError> {
+    read_format(disk, &paths.format)?.ok_or_else(|| OpenError::NotAState {
+        root: paths.root.clone(),
+    })
+}
+
 /// The store that lives at `path`, if there is one.
 pub(crate) fn read_format(disk: &Disk, path: &Path) -> Result<Option<StoreId>, OpenError> {
     let Some(bytes) = read(disk, path)? else {
@@ -132,13 +140,11 @@ pub(crate) fn read_mark(
         epoch: file.epoch,
     };
     if file.store != store {
-        return Err(damaged(
-            path,
-            format!("it belongs to store {}, not {store}", file.store),
-        ));
+        let what = format!("it belongs to store {}, not {store}", file.store);
+        return Err(OpenError::damaged(path, 0, what));
     }
     if file.sum != checkpoint.sum(store) {
-        return Err(damaged(path, "its checksum is wrong".to_owned()));
+        return Err(OpenError::damaged(path, 0, "its checksum is wrong"));
     }
     Ok(Some(Mark {
         at: checkpoint,
@@ -184,15 +190,7 @@ fn read(disk: &Disk, path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, OpenError> {
     serde_json::from_slice(bytes)
-        .map_err(|error| damaged(path, format!("it is not understood: {error}")))
-}
-
-fn damaged(path: &Path, what: String) -> OpenError {
-    OpenError::Damaged {
-        path: path.to_owned(),
-        offset: 0,
-        what,
-    }
+        .map_err(|error| OpenError::damaged(path, 0, format!("it is not understood: {error}")))
 }
 
 impl fmt::Display for StoreId {

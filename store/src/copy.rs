@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::backup::{CopyError, Copying};
-use crate::disk::{Disk, DiskError, Kind};
+use crate::disk::{Disk, DiskError, Form, Kind};
 use crate::limits::COPY_BYTES;
 use crate::replace;
 use crate::tree::absent;
@@ -58,19 +58,19 @@ impl Copier<'_> {
             return Ok(None);
         };
         // A folder may have taken the place of the file.
-        if !source.is_file()? {
+        let details = source.inspect()?;
+        if details.form != Form::File {
             return Ok(None);
         }
-        let (length, modified) = (source.len()?, source.modified()?);
         absent(self.disk.remove_file(to))?;
         let target = self.disk.create_file(to)?;
         let mut at = 0;
-        while at < length {
+        while at < details.bytes {
             if (self.copying.is_stopped)() {
                 return Err(CopyError::Stopped);
             }
             // No more than a piece, so it fits.
-            let limit = (length - at).min(COPY_BYTES as u64) as usize;
+            let limit = (details.bytes - at).min(COPY_BYTES as u64) as usize;
             let piece = source.read_at(at, limit)?;
             if piece.is_empty() {
                 break;
@@ -78,7 +78,7 @@ impl Copier<'_> {
             target.write_at(&piece, at)?;
             at += piece.len() as u64;
         }
-        target.set_modified(modified);
+        target.set_modified(details.modified);
         Ok(Some(at))
     }
 }

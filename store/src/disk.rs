@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-#[cfg(test)]
-pub(crate) use backend::Metadata;
 pub(crate) use backend::{FileSystem, Identity, Kind, OpenFile, Opening, Space};
 pub use inspect::{Details, Form};
 use local::LocalFileSystem;
@@ -55,6 +53,7 @@ pub enum Action {
 /// Called before each operation; an error stands for the operation's own.
 type Hook = Arc<dyn Fn(Action, &Path) -> io::Result<()> + Send + Sync>;
 
+/// See [`FileSystem`] for what its operations promise.
 #[derive(Clone)]
 pub(crate) struct Disk {
     files: Arc<dyn FileSystem>,
@@ -62,7 +61,7 @@ pub(crate) struct Disk {
     origin: Instant,
 }
 
-/// An open file that knows its path.
+/// An open file that knows its path. See [`OpenFile`] for what its operations promise.
 pub(crate) struct DiskFile {
     file: Box<dyn OpenFile>,
     path: PathBuf,
@@ -188,7 +187,6 @@ impl Disk {
         self.run(Action::Rename, to, || self.files.rename(from, to))
     }
 
-    /// Gives a file a second name; one that exists is an error of kind `AlreadyExists`.
     pub(crate) fn link(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
         self.run(Action::Link, to, || self.files.link(from, to))
     }
@@ -203,14 +201,14 @@ impl Disk {
         })
     }
 
-    /// Names and kinds of what a folder holds, in no order. Names that are no UTF-8 are none of ours and left out.
     pub(crate) fn list(&self, path: &Path) -> Result<Vec<(String, Kind)>, DiskError> {
         self.run(Action::ListFolder, path, || self.files.list(path))
     }
 
     pub(crate) fn kind(&self, path: &Path) -> Result<Kind, DiskError> {
-        match self.run(Action::Inspect, path, || self.files.inspect(path)) {
-            Ok((kind, _)) => Ok(kind),
+        match self.inspect(path) {
+            Ok(details) if details.form == Form::Folder => Ok(Kind::Folder),
+            Ok(_) => Ok(Kind::File),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Nothing),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Kind::BelowFile),
             Err(error) => Err(error),
@@ -218,8 +216,11 @@ impl Disk {
     }
 
     pub(crate) fn identity(&self, path: &Path) -> Result<Identity, DiskError> {
-        let (_, identity) = self.run(Action::Inspect, path, || self.files.inspect(path))?;
-        Ok(identity)
+        Ok(self.inspect(path)?.identity)
+    }
+
+    fn inspect(&self, path: &Path) -> Result<Details, DiskError> {
+        self.run(Action::Inspect, path, || self.files.inspect(path))
     }
 
     /// Fails when `path` does not lead to that file or folder any more: it was removed, moved or replaced under us.
@@ -240,7 +241,6 @@ impl Disk {
         Err(DiskError::new(Action::GoOn, path, io::Error::other(what)))
     }
 
-    /// Makes names that were created, renamed or removed in a folder durable.
     pub(crate) fn sync_folder(&self, path: &Path) -> Result<(), DiskError> {
         self.run(Action::SyncFolder, path, || self.files.sync_folder(path))
     }
@@ -249,7 +249,6 @@ impl Disk {
         self.run(Action::MeasureSpace, path, || self.files.space(path))
     }
 
-    /// The name of the protocol by which another machine keeps this path; none when this one does.
     pub(crate) fn network(&self, path: &Path) -> Result<Option<&'static str>, DiskError> {
         self.run(Action::Inspect, path, || self.files.network(path))
     }
@@ -299,24 +298,12 @@ impl DiskFile {
         Ok(())
     }
 
-    pub(crate) fn is_file(&self) -> Result<bool, DiskError> {
-        self.run(Action::Inspect, |file| Ok(file.inspect()?.is_file))
+    pub(crate) fn inspect(&self) -> Result<Details, DiskError> {
+        self.run(Action::Inspect, |file| file.inspect())
     }
 
     pub(crate) fn len(&self) -> Result<u64, DiskError> {
-        self.run(Action::Inspect, |file| Ok(file.inspect()?.len))
-    }
-
-    pub(crate) fn links(&self) -> Result<u64, DiskError> {
-        self.run(Action::Inspect, |file| Ok(file.inspect()?.links))
-    }
-
-    pub(crate) fn identity(&self) -> Result<Identity, DiskError> {
-        self.run(Action::Inspect, |file| Ok(file.inspect()?.identity))
-    }
-
-    pub(crate) fn modified(&self) -> Result<SystemTime, DiskError> {
-        self.run(Action::Inspect, |file| Ok(file.inspect()?.modified))
+        Ok(self.inspect()?.bytes)
     }
 
     /// Tries to. A copy is whole without it.
@@ -328,7 +315,6 @@ impl DiskFile {
         self.run(Action::Write, |file| file.write_at(bytes, at))
     }
 
-    /// Begins to bring written bytes to the disk, so that a sync has less to wait for.
     pub(crate) fn start_writeback(&self, at: u64, len: u64) {
         self.file.start_writeback(at, len);
     }
@@ -343,28 +329,39 @@ impl DiskFile {
         self.read_at(at, usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
     pub(crate) fn read_at(&self, at: u64, limit: usize) -> Result<Vec<u8>, DiskError> {
         self.run(Action::Read, |file| file.read_at(at, limit))
     }
 
-    /// Reserves `size` bytes and fills them with zeros, so that later writes inside change no metadata and need no
-    /// room.
+    /// Gives the whole content to `take`, in pieces of at most `limit` bytes.
+    pub(crate) fn each_piece(
+        &self,
+        limit: usize,
+        mut take: impl FnMut(&[u8]) -> Result<(), DiskError>,
+    ) -> Result<(), DiskError> {
+        let mut at = 0;
+        loop {
+            let piece = self.read_at(at, limit)?;
+            take(&piece)?;
+            at += piece.len() as u64;
+            if piece.len() < limit {
+                return Ok(());
+            }
+        }
+    }
+
     pub(crate) fn allocate(&self, size: u64) -> Result<(), DiskError> {
         self.run(Action::Allocate, |file| file.allocate(size))
     }
 
-    /// Content and length are durable when this returns.
     pub(crate) fn sync_data(&self) -> Result<(), DiskError> {
         self.run(Action::SyncFile, |file| file.sync_data())
     }
 
-    /// Everything written to the file system of this file is durable when this returns.
     pub(crate) fn sync_file_system(&self) -> Result<(), DiskError> {
         self.run(Action::SyncFileSystem, |file| file.sync_file_system())
     }
 
-    /// Takes the exclusive lock of this file; false when another process or opening holds it.
     pub(crate) fn try_lock(&self) -> Result<bool, DiskError> {
         self.run(Action::Lock, |file| file.try_lock())
     }

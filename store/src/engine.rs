@@ -2,7 +2,6 @@
 //! [`Volume`] for what is too large for a batch. The same contract suite runs over every engine. Engines know bytes and
 //! keys; what the records say is the caller's.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Seq};
 use crate::disk::DiskError;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Failure, Fault, FaultKind};
 use crate::key::{Key, Prefix};
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS, GET_BYTES};
 use crate::volume::Volume;
@@ -58,7 +57,8 @@ pub trait Engine: Send + 'static {
     fn close(self) -> impl Future<Output = Result<(), CloseError>> + Send;
 }
 
-/// Reads beside the writer. It sees every acknowledged batch, whole, and nothing else. An engine whose reads block
+/// Reads beside the writer. It sees every acknowledged batch, whole, and nothing else; only a list of names may show a part of a
+/// batch that comes meanwhile. An engine whose reads block
 /// does them off the async threads.
 pub trait Reader: Clone + Send + Sync + 'static {
     /// The content of one file.
@@ -85,7 +85,9 @@ pub trait Reader: Clone + Send + Sync + 'static {
         keys: Vec<Key>,
     ) -> impl Future<Output = Result<Vec<Length>, ReadError>> + Send;
 
-    /// The names directly inside `folder`, of files and of folders, in ascending order.
+    /// The names directly inside `folder`, of files and of folders, in ascending order. Waits as [`settled`] does.
+    ///
+    /// [`settled`]: Self::settled
     fn children(
         &self,
         folder: &Prefix,
@@ -107,12 +109,8 @@ pub struct Piece {
     pub bytes: Bytes,
 }
 
-/// Why a store could not be opened. The source says what and where.
-#[derive(Debug)]
-pub struct OpenError {
-    kind: OpenErrorKind,
-    source: Box<dyn std::error::Error + Send + Sync>,
-}
+/// Why a store could not be opened.
+pub type OpenError = Failure<OpenErrorKind>;
 
 /// What an operator can do about a store that does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,34 +127,6 @@ pub enum OpenErrorKind {
     Full,
     /// Something failed that should have worked.
     Failed,
-}
-
-impl OpenError {
-    pub fn new(
-        kind: OpenErrorKind,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        Self {
-            kind,
-            source: source.into(),
-        }
-    }
-
-    pub fn kind(&self) -> OpenErrorKind {
-        self.kind
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.source.fmt(f)
-    }
-}
-
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.source()
-    }
 }
 
 impl From<Fault> for OpenError {

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use crate::disk::{Action, DiskError};
 
-/// Something failed that should have worked: a disk, or a server. The source names the path or the server. Cheap to
-/// clone, since one failure answers many callers.
+/// What failed, by its kind. The source says what and where. Cheap to clone, since one failure answers many callers.
 #[derive(Clone, Debug)]
-pub struct Fault {
-    kind: FaultKind,
+pub struct Failure<K> {
+    kind: K,
     source: Arc<dyn Error + Send + Sync>,
 }
+
+/// Something failed that should have worked: a disk, or a server. The source names the path or the server.
+pub type Fault = Failure<FaultKind>;
 
 /// What a failure means for whoever meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,28 +29,30 @@ pub enum FaultKind {
     Other,
 }
 
-impl Fault {
-    pub fn new(kind: FaultKind, source: impl Error + Send + Sync + 'static) -> Self {
+impl<K: Copy> Failure<K> {
+    pub fn new(kind: K, source: impl Error + Send + Sync + 'static) -> Self {
         let source = Arc::new(source);
         Self { kind, source }
     }
 
-    pub fn kind(&self) -> FaultKind {
+    pub fn kind(&self) -> K {
         self.kind
     }
+}
 
+impl Fault {
     pub fn is_full(&self) -> bool {
         self.kind == FaultKind::Full
     }
 }
 
-impl fmt::Display for Fault {
+impl<K> fmt::Display for Failure<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.source.fmt(f)
     }
 }
 
-impl Error for Fault {
+impl<K: fmt::Debug> Error for Failure<K> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.source()
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::applier::{Applier, End, Policy, Unsynced};
+use crate::applier::{Applier, End, Unsynced};
 use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{Action, Disk, DiskError};
 use crate::engine::{self, CloseError, CommitError, Engine};
@@ -19,13 +19,11 @@ use crate::file_volume::FileVolume;
 use crate::journal::Journal;
 use crate::key::{Key, Prefix};
 use crate::limits;
-use crate::lock::Lock;
 pub use crate::open_error::OpenError;
 use crate::paths::Paths;
 use crate::pending::{Pending, Refused};
 use crate::quarantine;
 use crate::recovery::{self, Recovered};
-use crate::segments::Segments;
 use crate::space::{Gauge, Watermarks};
 use crate::staged::Staged;
 use crate::top_folders::TopFolders;
@@ -63,14 +61,9 @@ pub struct FileEngine {
 }
 
 struct Opened {
-    epoch: Epoch,
-    last: Seq,
     journal: Journal,
-    segments: Arc<Segments>,
     applier: JoinHandle<Result<End, Fault>>,
     is_restored: bool,
-    /// Held until everything else has ended.
-    _lock: Arc<Lock>,
 }
 
 impl Default for Options {
@@ -115,20 +108,17 @@ impl FileEngine {
         }
         let recovered = recovery::recover(&self.disk, &self.paths, &self.options)?;
         let Recovered {
-            epoch,
-            last,
             live: records,
             journal,
             checkpointer,
             is_restored,
         } = recovered;
-        self.pending.begin(last);
+        let (epoch, last) = (journal.epoch(), journal.last());
+        self.pending.begin();
         failpoint::reach("store-opened");
         for (key, bytes) in records.iter() {
             live(key.clone(), bytes.clone());
         }
-        let segments = checkpointer.segments.clone();
-        let lock = checkpointer.lock.clone();
         let tree = self.tree();
         let applier = Applier {
             folders: TopFolders::of(&tree)?,
@@ -137,11 +127,7 @@ impl FileEngine {
             checkpointer,
             live: records,
             applied: last,
-            policy: Policy {
-                journal_bytes: self.options.checkpoint_bytes,
-                interval: self.options.checkpoint_interval,
-                spares_from: self.options.first_segment_bytes / 4,
-            },
+            options: self.options.clone(),
             unsynced: Unsynced::default(),
         };
         let applier = std::thread::Builder::new()
@@ -149,13 +135,9 @@ impl FileEngine {
             .spawn(move || applier.run())
             .map_err(|error| DiskError::new(Action::Thread, &self.paths.root, error))?;
         self.opened = Some(Opened {
-            epoch,
-            last,
             journal,
-            segments,
             applier,
             is_restored,
-            _lock: lock,
         });
         Ok((epoch, last))
     }
@@ -171,10 +153,11 @@ impl FileEngine {
         if let Some(source) = self.pending.failure() {
             return Err(CommitError::Unknown { source });
         }
-        if batch.epoch != opened.epoch {
+        let current = opened.journal.epoch();
+        if batch.epoch != current {
             return Err(CommitError::Fenced {
                 batch: batch.epoch,
-                current: opened.epoch,
+                current,
             });
         }
         if batch.is_too_large() {
@@ -184,12 +167,12 @@ impl FileEngine {
             });
         }
         if batch.is_empty() {
-            return Ok(opened.last);
+            return Ok(opened.journal.last());
         }
         batch.check()?;
         view.check(&batch)?;
         self.pending.wait_for_room()?;
-        let seq = opened.last.next();
+        let seq = opened.journal.last().next();
         failpoint::reach("commit-begun");
         let mut written = opened.journal.append(seq, &batch);
         if matches!(written, Err(Refused::Full)) {
@@ -202,7 +185,6 @@ impl FileEngine {
             batch.adopts.values().for_each(Staged::adopt);
         }
         written?;
-        opened.last = seq;
         self.pending.publish(seq, batch);
         failpoint::reach("commit-visible");
         Ok(seq)
@@ -211,27 +193,18 @@ impl FileEngine {
     /// What [`Engine::close`] does.
     pub(crate) fn shut(&mut self) -> Result<(), CloseError> {
         let Some(Opened {
-            last,
-            journal,
-            segments,
-            applier,
-            _lock,
-            ..
+            journal, applier, ..
         }) = self.opened.take()
         else {
             return Ok(());
         };
         self.pending.stop();
-        let end = applier.join();
-        match end {
-            Ok(Ok(End::Clean)) => {
-                journal.finish();
-                segments
-                    .retire(last)
-                    .map_err(|error| CloseError::Fault(error.into()))
-            }
+        match applier.join() {
+            Ok(Ok(End::Clean)) => journal
+                .finish()
+                .map_err(|error| CloseError::Fault(error.into())),
             Ok(Err(fault)) => Err(CloseError::Fault(fault)),
-            // A panic of the applier leaves the journal for the next open, just as a full disk does.
+            // The journal stays for the next open.
             Ok(Ok(End::Unfinished)) | Err(_) => Err(CloseError::Unfinished),
         }
     }

@@ -15,7 +15,7 @@ use crate::manifest;
 use crate::parallel;
 use crate::pending::Pending;
 use crate::space::{Gauge, Room};
-use crate::staged::{Object, Staged, StagedName};
+use crate::staged::{Object, OwnedFile, Staged, StagedName};
 use crate::tree::Tree;
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
@@ -30,11 +30,12 @@ impl Volume for FileVolume {
         let tree = self.tree.clone();
         let name = StagedName::random(&tree.disk)?;
         let file = tree.disk.create_file(&tree.staged(&name))?;
+        let owned = OwnedFile::new(tree.disk.clone(), file.path().to_owned());
         Ok(Box::new(UnfinishedObject {
             tree,
             name,
             file,
-            is_finished: false,
+            owned,
             size: 0,
             hasher: Sha256::new(),
         }))
@@ -82,13 +83,12 @@ impl ReadAt for DiskFile {
     }
 }
 
-/// An object in `tmp/` that is being written. Its file is removed when it is dropped unfinished.
+/// An object in `tmp/` that is being written.
 struct UnfinishedObject {
     tree: Tree,
     name: StagedName,
     file: DiskFile,
-    /// Whether the file is whole. Then its [`Staged`] removes it.
-    is_finished: bool,
+    owned: OwnedFile,
     size: u64,
     hasher: Sha256,
 }
@@ -121,28 +121,16 @@ impl ObjectWriter for UnfinishedObject {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Staged, Fault> {
+    fn finish(self: Box<Self>) -> Result<Staged, Fault> {
         failpoint::reach("object-begun");
         self.file.sync_data()?;
         failpoint::reach("object-synced");
         self.tree.disk.sync_folder(&self.tree.tmp)?;
         failpoint::reach("object-staged");
-        self.is_finished = true;
-        let (disk, path) = (self.tree.disk.clone(), self.file.path().to_owned());
         let object = Object {
-            sha256: self.hasher.clone().finalize().into(),
+            sha256: self.hasher.finalize().into(),
             size: self.size,
         };
-        Ok(Staged::written(disk, path, self.name.clone(), object))
-    }
-}
-
-impl Drop for UnfinishedObject {
-    fn drop(&mut self) {
-        if !self.is_finished
-            && let Err(error) = self.tree.disk.remove_file(self.file.path())
-        {
-            tracing::warn!(%error, "an unfinished object stays until the next start");
-        }
+        Ok(Staged::written(self.owned, self.name, object))
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn keeps_journal(
     let why = if let Some(file) = file
         && file.try_lock()?
     {
-        match disk.verify(path, file.identity()?) {
+        match disk.verify(path, file.inspect()?.identity) {
             Ok(()) => "its process is gone",
             // Released in this moment, and perhaps another one taken.
             Err(error) if error.action() == Action::GoOn => return Ok(true),

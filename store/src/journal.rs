@@ -16,9 +16,10 @@ use crate::segments::Segments;
 
 pub(crate) struct Journal {
     segments: Arc<Segments>,
-    lock: Arc<Lock>,
     epoch: Epoch,
     current: Current,
+    /// Released after everything else.
+    lock: Arc<Lock>,
 }
 
 /// Bytes that stay free at the end of a segment.
@@ -48,10 +49,19 @@ impl Journal {
         let current = Current::begin(&segments, file, epoch, last)?;
         Ok(Self {
             segments,
-            lock,
             epoch,
             current,
+            lock,
         })
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The last commit.
+    pub(crate) fn last(&self) -> Seq {
+        self.current.last
     }
 
     /// Writes one record; it is durable when this returns.
@@ -73,10 +83,11 @@ impl Journal {
         disk.verify(self.current.file.path(), self.current.identity)
     }
 
-    /// Ends the segment being written; it is retired like any other.
-    pub(crate) fn finish(self) {
-        self.segments
-            .seal(self.current.file.path().to_owned(), self.current.last);
+    /// Retires all segments, with the one being written. The tree holds all of their records durably.
+    pub(crate) fn finish(self) -> Result<(), DiskError> {
+        let path = self.current.file.path().to_owned();
+        self.segments.seal(path, self.last());
+        self.segments.retire(self.last())
     }
 
     fn rotate(&mut self, record: u64) -> Result<(), Refused> {
@@ -126,7 +137,7 @@ impl Current {
         segments.disk.sync_folder(segments.folder())?;
         failpoint::reach("segment-begun");
         Ok(Self {
-            identity: file.identity()?,
+            identity: file.inspect()?.identity,
             file,
             salt,
             size,

@@ -1,7 +1,7 @@
 //! Names of files below the state root. A `Key` can only be a path that is safe to join to the root and that the
-//! engine does not use itself; keys sort as a walk of the folders meets them. What a key means is the caller's.
+//! engine does not use itself. What a key means is the caller's.
 
-use std::cmp::Ordering;
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ pub(crate) const RESERVED: [&str; 7] = [
 ];
 
 /// A relative path of one file: segments of `A-Za-z0-9._%~-`, separated by `/`.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 
-/// A folder whose keys are meant, or the root.
+/// A folder whose keys are meant, with a slash at its end; empty for the root.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Prefix(Option<Arc<str>>);
+pub struct Prefix(Arc<str>);
 
 /// Why a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,17 +57,13 @@ impl Key {
 
     /// The folder that holds this key.
     pub fn folder(&self) -> Prefix {
-        Prefix(self.0.rsplit_once('/').map(|(folder, _)| Arc::from(folder)))
+        let end = self.0.rfind('/').map_or(0, |slash| slash + 1);
+        Prefix(Arc::from(&self.0[..end]))
     }
 
     /// Whether this key names a JSON record, the only kind of file that can be live.
     pub fn is_record(&self) -> bool {
         self.name().ends_with(".json")
-    }
-
-    /// Whether this key would be a file inside `other`, were `other` a folder.
-    pub(crate) fn is_below(&self, other: &Key) -> bool {
-        below(&self.0, &other.0)
     }
 
     /// The folders this key lies in, as the keys they would be, nearest first.
@@ -81,59 +77,41 @@ impl Key {
 impl Prefix {
     /// Every key of the store.
     pub fn root() -> Self {
-        Self(None)
+        Self(Arc::from(""))
     }
 
     /// The keys inside the folder `text`, written as a key without a slash at its end.
     pub fn folder(text: impl AsRef<str>) -> Result<Self, KeyError> {
-        Key::new(text).map(|key| Self(Some(key.0)))
+        Key::new(text).map(|key| Self::of(&key))
     }
 
     pub fn contains(&self, key: &Key) -> bool {
-        match &self.0 {
-            None => true,
-            Some(folder) => below(&key.0, folder),
-        }
+        key.0.starts_with(&*self.0)
     }
 
     pub fn as_str(&self) -> &str {
-        self.0.as_deref().unwrap_or("")
+        self.0.strip_suffix('/').unwrap_or("")
     }
 
     /// The folder that `key` would name.
     pub(crate) fn of(key: &Key) -> Self {
-        Self(Some(key.0.clone()))
+        Self(Arc::from(format!("{key}/")))
     }
 
     /// The key of the entry `name` in this folder, when it is one.
     pub(crate) fn join(&self, name: &str) -> Option<Key> {
-        match &self.0 {
-            None => Key::new(name).ok(),
-            Some(folder) => Key::new(format!("{folder}/{name}")).ok(),
-        }
+        Key::new(format!("{}{name}", self.0)).ok()
     }
 
     /// The name directly inside this folder that `key` has, or lies below.
     pub(crate) fn child<'a>(&self, key: &'a Key) -> Option<&'a str> {
-        let below = match &self.0 {
-            None => key.as_str(),
-            Some(folder) => key.as_str().strip_prefix(&**folder)?.strip_prefix('/')?,
-        };
-        below.split('/').next()
+        key.as_str().strip_prefix(&*self.0)?.split('/').next()
     }
 
-    /// The position just before the first key of this folder in the order of keys.
-    pub(crate) fn lower_bound(&self) -> std::ops::Bound<Key> {
-        match &self.0 {
-            None => std::ops::Bound::Unbounded,
-            Some(folder) => std::ops::Bound::Excluded(Key(folder.clone())),
-        }
+    /// What every key of this folder begins with. In the order of keys they lie together, behind this.
+    pub(crate) fn start(&self) -> &str {
+        &self.0
     }
-}
-
-fn below(text: &str, folder: &str) -> bool {
-    text.strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn check(text: &str) -> Result<(), KeyError> {
@@ -173,20 +151,9 @@ fn segment_problem(segment: &str) -> Option<String> {
     ))
 }
 
-/// A slash sorts before every other character, so that the keys of one folder lie together.
-fn rank(byte: u8) -> u8 {
-    if byte == b'/' { 0 } else { byte }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.bytes().map(rank).cmp(other.0.bytes().map(rank))
-    }
-}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
@@ -257,19 +224,6 @@ mod tests {
             Key::new("jobs/journal/LOCK").is_ok(),
             "reserved names are reserved at the root only"
         );
-    }
-
-    #[test]
-    fn sorts_as_a_walk_of_the_folders_does() {
-        let sorted = [
-            "a", "a/b", "a/b/c", "a/b%", "a/c", "a%2F", "a-b", "a.json", "aa",
-        ];
-        for pair in sorted.windows(2) {
-            assert!(
-                Key::new(pair[0]).unwrap() < Key::new(pair[1]).unwrap(),
-                "{pair:?}"
-            );
-        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub use disk::{Details, DiskError, Form};
 pub use engine::{
     CloseError, CommitError, Engine, Length, OpenError, OpenErrorKind, Piece, ReadError, Reader,
 };
-pub use fault::{Fault, FaultKind};
+pub use fault::{Failure, Fault, FaultKind};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::{Owner, user};
 pub use space::{Room, Watermark, Watermarks};

@@ -101,9 +101,6 @@ pub(crate) const PARALLEL_REDO: usize = 64;
 /// at once.
 pub(crate) const REDO_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
-/// Files of one path that are kept in quarantine: each differs from the others, so a person has long been needed.
-pub(crate) const QUARANTINE_COPIES: u64 = 1_000;
-
 /// Threads that read the records of a list: each read may wait for the disk, which answers several at once.
 pub(crate) const RECORDS_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 

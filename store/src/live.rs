@@ -9,11 +9,11 @@ use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
-use crate::disk::{Disk, DiskError, DiskFile, Kind};
+use crate::disk::{Disk, DiskError, Kind};
 use crate::key::{Key, Prefix};
 use crate::limits::{BATCH_BYTES, FOLDERS_AT_ONCE, GET_BYTES, READING_THREADS};
 use crate::parallel;
-use crate::record::{Cursor, Record};
+use crate::record::{self, Cursor, Record};
 use crate::replace::replace_with;
 use crate::tree::Tree;
 
@@ -144,26 +144,29 @@ pub(crate) fn write(
     live: &LiveSet,
 ) -> Result<(), DiskError> {
     replace_with(disk, &folder.join(file_name(at.seq)), |file| {
-        let mut writer = Writer {
-            file,
-            chunk: Vec::new(),
-            written: 0,
-            sum: crc32fast::Hasher::new(),
+        let (mut written, mut sum) = (0, crc32fast::Hasher::new());
+        let mut flush = |chunk: &mut Vec<u8>| {
+            sum.update(chunk);
+            file.write_at(chunk, written)?;
+            written += chunk.len() as u64;
+            chunk.clear();
+            Ok::<_, DiskError>(())
         };
-        writer.push(&MAGIC)?;
-        writer.push(&FORMAT.to_le_bytes())?;
-        writer.push(&store.0)?;
-        writer.push(&at.seq.0.to_le_bytes())?;
-        writer.push(&at.epoch.0.to_le_bytes())?;
-        writer.push(&(live.records.len() as u64).to_le_bytes())?;
+        let mut chunk = MAGIC.to_vec();
+        chunk.extend(FORMAT.to_le_bytes());
+        chunk.extend(store.0);
+        chunk.extend(at.seq.0.to_le_bytes());
+        chunk.extend(at.epoch.0.to_le_bytes());
+        chunk.extend((live.records.len() as u64).to_le_bytes());
         for (key, bytes) in live.iter() {
-            // A key has at most 1,024 bytes and a content at most 1 MiB, so both lengths fit their fields.
-            writer.push(&(key.as_str().len() as u16).to_le_bytes())?;
-            writer.push(key.as_str().as_bytes())?;
-            writer.push(&(bytes.len() as u32).to_le_bytes())?;
-            writer.push(bytes)?;
+            record::push_text(&mut chunk, key.as_str());
+            record::push_content(&mut chunk, bytes);
+            if chunk.len() >= CHUNK {
+                flush(&mut chunk)?;
+            }
         }
-        writer.finish()
+        flush(&mut chunk)?;
+        file.write_at(&sum.finalize().to_le_bytes(), written)
     })
 }
 
@@ -257,39 +260,6 @@ fn decode(store: StoreId, bytes: &[u8]) -> Option<Index> {
         live.records.insert(key, content);
     }
     fields.rest.is_empty().then_some(Index { at, live })
-}
-
-/// Writes in large pieces and computes the checksum.
-struct Writer<'a> {
-    file: &'a DiskFile,
-    chunk: Vec<u8>,
-    written: u64,
-    sum: crc32fast::Hasher,
-}
-
-impl Writer<'_> {
-    fn push(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.chunk.extend(bytes);
-        if self.chunk.len() < CHUNK {
-            Ok(())
-        } else {
-            self.flush()
-        }
-    }
-
-    fn flush(&mut self) -> Result<(), DiskError> {
-        self.sum.update(&self.chunk);
-        self.file.write_at(&self.chunk, self.written)?;
-        self.written += self.chunk.len() as u64;
-        self.chunk.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(), DiskError> {
-        self.flush()?;
-        self.file
-            .write_at(&self.sum.clone().finalize().to_le_bytes(), self.written)
-    }
 }
 
 #[cfg(test)]

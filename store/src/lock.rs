@@ -43,7 +43,7 @@ impl Lock {
                 owner: read_owner(disk, path),
             });
         }
-        let identity = file.identity()?;
+        let identity = file.inspect()?.identity;
         let lock = Self { file, identity };
         lock.verify(disk)?;
         lock.write_owner(disk)?;

@@ -52,25 +52,13 @@ pub struct Position {
     pub epoch: Epoch,
 }
 
-/// What the journal takes, and holds for the files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JournalSize {
-    pub segments: u64,
-    /// Commits that are not in the files for certain.
-    pub commits: u64,
-}
-
 impl Look {
     /// Looks at the store at `root`. One of a newer format, or none at all, is an error; damage is not.
     pub fn at(root: impl AsRef<Path>) -> Result<Self, OpenError> {
         let (disk, paths) = (Disk::new(), Paths::new(root.as_ref()));
         // No folder at all is another mistake than one with other files.
         disk.identity(&paths.root)?;
-        let Some(store) = control::read_format(&disk, &paths.format)? else {
-            return Err(OpenError::NotAState {
-                root: paths.root.clone(),
-            });
-        };
+        let store = control::store_at(&disk, &paths)?;
         let mut tries = 1;
         loop {
             match Self::read(&disk, &paths, store) {
@@ -105,14 +93,6 @@ impl Look {
             checkpoint: base.seq,
             last: scan.last,
             epoch: base.epoch.max(scan.epoch),
-        }
-    }
-
-    pub fn journal(&self) -> JournalSize {
-        let Survey { base, scan, .. } = &self.survey;
-        JournalSize {
-            segments: scan.segments.len() as u64,
-            commits: scan.last.0 - base.seq.0,
         }
     }
 

@@ -7,7 +7,6 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Seq, is_live};
 use crate::engine::{CloseError, CommitError, Engine, Length, OpenError, Piece, ReadError, Reader};
@@ -30,9 +29,6 @@ pub struct MemoryEngine {
     failure: Option<Fault>,
 }
 
-#[derive(Clone, Debug)]
-pub struct MemoryReader(MemoryStore);
-
 /// What the next commit answers instead of its own result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injected {
@@ -46,33 +42,17 @@ pub enum Injected {
     Full,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Contents {
     files: BTreeMap<Key, Bytes>,
-    /// Damaged records, by the keys they had.
-    set_aside: BTreeMap<Key, Bytes>,
+    /// The keys of damaged records.
+    set_aside: BTreeSet<Key>,
     epoch: Epoch,
     last: Seq,
     room: Room,
-    is_restored: bool,
     /// Objects written so far.
     objects: u128,
     injected: VecDeque<Injected>,
-}
-
-impl Default for Contents {
-    fn default() -> Self {
-        Self {
-            files: BTreeMap::new(),
-            set_aside: BTreeMap::new(),
-            epoch: Epoch::default(),
-            last: Seq::default(),
-            room: Room::Enough,
-            is_restored: false,
-            objects: 0,
-            injected: VecDeque::new(),
-        }
-    }
 }
 
 impl MemoryStore {
@@ -99,11 +79,6 @@ impl MemoryStore {
         self.lock().room = room;
     }
 
-    /// Makes the store one that was restored from a backup.
-    pub fn set_restored(&self) {
-        self.lock().is_restored = true;
-    }
-
     /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
     fn lock(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,7 +86,7 @@ impl MemoryStore {
 }
 
 impl Engine for MemoryEngine {
-    type Reader = MemoryReader;
+    type Reader = MemoryStore;
 
     async fn open(
         &mut self,
@@ -177,28 +152,28 @@ impl Engine for MemoryEngine {
         }
     }
 
-    fn reader(&self) -> MemoryReader {
-        MemoryReader(self.store.clone())
+    fn reader(&self) -> MemoryStore {
+        self.store.clone()
     }
 
     fn volume(&self) -> Arc<dyn Volume> {
-        Arc::new(MemoryVolume(self.store.clone()))
+        Arc::new(self.store.clone())
     }
 
-    async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
-        let content = Bytes::copy_from_slice(content);
-        self.store.lock().set_aside.insert(key.clone(), content);
+    async fn set_aside(&mut self, key: &Key, _: &[u8]) -> Result<String, Fault> {
+        self.store.lock().set_aside.insert(key.clone());
         Ok(format!("the damaged record {key} in memory"))
     }
 
     async fn has_set_aside(&self, folder: &Prefix) -> Result<bool, Fault> {
         let contents = self.store.lock();
-        let mut keys = contents.set_aside.keys();
+        let mut keys = contents.set_aside.iter();
         Ok(keys.any(|key| folder.contains(key) || folder.as_str() == key.as_str()))
     }
 
     fn is_restored(&self) -> bool {
-        self.epoch.is_some() && self.store.lock().is_restored
+        // Backups are made of folders.
+        false
     }
 
     async fn close(mut self) -> Result<(), CloseError> {
@@ -217,22 +192,8 @@ impl Contents {
                 return Err(InvalidBatch::PathConflict { key: key.clone() });
             }
         }
-        let mut lengths: BTreeMap<&Key, u64> = BTreeMap::new();
-        for append in &batch.appends {
-            let key = &append.ledger;
-            let length = *lengths
-                .entry(key)
-                .or_insert_with(|| self.files.get(key).map_or(0, |file| file.len() as u64));
-            if append.at > length {
-                return Err(InvalidBatch::Gap {
-                    key: key.clone(),
-                    at: append.at,
-                    length,
-                });
-            }
-            lengths.insert(key, length.max(append.at + append.bytes.len() as u64));
-        }
-        Ok(())
+        let length = |key: &Key| self.files.get(key).map_or(0, |file| file.len() as u64);
+        batch.check_appends(|key| Ok(length(key)))
     }
 
     fn apply(&mut self, batch: &Batch) -> Seq {
@@ -266,21 +227,21 @@ impl Contents {
     }
 
     fn inside<'a>(&'a self, prefix: &'a Prefix) -> impl Iterator<Item = &'a Key> {
-        let range = (prefix.lower_bound(), Bound::Unbounded);
+        let range = (Bound::Included(prefix.start()), Bound::Unbounded);
         self.files
-            .range(range)
+            .range::<str, _>(range)
             .map(|(key, _)| key)
             .take_while(|key| prefix.contains(key))
     }
 }
 
-impl Reader for MemoryReader {
+impl Reader for MemoryStore {
     async fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
-        Ok(self.0.lock().files.get(key).cloned())
+        Ok(self.lock().files.get(key).cloned())
     }
 
     async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Bytes>>, ReadError> {
-        let contents = self.0.lock();
+        let contents = self.lock();
         let found = keys.iter().map(|key| contents.files.get(key).cloned());
         Ok(found.collect())
     }
@@ -310,7 +271,7 @@ impl Reader for MemoryReader {
     }
 
     async fn children(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
-        let contents = self.0.lock();
+        let contents = self.lock();
         let names = contents.inside(folder).filter_map(|key| folder.child(key));
         let names: BTreeSet<String> = names.map(str::to_owned).collect();
         Ok(names.into_iter().collect())
@@ -320,8 +281,6 @@ impl Reader for MemoryReader {
         Ok(())
     }
 }
-
-struct MemoryVolume(MemoryStore);
 
 struct MemoryObject {
     store: MemoryStore,
@@ -334,38 +293,38 @@ struct MemoryFile {
     size: u64,
 }
 
-impl Volume for MemoryVolume {
+impl Volume for MemoryStore {
     fn is_immediate(&self) -> bool {
         true
     }
 
     fn create_object(&self) -> Result<Box<dyn ObjectWriter>, Fault> {
         Ok(Box::new(MemoryObject {
-            store: self.0.clone(),
+            store: self.clone(),
             content: Vec::new(),
         }))
     }
 
     fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
-        let content = self.0.lock().files.get(key).cloned();
+        let content = self.lock().files.get(key).cloned();
         Ok(content.map(|content| Box::new(content) as Box<dyn ReadAt>))
     }
 
     fn open_growing(&self, key: &Key) -> Result<Box<dyn GrowingFile>, Fault> {
-        let mut contents = self.0.lock();
+        let mut contents = self.lock();
         let content = contents.files.entry(key.clone()).or_default();
         Ok(Box::new(MemoryFile {
-            store: self.0.clone(),
+            store: self.clone(),
             key: key.clone(),
             size: content.len() as u64,
         }))
     }
 
     fn read_growing(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
-        let is_there = self.0.lock().files.contains_key(key);
+        let is_there = self.lock().files.contains_key(key);
         Ok(is_there.then(|| {
             Box::new(MemoryFile {
-                store: self.0.clone(),
+                store: self.clone(),
                 key: key.clone(),
                 size: 0,
             }) as Box<dyn ReadAt>
@@ -373,11 +332,10 @@ impl Volume for MemoryVolume {
     }
 
     fn room(&self) -> Result<Room, Fault> {
-        Ok(self.0.lock().room)
+        Ok(self.lock().room)
     }
 
     fn forget_restored(&self) -> Result<(), Fault> {
-        self.0.lock().is_restored = false;
         Ok(())
     }
 }
@@ -394,8 +352,7 @@ impl ObjectWriter for MemoryObject {
         let mut contents = self.store.lock();
         contents.objects += 1;
         let name = StagedName::numbered(contents.objects);
-        let sha256 = Sha256::digest(&self.content).into();
-        Ok(Staged::in_memory(name, self.content.clone().into(), sha256))
+        Ok(Staged::in_memory(name, self.content.clone().into()))
     }
 }
 

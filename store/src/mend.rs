@@ -1,7 +1,6 @@
 //! Repairs a store that nobody has open: files that cannot be trusted are moved to `quarantine/`, and a damaged journal
 //! is cut where it becomes unreadable. Nothing is lost by it: everything is in `quarantine/`, at the same path.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -10,7 +9,6 @@ use crate::batch::{Seq, sequence_of};
 use crate::control::{self, Checkpoint, Condition, StoreId};
 use crate::disk::{Disk, DiskError, Form, Kind};
 use crate::failpoint;
-use crate::key::Prefix;
 use crate::limits::GET_BYTES;
 use crate::live;
 use crate::lock::Lock;
@@ -55,11 +53,7 @@ impl Mending {
 
     pub(crate) fn begin_on(disk: Disk, root: &Path) -> Result<Self, OpenError> {
         let paths = Paths::new(root);
-        let Some(store) = control::read_format(&disk, &paths.format)? else {
-            return Err(OpenError::NotAState {
-                root: paths.root.clone(),
-            });
-        };
+        let store = control::store_at(&disk, &paths)?;
         let lock = Lock::take(&disk, &paths.lock, &paths.root)?;
         Ok(Self {
             disk,
@@ -227,7 +221,7 @@ impl Mending {
 fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
     let plausible = known.0..known.0.saturating_add(SEARCH_AHEAD);
     let mut newest = known;
-    tree.walk(&Prefix::root(), |key| {
+    tree.walk(|key| {
         if key.is_record() {
             match tree.read(&key, GET_BYTES) {
                 Ok(content) => {
@@ -239,7 +233,6 @@ fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
                 Err(error) => tracing::warn!(%key, %error, "a record is passed over"),
             }
         }
-        Ok(ControlFlow::Continue(()))
     })?;
     Ok(newest)
 }

@@ -1,6 +1,6 @@
 //! Why a store on files cannot be opened, by the engine or by a tool that works without a daemon.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::disk::DiskError;
 use crate::engine::{self, OpenErrorKind};
@@ -62,6 +62,14 @@ impl From<DiskError> for OpenError {
 }
 
 impl OpenError {
+    pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            offset,
+            what: what.into(),
+        }
+    }
+
     pub fn kind(&self) -> OpenErrorKind {
         match self {
             Self::Locked { .. } => OpenErrorKind::InUse,

@@ -101,14 +101,10 @@ impl Overlay {
         self.entries.get(key)
     }
 
-    /// The objects that get their keys, and by which commits.
-    pub(crate) fn adoptions(&self) -> impl Iterator<Item = (&Key, Seq, &Staged)> {
-        self.entries
-            .iter()
-            .filter_map(|(key, entry)| match &entry.base {
-                Base::Adopted(seq, staged) => Some((key, *seq, staged)),
-                Base::Tree | Base::Absent(_) | Base::Content(..) => None,
-            })
+    /// The objects that get their keys.
+    pub(crate) fn adoptions(&self) -> impl Iterator<Item = (&Key, &Staged)> {
+        let entries = self.entries.iter();
+        entries.filter_map(|(key, entry)| Some((key, entry.adopted()?)))
     }
 
     /// The entries inside a folder, in order.
@@ -116,9 +112,9 @@ impl Overlay {
         &'a self,
         prefix: &'a Prefix,
     ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
-        let range = (prefix.lower_bound(), Bound::Unbounded);
+        let range = (Bound::Included(prefix.start()), Bound::Unbounded);
         self.entries
-            .range(range)
+            .range::<str, _>(range)
             .take_while(|(key, _)| prefix.contains(key))
     }
 
@@ -251,26 +247,7 @@ impl Entry {
         &self,
         tree: impl FnOnce(Option<&Staged>) -> Result<Option<Bytes>, DiskError>,
     ) -> Result<Option<Bytes>, DiskError> {
-        let base = match &self.base {
-            Base::Tree => tree(None)?,
-            Base::Absent(_) => None,
-            Base::Content(_, bytes) => Some(bytes.clone()),
-            Base::Adopted(_, staged) => tree(Some(staged))?,
-        };
-        if self.pieces.is_empty() {
-            return Ok(base);
-        }
-        let mut content = base.map(Vec::from).unwrap_or_default();
-        for Piece { at, bytes, .. } in &self.pieces {
-            let at = usize::try_from(*at).unwrap_or(usize::MAX);
-            // A gap means that the tree moved on while it was read; the caller notices that and reads again.
-            let Some(end) = at.checked_add(bytes.len()).filter(|_| at <= content.len()) else {
-                continue;
-            };
-            content.resize(content.len().max(end), 0);
-            content[at..end].copy_from_slice(bytes);
-        }
-        Ok(Some(content.into()))
+        self.piece(0, usize::MAX, tree)
     }
 
     /// At most `limit` bytes of the file from byte `at` on, asking the tree for the same piece where it matters.
@@ -278,7 +255,7 @@ impl Entry {
         &self,
         at: u64,
         limit: usize,
-        tree: impl FnOnce(Option<&Staged>) -> Result<Option<Vec<u8>>, DiskError>,
+        tree: impl FnOnce(Option<&Staged>) -> Result<Option<Bytes>, DiskError>,
     ) -> Result<Option<Bytes>, DiskError> {
         let base = match &self.base {
             Base::Tree => tree(None)?,
@@ -287,22 +264,25 @@ impl Entry {
             Base::Content(_, bytes) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
                 let to = from.saturating_add(limit).min(bytes.len());
-                Some(bytes[from..to].to_vec())
+                Some(bytes.slice(from..to))
             }
         };
-        if !self.exists() {
-            return Ok(None);
+        if self.pieces.is_empty() {
+            return Ok(base);
         }
-        let mut piece = base.unwrap_or_default();
+        let mut piece = base.map(Vec::from).unwrap_or_default();
         let end = at.saturating_add(limit as u64);
         for Piece {
             at: start, bytes, ..
         } in &self.pieces
         {
-            let (first, last) = (at.max(*start), end.min(start + bytes.len() as u64));
-            // Both ends lie within a piece and within `limit`, so neither difference leaves `usize`. A gap is as in
-            // `content`.
+            let (first, last) = (
+                at.max(*start),
+                end.min(start.saturating_add(bytes.len() as u64)),
+            );
+            // Both ends lie within a piece and within `limit`, so neither difference leaves `usize`.
             let (to, from) = ((first - at) as usize, first.saturating_sub(*start) as usize);
+            // A gap means that the tree moved on while it was read; the caller notices that and reads again.
             if first >= last || to > piece.len() {
                 continue;
             }
@@ -349,38 +329,29 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Append, Epoch, Put};
+    use crate::batch::Epoch;
+    use crate::tests::world::{self, Op, ops};
+
+    const NAME: &str = "a.jsonl";
 
     fn key() -> Key {
-        Key::new("a.jsonl").unwrap()
+        world::key(NAME)
     }
 
-    fn put(content: &'static str) -> Batch {
-        let mut batch = Batch::new(Epoch(1));
-        batch.puts.insert(
-            key(),
-            Put {
-                bytes: Bytes::from_static(content.as_bytes()),
-                live: false,
-            },
-        );
-        batch
+    fn one(operation: Op) -> Batch {
+        ops(Epoch(1), [operation])
     }
 
-    fn append(at: u64, content: &'static str) -> Batch {
-        let mut batch = Batch::new(Epoch(1));
-        batch.appends.push(Append {
-            ledger: key(),
-            at,
-            bytes: Bytes::from_static(content.as_bytes()),
-        });
-        batch
+    fn put(content: &str) -> Batch {
+        one(world::put(NAME, content))
+    }
+
+    fn append(at: u64, content: &str) -> Batch {
+        one(world::append(NAME, at, content))
     }
 
     fn delete() -> Batch {
-        let mut batch = Batch::new(Epoch(1));
-        batch.deletes.insert(key());
-        batch
+        one(world::delete(NAME))
     }
 
     fn content(overlay: &Overlay, tree: &'static str) -> Option<Bytes> {
@@ -444,7 +415,7 @@ mod tests {
                     text.iter().skip(at).take(limit).copied().collect()
                 };
                 let piece = entry
-                    .piece(at as u64, limit, |_| Ok(Some(cut(tree.as_bytes()))))
+                    .piece(at as u64, limit, |_| Ok(Some(cut(tree.as_bytes()).into())))
                     .unwrap();
                 let expected = whole.as_ref().map(|whole| cut(whole));
                 assert_eq!(piece.map(Vec::from), expected, "{limit} from {at}");

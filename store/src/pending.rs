@@ -29,7 +29,6 @@ pub(crate) struct State {
     pub(crate) overlay: Overlay,
     queue: VecDeque<Arc<Committed>>,
     bytes: usize,
-    last: Seq,
     /// Grows with every batch; two equal values mean that nothing became visible in between.
     pub(crate) generation: u64,
     /// The disk is too full for the tree to go on.
@@ -85,11 +84,10 @@ impl From<Refused> for CommitError {
 
 impl Pending {
     /// Begins an opening of the store.
-    pub(crate) fn begin(&self, last: Seq) {
+    pub(crate) fn begin(&self) {
         let mut state = self.lock();
         let generation = state.generation + 1;
         *state = State {
-            last,
             generation,
             ..State::default()
         };
@@ -121,9 +119,11 @@ impl Pending {
         self.wait(|state| state.queue.len() < PENDING_BATCHES && state.bytes < PENDING_BYTES)
     }
 
-    /// Waits until the tree holds everything.
+    /// Waits until the tree holds everything that is acknowledged now.
     pub(crate) fn wait_for_tree(&self) -> Result<(), Refused> {
-        self.wait(|state| state.queue.is_empty())
+        let last = self.lock().queue.back().map(|last| last.seq);
+        let is_later = |next: &Arc<Committed>| Some(next.seq) > last;
+        self.wait(|state| state.queue.front().is_none_or(is_later))
     }
 
     /// Waits for a checkpoint, or until there is no room for one either.
@@ -158,7 +158,6 @@ impl Pending {
         state.overlay.add(seq, &batch);
         state.bytes += batch.bytes();
         state.queue.push_back(Arc::new(Committed { seq, batch }));
-        state.last = seq;
         state.generation += 1;
         drop(state);
         self.work.notify_one();

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Action, Disk, DiskError, DiskFile, Kind};
+use crate::disk::{Disk, DiskError, DiskFile, Form, Kind};
 use crate::failpoint;
-use crate::limits::{COPY_BYTES, QUARANTINE_COPIES};
+use crate::limits::COPY_BYTES;
 use crate::paths::Paths;
+use crate::staged::Object;
 use crate::tree::absent;
 
 /// Keeps the file at `from` here under a second name, so that it stays when the first is removed or replaced. Makes a
@@ -19,28 +20,33 @@ pub(crate) fn keep(
     content: &[u8],
 ) -> Result<PathBuf, DiskError> {
     let original = match absent(disk.open_to_read(from))? {
-        Some(file) if file.is_file()? => Some(file),
+        Some(file) if file.inspect()?.form == Form::File => Some(file),
         Some(_) | None => None,
     };
     let first = prepared(disk, paths, from)?;
+    let wanted = match &original {
+        Some(original) => Object::read(original)?,
+        None => Object::of(content),
+    };
     let mut to = first.clone();
     let mut number = 1;
     loop {
-        let kind = disk.kind(&to)?;
-        if kind == Kind::Nothing {
-            write(disk, from, original.as_ref(), content, &to)?;
-            break;
-        }
-        if kind == Kind::File && is_copy(disk, &to, original.as_ref(), content)? {
-            // An earlier try may have ended before its sync.
-            disk.open_to_read(&to)?.sync_data()?;
-            break;
+        match disk.kind(&to)? {
+            Kind::Nothing | Kind::BelowFile => {
+                write(disk, from, original.as_ref(), content, &to)?;
+                break;
+            }
+            Kind::File => {
+                let kept = disk.open_to_read(&to)?;
+                if Object::read(&kept)? == wanted {
+                    // An earlier try may have ended before its sync.
+                    kept.sync_data()?;
+                    break;
+                }
+            }
+            Kind::Folder => {}
         }
         number += 1;
-        if number > QUARANTINE_COPIES {
-            let taken = std::io::ErrorKind::AlreadyExists.into();
-            return Err(DiskError::new(Action::CreateFile, &first, taken));
-        }
         to = numbered(&first, number);
     }
     failpoint::reach("file-kept");
@@ -115,7 +121,14 @@ fn write(
     }
     let file = disk.create_file(to)?;
     match original {
-        Some(original) => copy(original, &file)?,
+        Some(original) => {
+            let mut at = 0;
+            original.each_piece(COPY_BYTES, |piece| {
+                file.write_at(piece, at)?;
+                at += piece.len() as u64;
+                Ok(())
+            })?;
+        }
         None => file.write_at(content, 0)?,
     }
     file.sync_data()
@@ -123,45 +136,8 @@ fn write(
 
 /// Whether the file stands at the path itself. A link to a symbolic link would keep no content.
 fn is_at(disk: &Disk, path: &Path, file: &DiskFile) -> bool {
-    let identities = (disk.identity(path), file.identity());
-    matches!(identities, (Ok(at), Ok(of)) if at == of)
-}
-
-fn copy(from: &DiskFile, to: &DiskFile) -> Result<(), DiskError> {
-    let mut at = 0;
-    loop {
-        let piece = from.read_at(at, COPY_BYTES)?;
-        if piece.is_empty() {
-            return Ok(());
-        }
-        to.write_at(&piece, at)?;
-        at += piece.len() as u64;
-    }
-}
-
-fn is_copy(
-    disk: &Disk,
-    path: &Path,
-    original: Option<&DiskFile>,
-    content: &[u8],
-) -> Result<bool, DiskError> {
-    let kept = disk.open_to_read(path)?;
-    let Some(original) = original else {
-        return Ok(kept.len()? == content.len() as u64 && kept.read_to_end(0)? == content);
-    };
-    let length = original.len()?;
-    if kept.len()? != length {
-        return Ok(false);
-    }
-    let mut at = 0;
-    while at < length {
-        let piece = original.read_at(at, COPY_BYTES)?;
-        if piece.is_empty() || kept.read_at(at, COPY_BYTES)? != piece {
-            return Ok(false);
-        }
-        at += piece.len() as u64;
-    }
-    Ok(true)
+    let details = (disk.identity(path), file.inspect());
+    matches!(details, (Ok(at), Ok(of)) if at == of.identity)
 }
 
 /// Makes the name `path` durable, with the folders up to `quarantine/`, which is older.
@@ -177,6 +153,7 @@ mod tests {
     use std::{fs, io};
 
     use super::*;
+    use crate::disk::Action;
 
     #[test]
     fn each_content_is_kept_once_with_links_and_without() {

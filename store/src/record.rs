@@ -154,12 +154,12 @@ fn push_key(bytes: &mut Vec<u8>, tag: u8, key: &Key) {
 }
 
 /// A key has at most 1,024 bytes, a name of an object 39 and a batch 1 MiB, so all lengths fit their fields.
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u16).to_le_bytes());
     bytes.extend(text.as_bytes());
 }
 
-fn push_content(bytes: &mut Vec<u8>, content: &[u8]) {
+pub(crate) fn push_content(bytes: &mut Vec<u8>, content: &[u8]) {
     bytes.extend((content.len() as u32).to_le_bytes());
     bytes.extend(content);
 }
@@ -221,40 +221,20 @@ impl<'a> Cursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn key(text: &str) -> Key {
-        Key::new(text).unwrap()
-    }
+    use crate::tests::world::{adopt, append, delete, live, ops, put};
 
     fn sample() -> Batch {
-        let mut batch = Batch::new(Epoch(3));
-        batch.puts.insert(
-            key("a.json"),
-            Put {
-                bytes: Bytes::from_static(br#"{"live":true}"#),
-                live: true,
-            },
-        );
-        batch.puts.insert(
-            key("b"),
-            Put {
-                bytes: Bytes::new(),
-                live: false,
-            },
-        );
-        batch.deletes.insert(key("c/d"));
-        batch.appends.push(Append {
-            ledger: key("e.jsonl"),
-            at: u64::MAX,
-            bytes: Bytes::from_static(b"x\n"),
-        });
         let name = StagedName::parse("object-0123456789abcdef0123456789abcdef").unwrap();
         let (sha256, size) = ([5; 32], 7);
-        let object = Object { sha256, size };
-        batch
-            .adopts
-            .insert(key("f.zip"), Staged::recorded(name, object));
-        batch
+        let object = Staged::recorded(name, Object { sha256, size });
+        let operations = [
+            live("a.json", 1),
+            put("b", ""),
+            delete("c/d"),
+            append("e.jsonl", u64::MAX, "x\n"),
+            adopt("f.zip", object),
+        ];
+        ops(Epoch(3), operations)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Opens a store: recognises it, locks it, and redoes the journal in the tree. The order keeps two promises: a store that
 //! is refused is not changed, and the new epoch is durable before it is used.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::batch::{Epoch, Seq};
@@ -27,8 +27,6 @@ use crate::tree::Tree;
 
 /// A store that is ready to be written.
 pub(crate) struct Recovered {
-    pub(crate) epoch: Epoch,
-    pub(crate) last: Seq,
     pub(crate) live: LiveSet,
     pub(crate) journal: Journal,
     pub(crate) checkpointer: Checkpointer,
@@ -102,9 +100,6 @@ pub(crate) fn recover(
         .into_iter()
         .for_each(|path| segments.seal(path, at.seq));
     let checkpointer = Checkpointer {
-        disk: disk.clone(),
-        paths: paths.clone(),
-        store,
         epoch: at.epoch,
         lock: Arc::new(lock),
         segments: segments.clone(),
@@ -121,8 +116,6 @@ pub(crate) fn recover(
     let journal = Journal::start(segments, lock, at.epoch, at.seq, fresh)?;
     checkpointer.mark_open(at)?;
     Ok(Recovered {
-        epoch: at.epoch,
-        last: at.seq,
         live,
         journal,
         checkpointer,
@@ -130,14 +123,13 @@ pub(crate) fn recover(
     })
 }
 
+fn absolute(root: &Path) -> PathBuf {
+    std::path::absolute(root).unwrap_or_else(|_| root.to_owned())
+}
+
 /// Refuses a root on a network file system.
 fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
-    for path in root.ancestors() {
-        let path = if path.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            path
-        };
+    for path in absolute(root).ancestors() {
         match disk.network(path) {
             Ok(None) => return Ok(()),
             Ok(Some(protocol)) => {
@@ -190,31 +182,25 @@ fn check_vacant(disk: &Disk, paths: &Paths) -> Result<(), OpenError> {
         .iter()
         .any(|(name, _)| segment::first_of_file_name(name).is_some())
     {
-        let what = "it is missing, although there is a journal".to_owned();
-        return Err(OpenError::Damaged {
-            path: paths.format.clone(),
-            offset: 0,
-            what,
-        });
+        let what = "it is missing, although there is a journal";
+        return Err(OpenError::damaged(&paths.format, 0, what));
     }
     Ok(())
 }
 
 /// Creates the root with the folders it lies in, durably.
 fn create_root(disk: &Disk, root: &Path) -> Result<(), DiskError> {
+    let root = absolute(root);
     let mut missing = Vec::new();
     for path in root.ancestors() {
-        if path.as_os_str().is_empty() || disk.kind(path)? != Kind::Nothing {
+        if disk.kind(path)? != Kind::Nothing {
             break;
         }
         missing.push(path);
     }
-    disk.create_folders(root)?;
-    let parents = missing.iter().filter_map(|path| path.parent());
-    let here = |parent: &Path| parent.as_os_str().is_empty();
-    parents
-        .map(|parent| if here(parent) { Path::new(".") } else { parent })
-        .try_for_each(|parent| disk.sync_folder(parent))
+    disk.create_folders(&root)?;
+    let mut parents = missing.iter().filter_map(|path| path.parent());
+    parents.try_for_each(|parent| disk.sync_folder(parent))
 }
 
 fn initialise(disk: &Disk, paths: &Paths) -> Result<StoreId, DiskError> {

@@ -42,8 +42,7 @@ pub(crate) fn replace_with(
     replaced
 }
 
-/// What an interrupted replacement left is removed and never truncated: in a copied tree it may be a hard link to
-/// another file.
+/// What an interrupted replacement left is removed and never truncated: it may be a hard link to another file.
 fn create_temporary(disk: &Disk, temporary: &Path) -> Result<DiskFile, DiskError> {
     match disk.create_file(temporary) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

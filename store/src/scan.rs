@@ -23,7 +23,7 @@ pub(crate) struct Scan {
     /// The segments, oldest first.
     pub(crate) segments: Vec<PathBuf>,
     /// Why the records end where they end, when it is not the end of the journal.
-    pub(crate) broken: Option<Broken>,
+    pub(crate) broken: Option<(PathBuf, Damage)>,
     /// Where the next record goes.
     pub(crate) end: End,
 }
@@ -33,14 +33,6 @@ pub(crate) struct Scan {
 pub(crate) struct End {
     pub(crate) offset: u64,
     behind: Vec<u8>,
-}
-
-/// Where a journal becomes unreadable before its end.
-#[derive(Debug)]
-pub(crate) struct Broken {
-    pub(crate) path: PathBuf,
-    pub(crate) offset: u64,
-    pub(crate) what: String,
 }
 
 /// Reads a journal as far as it is readable, and gives the records after the checkpoint to `take`, in order and without a
@@ -84,7 +76,7 @@ pub(crate) fn read(
         let (header, contents) = match found {
             Ok(found) => found,
             Err(damage) => {
-                scan.broken = Some(Broken::of(path, damage));
+                scan.broken = Some((path, damage));
                 break;
             }
         };
@@ -96,10 +88,10 @@ pub(crate) fn read(
             && let Some(damage) = header.shortened(bytes.len())
         {
             // What follows may be readable all the same, when only what was never written is gone.
-            shortened.get_or_insert(Broken::of(path.clone(), damage));
+            shortened.get_or_insert((path.clone(), damage));
         }
         if let Some(damage) = contents.damage {
-            scan.broken = Some(Broken::of(path, damage));
+            scan.broken = Some((path, damage));
             break;
         }
     }
@@ -108,14 +100,14 @@ pub(crate) fn read(
         let next = previous.map(Seq::next).filter(|_| is_followed);
         let is_older = scan.segments.is_empty() || scan.epoch < least;
         scan.broken = match next {
-            Some(next) => Some(Broken::missing(
-                path(next),
-                "it is missing, although the segment before it is full and says that it follows",
-            )),
-            None if is_older => Some(Broken::missing(
-                folder.to_owned(),
-                "the segment that was being written is missing",
-            )),
+            Some(next) => {
+                let what = "it is missing, although the segment before it is full and says that it follows";
+                Some((path(next), Damage::new(0, what)))
+            }
+            None if is_older => {
+                let what = "the segment that was being written is missing";
+                Some((folder.to_owned(), Damage::new(0, what)))
+            }
             None => None,
         };
     }
@@ -138,13 +130,11 @@ fn read_segment(disk: &Disk, path: &Path) -> Result<Bytes, DiskError> {
     }
     // At most `SEGMENT_FILE_BYTES`, so it fits.
     let mut bytes = Vec::with_capacity(GIVEN_BACK_BYTES.max(length as usize));
-    loop {
-        let piece = file.read_at(bytes.len() as u64, COPY_BYTES)?;
-        if piece.is_empty() {
-            return Ok(bytes.into());
-        }
-        bytes.extend(piece);
-    }
+    file.each_piece(COPY_BYTES, |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(bytes.into())
 }
 
 /// What is at an offset of the last segment.
@@ -192,11 +182,11 @@ pub(crate) fn last_cut_off(
     scan: &Scan,
     store: StoreId,
 ) -> Result<Option<Seq>, DiskError> {
-    let Some(broken) = &scan.broken else {
+    let Some((broken, _)) = &scan.broken else {
         return Ok(None);
     };
     let mut last = None;
-    for path in scan.segments.iter().filter(|path| **path >= broken.path) {
+    for path in scan.segments.iter().filter(|path| *path >= broken) {
         let bytes = read_segment(disk, path)?;
         let Ok(header) = Header::decode(&bytes) else {
             continue;
@@ -223,24 +213,6 @@ impl End {
     }
 }
 
-impl Broken {
-    fn missing(path: PathBuf, what: &str) -> Self {
-        Self {
-            path,
-            offset: 0,
-            what: what.to_owned(),
-        }
-    }
-
-    fn of(path: PathBuf, damage: Damage) -> Self {
-        Self {
-            path,
-            offset: damage.offset as u64,
-            what: damage.what,
-        }
-    }
-}
-
 /// Whether a segment may begin with the record `first` where `expected` is next.
 fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> {
     let continues = if has_previous {
@@ -251,10 +223,8 @@ fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> 
     if continues {
         return Ok(());
     }
-    Err(Damage {
-        offset: 0,
-        what: format!("the segment begins with record {first}, and the next one is {expected}"),
-    })
+    let what = format!("the segment begins with record {first}, and the next one is {expected}");
+    Err(Damage::new(0, what))
 }
 
 /// The header of a segment, if it belongs where the segment is.
@@ -272,8 +242,5 @@ fn header_of(bytes: &[u8], first: Seq, store: StoreId, epoch: Epoch) -> Result<H
     } else {
         return Ok(header);
     };
-    Err(Damage {
-        offset: 0,
-        what: problem,
-    })
+    Err(Damage::new(0, problem))
 }

@@ -45,8 +45,17 @@ pub(crate) struct Contents {
 /// An acknowledged record can no longer be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
-    pub(crate) offset: usize,
+    pub(crate) offset: u64,
     pub(crate) what: String,
+}
+
+impl Damage {
+    pub(crate) fn new(offset: usize, what: impl Into<String>) -> Self {
+        Self {
+            offset: offset as u64,
+            what: what.into(),
+        }
+    }
 }
 
 pub(crate) fn file_name(first: Seq) -> String {
@@ -77,10 +86,7 @@ impl Header {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
-        let damage = |what: &str| Damage {
-            offset: 0,
-            what: what.to_owned(),
-        };
+        let damage = |what: &str| Damage::new(0, what);
         let mut fields = Cursor { rest: bytes };
         let mut read = || {
             let magic: [u8; 8] = fields.array()?;
@@ -114,13 +120,13 @@ impl Header {
 
     /// What is wrong with the length of a segment. It was durable before the segment had its name.
     pub(crate) fn shortened(&self, bytes: usize) -> Option<Damage> {
-        ((bytes as u64) < self.length).then(|| Damage {
-            offset: bytes,
-            what: format!(
+        let what = || {
+            format!(
                 "the segment ends here, and it was made with {} bytes",
                 self.length
-            ),
-        })
+            )
+        };
+        ((bytes as u64) < self.length).then(|| Damage::new(bytes, what()))
     }
 }
 
@@ -146,10 +152,7 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
         }
         let Some(record) = frame.decode(bytes, rest) else {
             let what = format!("record {expected} is intact but not understood");
-            contents.damage = Some(Damage {
-                offset: contents.end,
-                what,
-            });
+            contents.damage = Some(Damage::new(contents.end, what));
             return contents;
         };
         take(record);
@@ -157,13 +160,14 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
         contents.next = expected.next();
     }
     let expected = contents.next;
-    contents.damage = search(header, bytes, contents.end, expected).map(|(_, later)| Damage {
-        offset: contents.end,
-        what: if later.is_mark() {
-            format!("record {expected} is not readable, although the mark of a full segment behind it is")
+    contents.damage = search(header, bytes, contents.end, expected).map(|(_, later)| {
+        let behind = if later.is_mark() {
+            "the mark of a full segment".to_owned()
         } else {
-            format!("record {expected} is not readable, although record {} behind it is", later.seq)
-        },
+            format!("record {}", later.seq)
+        };
+        let what = format!("record {expected} is not readable, although {behind} behind it is");
+        Damage::new(contents.end, what)
     });
     contents
 }
@@ -212,8 +216,7 @@ fn reserved(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Batch, Put};
-    use crate::key::Key;
+    use crate::tests::world::{ops, put};
 
     const HEADER: Header = Header {
         store: StoreId([1; 16]),
@@ -226,16 +229,7 @@ mod tests {
     const WRITTEN: usize = 8 + 8 + 16 + 8 + 8 + 8 + 8 + 4;
 
     fn batch(number: u64) -> Batch {
-        let mut batch = Batch::new(HEADER.epoch);
-        let content = format!("content of {number}");
-        batch.puts.insert(
-            Key::new("a/b").unwrap(),
-            Put {
-                bytes: Bytes::from(content),
-                live: false,
-            },
-        );
-        batch
+        ops(HEADER.epoch, [put("a/b", &format!("content of {number}"))])
     }
 
     /// A segment with `count` records, and where each begins.

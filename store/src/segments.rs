@@ -19,12 +19,8 @@ const SPARE: &str = "spare-";
 pub(crate) struct Segments {
     pub(crate) disk: Disk,
     pub(crate) store: StoreId,
-    paths: Paths,
-    /// Size of a spare.
-    size: u64,
-    /// Spares to keep.
-    keep: usize,
-    watermark: Watermark,
+    pub(crate) paths: Paths,
+    sizes: Sizes,
     files: Mutex<Files>,
 }
 
@@ -61,11 +57,6 @@ impl Segments {
         store: StoreId,
         sizes: Sizes,
     ) -> Result<Self, DiskError> {
-        let Sizes {
-            spare: size,
-            keep,
-            watermark,
-        } = sizes;
         let folder = &paths.journal;
         let mut files = Files::default();
         for (name, _) in disk.list(folder)? {
@@ -76,7 +67,7 @@ impl Segments {
                 continue;
             };
             let path = folder.join(&name);
-            if disk.open_to_read(&path)?.len()? < size || files.spares.len() == keep {
+            if disk.open_to_read(&path)?.len()? < sizes.spare || files.spares.len() == sizes.keep {
                 disk.remove_file(&path)?;
                 continue;
             }
@@ -87,9 +78,7 @@ impl Segments {
             disk: disk.clone(),
             store,
             paths: paths.clone(),
-            size,
-            keep,
-            watermark,
+            sizes,
             files: Mutex::new(files),
         })
     }
@@ -100,7 +89,7 @@ impl Segments {
 
     /// A file of at least `needed` bytes to become a segment: a spare, or else a new one of `fresh` bytes or more.
     pub(crate) fn take(&self, needed: u64, fresh: u64) -> Result<DiskFile, DiskError> {
-        let spare = if needed <= self.size {
+        let spare = if needed <= self.sizes.spare {
             self.files().spares.pop()
         } else {
             None
@@ -116,7 +105,7 @@ impl Segments {
 
     /// The bytes that a segment of ordinary size has.
     pub(crate) fn size(&self) -> u64 {
-        self.size
+        self.sizes.spare
     }
 
     /// A segment is full, or was left by an earlier opening; its last record is `last`.
@@ -132,8 +121,8 @@ impl Segments {
     /// Recycles or removes the segments whose records are up to `checkpoint`, unless a hold keeps them. `CHECKPOINT` says
     /// durably that the tree holds these records.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
-        let kept = self.files().sealed.len() as u64 * self.size;
-        if hold::keeps_journal(&self.disk, &self.paths, kept, self.watermark)? {
+        let kept = self.files().sealed.len() as u64 * self.sizes.spare;
+        if hold::keeps_journal(&self.disk, &self.paths, kept, self.sizes.watermark)? {
             return Ok(());
         }
         let retired: Vec<Sealed> = self
@@ -143,10 +132,10 @@ impl Segments {
             .collect();
         let mut recycled = Vec::new();
         for Sealed { path, .. } in retired {
-            let file = self.disk.open_to_read(&path)?;
-            let wanted = self.files().spares.len() + recycled.len() < self.keep;
+            let details = self.disk.open_to_read(&path)?.inspect()?;
+            let wanted = self.files().spares.len() + recycled.len() < self.sizes.keep;
             // A second name may be in the quarantine, whose content must stay as it is.
-            if wanted && file.len()? >= self.size && file.links()? == 1 {
+            if wanted && details.bytes >= self.sizes.spare && details.links == 1 {
                 let spare = self.next_spare_path();
                 self.disk.rename(&path, &spare)?;
                 failpoint::reach("segment-recycled");
@@ -167,9 +156,9 @@ impl Segments {
 
     /// Makes the missing spares. A full disk is left for the next time; `stop` is asked between two files.
     pub(crate) fn refill(&self, stop: impl Fn() -> bool) -> Result<(), DiskError> {
-        while self.files().spares.len() < self.keep && !stop() {
+        while self.files().spares.len() < self.sizes.keep && !stop() {
             let path = self.next_spare_path();
-            match self.fill(&path, self.size) {
+            match self.fill(&path, self.sizes.spare) {
                 Ok(_) => self.files().spares.push(path),
                 Err(error) if error.is_full() => return Ok(()),
                 Err(error) => return Err(error),

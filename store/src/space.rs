@@ -29,9 +29,10 @@ pub struct Watermarks {
 }
 
 /// How full a disk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
     /// There is room.
+    #[default]
     Enough,
     /// There is less than a person should leave it at.
     Low,

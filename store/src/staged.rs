@@ -46,8 +46,8 @@ enum Place {
     Memory(Bytes),
 }
 
-/// The file of an object that was written by this process.
-struct OwnedFile {
+/// The file of an object that this process writes. It is removed unless a batch takes it over.
+pub(crate) struct OwnedFile {
     disk: Disk,
     path: PathBuf,
     /// Whether a batch has taken it over. Then it is the store's to name or to remove.
@@ -59,18 +59,23 @@ struct OwnedFile {
 pub(crate) struct StagedName(String);
 
 impl Object {
+    pub(crate) fn of(content: &[u8]) -> Self {
+        Self {
+            sha256: Sha256::digest(content).into(),
+            size: content.len() as u64,
+        }
+    }
+
     /// Reads all of a file.
     pub(crate) fn read(file: &DiskFile) -> Result<Self, DiskError> {
         let (mut size, mut hasher) = (0, Sha256::new());
-        loop {
-            let piece = file.read_at(size, OBJECT_PIECE_BYTES)?;
+        file.each_piece(OBJECT_PIECE_BYTES, |piece| {
             size += piece.len() as u64;
-            hasher.update(&piece);
-            if piece.len() < OBJECT_PIECE_BYTES {
-                let sha256 = hasher.finalize().into();
-                return Ok(Self { sha256, size });
-            }
-        }
+            hasher.update(piece);
+            Ok(())
+        })?;
+        let sha256 = hasher.finalize().into();
+        Ok(Self { sha256, size })
     }
 }
 
@@ -101,13 +106,8 @@ impl StagedName {
 }
 
 impl Staged {
-    /// An object that this process wrote to `path`.
-    pub(crate) fn written(disk: Disk, path: PathBuf, name: StagedName, object: Object) -> Self {
-        let file = OwnedFile {
-            disk,
-            path,
-            is_adopted: AtomicBool::new(false),
-        };
+    /// An object that this process wrote.
+    pub(crate) fn written(file: OwnedFile, name: StagedName, object: Object) -> Self {
         Self::new(name, object, Place::File(file))
     }
 
@@ -117,9 +117,8 @@ impl Staged {
     }
 
     /// An object that is only in memory.
-    pub(crate) fn in_memory(name: StagedName, content: Bytes, sha256: [u8; 32]) -> Self {
-        let size = content.len() as u64;
-        Self::new(name, Object { sha256, size }, Place::Memory(content))
+    pub(crate) fn in_memory(name: StagedName, content: Bytes) -> Self {
+        Self::new(name, Object::of(&content), Place::Memory(content))
     }
 
     fn new(name: StagedName, object: Object, place: Place) -> Self {
@@ -159,6 +158,17 @@ impl Staged {
     pub(crate) fn adopt(&self) {
         if let Place::File(file) = &self.0.place {
             file.is_adopted.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl OwnedFile {
+    pub(crate) fn new(disk: Disk, path: PathBuf) -> Self {
+        let is_adopted = AtomicBool::new(false);
+        Self {
+            disk,
+            path,
+            is_adopted,
         }
     }
 }

@@ -113,11 +113,11 @@ impl Survey {
         )?;
         let (end, first) = (scan.last, scan.last.next());
         let applied = indexed.map(|at| at.seq).filter(|seq| *seq > end);
-        if let Some(broken) = &scan.broken {
+        if let Some((path, broken)) = &scan.broken {
             let cut_off = scan::last_cut_off(disk, &scan, store)?;
             let last = cut_off.max(applied).unwrap_or(first);
             let part = Part::Journal { first, last };
-            add(part, &broken.path, broken.offset, broken.what.clone());
+            add(part, path, broken.offset, broken.what.clone());
         } else if let Some(last) = applied {
             let what = format!("it ends with record {end}, but record {last} was applied");
             add(Part::Journal { first, last }, &paths.journal, 0, what);
@@ -156,11 +156,9 @@ impl Survey {
         let mut damage = self.damage.iter();
         match damage.find(|damage| damage.part != Part::Index) {
             None => Ok(()),
-            Some(damage) => Err(OpenError::Damaged {
-                path: paths.root.join(&damage.path),
-                offset: damage.offset,
-                what: damage.what.clone(),
-            }),
+            Some(Damage {
+                path, offset, what, ..
+            }) => Err(OpenError::damaged(&paths.root.join(path), *offset, what)),
         }
     }
 }

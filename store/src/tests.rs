@@ -11,4 +11,4 @@ mod look;
 mod mend;
 mod refuse;
 mod simulated;
-mod world;
+pub(crate) mod world;

@@ -2,7 +2,6 @@
 //! An append writes in place. The journal or a checkpoint makes changes durable. Every operation can be repeated.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -63,16 +62,6 @@ impl Tree {
     pub(crate) fn append(&self, key: &Key, at: u64, bytes: &[u8]) -> Result<(), DiskError> {
         let path = self.path(key);
         let file = self.in_folder(&path, || self.disk.open_or_create(&path))?;
-        if file.links()? > 1 {
-            // A copied tree may hold the ledger as a hard link to another file, which must not change.
-            let mut content = file.read_to_end(0)?;
-            content.resize(
-                usize::try_from(at).unwrap_or(usize::MAX).max(content.len()),
-                0,
-            );
-            replace::replace(&self.disk, &path, &content)?;
-            return self.disk.open_to_write(&path)?.write_at(bytes, at);
-        }
         file.write_at(bytes, at)?;
         failpoint::reach("ledger-appended");
         Ok(())
@@ -203,22 +192,13 @@ impl Tree {
         self.disk.kind(&self.path(key))
     }
 
-    /// Visits the keys inside `prefix`, last first.
-    pub(crate) fn walk(
-        &self,
-        prefix: &Prefix,
-        mut visit: impl FnMut(Key) -> Result<ControlFlow<()>, DiskError>,
-    ) -> Result<(), DiskError> {
-        // Entries yet to visit, the next one last.
-        let mut waiting = self.entries(prefix)?;
+    /// Visits every key.
+    pub(crate) fn walk(&self, mut visit: impl FnMut(Key)) -> Result<(), DiskError> {
+        let mut waiting = self.entries(&Prefix::root())?;
         while let Some((key, kind)) = waiting.pop() {
             match kind {
                 Kind::Folder => waiting.extend(self.entries(&Prefix::of(&key))?),
-                Kind::File => {
-                    if visit(key)?.is_break() {
-                        break;
-                    }
-                }
+                Kind::File => visit(key),
                 Kind::Nothing | Kind::BelowFile => {}
             }
         }

@@ -1,9 +1,7 @@
 //! The store with everything acknowledged: the overlay of pending batches over the tree. Readers use it, and the writer
 //! checks each batch against it before it writes.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -57,21 +55,11 @@ impl Reader for FileReader {
 
     async fn children(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
         let folder = folder.clone();
-        self.off_thread(move |reader| Ok(reader.names(&folder)?))
-            .await
+        self.off_thread(move |reader| reader.names(&folder)).await
     }
 
     async fn settled(&self) -> Result<(), ReadError> {
-        self.off_thread(|reader| {
-            reader
-                .pending
-                .wait_for_tree()
-                .map_err(|refused| match refused {
-                    Refused::Failed(fault) => ReadError::Fault(fault),
-                    Refused::Full => ReadError::Unsettled,
-                })
-        })
-        .await
+        self.off_thread(Self::wait_for_tree).await
     }
 }
 
@@ -117,63 +105,33 @@ impl FileReader {
             // At most `limit`.
             let wanted = (end - at) as usize;
             let read = |_: Option<&Staged>| match &file {
-                Some(file) => file.read_at(at, wanted).map(Some),
+                Some(file) => file.read_at(at, wanted).map(|bytes| Some(bytes.into())),
                 None => Ok(None),
             };
             let bytes = match entry {
                 Some(entry) => entry.piece(at, wanted, read)?,
-                None => read(None)?.map(Bytes::from),
+                None => read(None)?,
             };
             Ok(bytes.map(|bytes| Piece { at, bytes }))
         })
     }
 
-    fn names(&self, folder: &Prefix) -> Result<Vec<String>, DiskError> {
-        // Taken before the listing: what is applied during it is in one of the two, or in both.
-        let pending: BTreeMap<Key, bool> = {
-            let state = self.pending.lock();
-            let inside = state.overlay.inside(folder);
-            inside
-                .map(|(key, entry)| (key.clone(), entry.exists()))
-                .collect()
-        };
-        let listed = self.tree.entries(folder)?.into_iter();
-        let listed = listed.filter(|(_, kind)| matches!(kind, Kind::File | Kind::Folder));
-        let mut names: BTreeSet<String> = listed
-            .filter_map(|(key, _)| folder.child(&key).map(str::to_owned))
-            .collect();
-        let child = |key: &Key| folder.child(key).map(str::to_owned);
-        let deleted = pending.iter().filter(|(_, exists)| !**exists);
-        let doubtful: BTreeSet<String> = deleted.filter_map(|(key, _)| child(key)).collect();
-        for name in doubtful {
-            if let Some(key) = folder.join(&name)
-                && !self.holds_more_than(&key, &pending)?
-            {
-                names.remove(&name);
-            }
-        }
-        let existing = pending.iter().filter(|(_, exists)| **exists);
-        names.extend(existing.filter_map(|(key, _)| child(key)));
-        Ok(names.into_iter().collect())
+    fn names(&self, folder: &Prefix) -> Result<Vec<String>, ReadError> {
+        self.wait_for_tree()?;
+        let listed = self.tree.entries(folder)?;
+        Ok(listed
+            .iter()
+            .map(|(key, _)| key.name().to_owned())
+            .collect())
     }
 
-    /// Whether the tree has a file at `key`, or below it, that `pending` does not delete.
-    fn holds_more_than(&self, key: &Key, pending: &BTreeMap<Key, bool>) -> Result<bool, DiskError> {
-        let mut holds = false;
-        let mut visit = |key: &Key| {
-            holds = !pending.contains_key(key);
-            if holds {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        };
-        if self.tree.kind(key)? == Kind::File {
-            let _ = visit(key);
-        } else {
-            self.tree.walk(&Prefix::of(key), |key| Ok(visit(&key)))?;
-        }
-        Ok(holds)
+    fn wait_for_tree(&self) -> Result<(), ReadError> {
+        self.pending
+            .wait_for_tree()
+            .map_err(|refused| match refused {
+                Refused::Failed(fault) => ReadError::Fault(fault),
+                Refused::Full => ReadError::Unsettled,
+            })
     }
 
     pub(crate) fn content(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
@@ -213,31 +171,7 @@ impl FileReader {
                 }
             }
         }
-        self.check_appends(batch)
-    }
-
-    fn check_appends(&self, batch: &Batch) -> Result<(), CommitError> {
-        let mut lengths: BTreeMap<&Key, u64> = BTreeMap::new();
-        for append in &batch.appends {
-            let length = match lengths.get(&append.ledger) {
-                Some(length) => *length,
-                None => self.length(&append.ledger)?.unwrap_or_default(),
-            };
-            if append.at > length {
-                let key = append.ledger.clone();
-                return Err(InvalidBatch::Gap {
-                    key,
-                    at: append.at,
-                    length,
-                }
-                .into());
-            }
-            lengths.insert(
-                &append.ledger,
-                length.max(append.at + append.bytes.len() as u64),
-            );
-        }
-        Ok(())
+        batch.check_appends(|key| Ok(self.length(key)?.unwrap_or_default()))
     }
 
     fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {

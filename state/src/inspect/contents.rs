@@ -60,9 +60,10 @@ pub struct Day {
 /// Looks through the whole folder.
 pub fn contents(root: &Path) -> Result<Contents, InspectError> {
     let look = Look::at(root)?;
+    let position = look.position();
     let mut contents = Contents {
-        last_commit: look.position().last.0,
-        commits_in_journal: look.journal().commits,
+        last_commit: position.last.0,
+        commits_in_journal: position.last.0 - position.checkpoint.0,
         sources: Vec::new(),
         workflows: Vec::new(),
         days: Vec::new(),
@@ -161,9 +162,13 @@ fn size(look: &Look, path: &str) -> Result<Size, DiskError> {
     let mut size = Size::default();
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
-        for (name, details) in look.files(&path)? {
+        for entry in look.entries(&path)? {
+            // What only the journal has takes no room yet.
+            let Some(details) = entry.details else {
+                continue;
+            };
             if details.form == Form::Folder {
-                waiting.push(join(&path, &name));
+                waiting.push(join(&path, &entry.name));
             } else {
                 size.add(Some(&details));
             }

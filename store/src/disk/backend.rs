@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::inspect::Details;
+
 /// The operations on paths.
 pub(crate) trait FileSystem: Send + Sync {
     fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn OpenFile>>;
@@ -25,8 +27,8 @@ pub(crate) trait FileSystem: Send + Sync {
     /// Names and kinds of what a folder holds, in no order. Names that are no UTF-8 are left out.
     fn list(&self, path: &Path) -> io::Result<Vec<(String, Kind)>>;
 
-    /// What stands at a path; a link is not followed and counts as a file.
-    fn inspect(&self, path: &Path) -> io::Result<(Kind, Identity)>;
+    /// What stands at a path; a link is not followed.
+    fn inspect(&self, path: &Path) -> io::Result<Details>;
 
     /// Makes names that were created, renamed or removed in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
@@ -39,7 +41,7 @@ pub(crate) trait FileSystem: Send + Sync {
 
 /// The operations on an open file.
 pub(crate) trait OpenFile: Send + Sync {
-    fn inspect(&self) -> io::Result<Metadata>;
+    fn inspect(&self) -> io::Result<Details>;
 
     /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
     fn read_at(&self, at: u64, limit: usize) -> io::Result<Vec<u8>>;
@@ -103,16 +105,4 @@ pub(crate) struct Space {
 pub(crate) struct Identity {
     pub(crate) device: u64,
     pub(crate) inode: u64,
-}
-
-/// What a file system knows of an open file besides its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Metadata {
-    pub(crate) identity: Identity,
-    /// Whether it is a file, and not a folder.
-    pub(crate) is_file: bool,
-    pub(crate) len: u64,
-    /// The names it has.
-    pub(crate) links: u64,
-    pub(crate) modified: SystemTime,
 }

@@ -1,11 +1,12 @@
-//! What a look at a store asks of the machine's file system besides contents: who owns a file, who may read it, how many
-//! names it has. An engine never asks, so a simulated file system need not answer.
+//! What a file system knows of a file besides its content, and what only a look at a store asks for: the mode, and names
+//! that are no UTF-8.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::{Action, Disk, DiskError, Identity};
 
@@ -23,6 +24,7 @@ pub struct Details {
     pub bytes: u64,
     /// Bytes it takes on the disk.
     pub allocated: u64,
+    pub(crate) modified: SystemTime,
     /// Which file it is.
     pub(crate) identity: Identity,
 }
@@ -39,8 +41,8 @@ pub enum Form {
 impl Disk {
     /// What stands at a path, if anything does.
     pub(crate) fn details(&self, path: &Path) -> Result<Option<Details>, DiskError> {
-        match self.run(Action::Inspect, path, || fs::symlink_metadata(path)) {
-            Ok(metadata) => Ok(Some(Details::of(&metadata))),
+        match self.inspect(path) {
+            Ok(details) => Ok(Some(details)),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -76,7 +78,7 @@ impl Disk {
 }
 
 impl Details {
-    fn of(metadata: &Metadata) -> Self {
+    pub(super) fn of(metadata: &Metadata) -> io::Result<Self> {
         let form = if metadata.is_dir() {
             Form::Folder
         } else if metadata.is_file() {
@@ -84,14 +86,18 @@ impl Details {
         } else {
             Form::Other
         };
-        Self {
+        Ok(Self {
             form,
             mode: metadata.permissions().mode() & 0o7777,
             owner: metadata.uid(),
             links: metadata.nlink(),
             bytes: metadata.len(),
             allocated: metadata.blocks() * 512,
-            identity: Identity::of(metadata),
-        }
+            modified: metadata.modified()?,
+            identity: Identity {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+            },
+        })
     }
 }

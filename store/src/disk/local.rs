@@ -7,11 +7,12 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::backend::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
+use super::backend::{FileSystem, Kind, OpenFile, Opening, Space};
+use super::inspect::Details;
 
 /// Zeros written at once when a file is filled.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
@@ -77,14 +78,8 @@ impl FileSystem for LocalFileSystem {
         Ok(entries)
     }
 
-    fn inspect(&self, path: &Path) -> io::Result<(Kind, Identity)> {
-        let metadata = fs::symlink_metadata(path)?;
-        let kind = if metadata.is_dir() {
-            Kind::Folder
-        } else {
-            Kind::File
-        };
-        Ok((kind, Identity::of(&metadata)))
+    fn inspect(&self, path: &Path) -> io::Result<Details> {
+        Details::of(&fs::symlink_metadata(path)?)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
@@ -123,15 +118,8 @@ const NETWORK: [(u64, &str); 8] = [
 ];
 
 impl OpenFile for File {
-    fn inspect(&self) -> io::Result<Metadata> {
-        let metadata = self.metadata()?;
-        Ok(Metadata {
-            identity: Identity::of(&metadata),
-            is_file: metadata.is_file(),
-            len: metadata.len(),
-            links: metadata.nlink(),
-            modified: metadata.modified()?,
-        })
+    fn inspect(&self) -> io::Result<Details> {
+        Details::of(&self.metadata()?)
     }
 
     fn read_at(&self, at: u64, limit: usize) -> io::Result<Vec<u8>> {
@@ -195,15 +183,6 @@ impl OpenFile for File {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
-        }
-    }
-}
-
-impl Identity {
-    pub(super) fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
         }
     }
 }

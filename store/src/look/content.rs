@@ -18,12 +18,12 @@ impl Look {
     /// At most `limit` bytes from byte `at` on of a file as it will be; fewer only at its end.
     pub fn piece(&self, key: &Key, at: u64, limit: usize) -> Result<Option<Bytes>, DiskError> {
         let tree = |staged: Option<&Staged>| match self.tree.open_adopted(key, staged)? {
-            Some(file) => file.read_at(at, limit).map(Some),
+            Some(file) => file.read_at(at, limit).map(|bytes| Some(bytes.into())),
             None => Ok(None),
         };
         match self.survey.overlay.get(key) {
             Some(entry) => entry.piece(at, limit, tree),
-            None => Ok(tree(None)?.map(Bytes::from)),
+            None => tree(None),
         }
     }
 

@@ -37,10 +37,9 @@ pub enum Role {
 impl Look {
     /// What a folder holds as it will be, in order of names. The folder is given as below the root.
     pub fn entries(&self, folder: &str) -> Result<Vec<Entry>, DiskError> {
-        let prefix = if folder.is_empty() {
-            Some(Prefix::root())
-        } else {
-            Prefix::folder(folder).ok()
+        let prefix = match folder {
+            "" => Some(Prefix::root()),
+            folder => Prefix::folder(folder).ok(),
         };
         let path = self.paths.root.join(folder);
         let mut entries = BTreeMap::new();
@@ -73,14 +72,10 @@ impl Look {
                 .inside(prefix)
                 .filter(|(_, entry)| entry.exists())
             {
-                let rest = key
-                    .as_str()
-                    .strip_prefix(prefix.as_str())
-                    .unwrap_or_default();
-                let rest = rest.trim_start_matches('/');
-                let (name, role) = match rest.split_once('/') {
-                    Some((name, _)) => (name, Role::Folder),
-                    None => (rest, Role::File(key.clone())),
+                let name = prefix.child(key).unwrap_or_default();
+                let role = match key.folder() == *prefix {
+                    true => Role::File(key.clone()),
+                    false => Role::Folder,
                 };
                 entries.entry(name.to_owned()).or_insert_with(|| Entry {
                     name: name.to_owned(),
@@ -90,22 +85,6 @@ impl Look {
             }
         }
         Ok(entries.into_values().collect())
-    }
-
-    /// Everything that stands in a folder on the disk, whatever it is. A path that is a file has nothing in it.
-    pub fn files(&self, folder: &str) -> Result<Vec<(String, Details)>, DiskError> {
-        let path = self.paths.root.join(folder);
-        let is_folder = |details: Details| details.form == Form::Folder;
-        if !self.tree.disk.details(&path)?.is_some_and(is_folder) {
-            return Ok(Vec::new());
-        }
-        let mut files = Vec::new();
-        for name in self.tree.disk.names(&path)? {
-            if let Some(details) = self.tree.disk.details(&path.join(&name))? {
-                files.push((name.to_string_lossy().into_owned(), details));
-            }
-        }
-        Ok(files)
     }
 
     fn role(&self, folder: &str, prefix: Option<&Prefix>, name: &str, details: &Details) -> Role {
@@ -128,7 +107,7 @@ impl Look {
         let mut found: Vec<String> = indexes.map(|path| self.paths.below(path)).collect();
         let waits = |name: &str| {
             let mut adoptions = self.survey.overlay.adoptions();
-            adoptions.any(|(_, _, staged)| staged.name().as_str() == name)
+            adoptions.any(|(_, staged)| staged.name().as_str() == name)
         };
         let Paths {
             tmp,

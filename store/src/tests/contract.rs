@@ -2,7 +2,6 @@
 
 mod adoption;
 mod growing;
-mod injected;
 mod reading;
 
 use bytes::Bytes;
@@ -19,12 +18,14 @@ use reading::{
     pieces_end_where_they_are_asked_to,
 };
 
-use super::world::{append, delete, key, live, ops, put, temporary_folder, tiny, waiting_objects};
+use super::world::{
+    Op, append, delete, key, live, ops, put, temporary_folder, tiny, waiting_objects,
+};
 use crate::file::FileEngine;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
 use crate::memory::{MemoryEngine, MemoryStore};
 use crate::{
-    Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Put, Reader, Room, Seq,
+    Append, Batch, CommitError, Engine, Epoch, InvalidBatch, Key, Prefix, Reader, Room, Seq,
 };
 
 /// A store that outlives its engines.
@@ -89,16 +90,54 @@ promises!(
     children_are_named_in_order,
     many_files_are_read_in_the_order_of_their_keys,
     pieces_end_where_they_are_asked_to,
-    an_empty_batch_changes_nothing,
     a_damaged_record_is_set_aside,
     a_closed_store_opens_again,
-    there_is_room,
     an_object_appears_with_the_batch_that_adopts_it,
     an_object_that_no_batch_took_is_gone,
     a_file_grows_and_goes_on_where_it_ended,
     a_torn_end_is_cut_off,
     a_batch_may_end_a_growing_file,
 );
+
+/// A store with its open engine.
+struct Opened<S: Store> {
+    store: S,
+    engine: S::Engine,
+    epoch: Epoch,
+}
+
+impl<S: Store> Opened<S> {
+    async fn fresh() -> Self {
+        Self::of(S::new()).await
+    }
+
+    async fn of(store: S) -> Self {
+        let mut engine = store.engine();
+        let (epoch, ..) = open(&mut engine).await;
+        Self {
+            store,
+            engine,
+            epoch,
+        }
+    }
+
+    /// Drops the engine and opens another one.
+    async fn reopen(self) -> Self {
+        drop(self.engine);
+        Self::of(self.store).await
+    }
+
+    async fn commit(
+        &mut self,
+        operations: impl IntoIterator<Item = Op>,
+    ) -> Result<Seq, CommitError> {
+        self.engine.commit(ops(self.epoch, operations)).await
+    }
+
+    async fn text(&self, name: &str) -> Option<String> {
+        text(&self.engine.reader(), name).await
+    }
+}
 
 async fn open<E: Engine>(engine: &mut E) -> (Epoch, Seq, Vec<(Key, Bytes)>) {
     let mut records = Vec::new();
@@ -141,33 +180,28 @@ async fn epochs_grow_and_sequence_numbers_go_on<S: Store>() {
 }
 
 async fn a_commit_is_seen_whole_and_at_once<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    let reader = engine.reader();
+    let mut opened = Opened::<S>::fresh().await;
+    let reader = opened.engine.reader();
     for round in 0..50_u64 {
         let line = format!("{round:04}\n");
-        let batch = ops(
-            epoch,
-            [
-                put("a/b.json", &line),
-                put("a/c.txt", &line),
-                append("a/ledger.jsonl", round * 5, &line),
-                if round % 2 == 0 {
-                    put("a/even", &line)
-                } else {
-                    delete("a/even")
-                },
-            ],
-        );
-        engine.commit(batch).await.unwrap();
-        assert_eq!(text(&reader, "a/b.json").await.unwrap(), line);
-        assert_eq!(text(&reader, "a/c.txt").await.unwrap(), line);
+        let batch = [
+            put("a/b.json", &line),
+            put("a/c.txt", &line),
+            append("a/ledger.jsonl", round * 5, &line),
+            if round % 2 == 0 {
+                put("a/even", &line)
+            } else {
+                delete("a/even")
+            },
+        ];
+        opened.commit(batch).await.unwrap();
+        assert_eq!(opened.text("a/b.json").await.unwrap(), line);
+        assert_eq!(opened.text("a/c.txt").await.unwrap(), line);
         assert_eq!(
-            text(&reader, "a/even").await,
+            opened.text("a/even").await,
             (round % 2 == 0).then_some(line)
         );
-        let ledger = text(&reader, "a/ledger.jsonl").await.unwrap();
+        let ledger = opened.text("a/ledger.jsonl").await.unwrap();
         assert_eq!(
             ledger,
             (0..=round).map(|n| format!("{n:04}\n")).collect::<String>()
@@ -178,32 +212,21 @@ async fn a_commit_is_seen_whole_and_at_once<S: Store>() {
 }
 
 async fn everything_acknowledged_is_there_after_reopening<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    engine
-        .commit(ops(
-            epoch,
-            [put("a/1", "x"), put("a/2", "y"), append("l", 0, "12")],
-        ))
+    let mut opened = Opened::<S>::fresh().await;
+    opened
+        .commit([put("a/1", "x"), put("a/2", "y"), append("l", 0, "12")])
         .await
         .unwrap();
-    engine
-        .commit(ops(
-            epoch,
-            [put("a/1", "z"), delete("a/2"), append("l", 2, "3")],
-        ))
+    opened
+        .commit([put("a/1", "z"), delete("a/2"), append("l", 2, "3")])
         .await
         .unwrap();
-    drop(engine);
-    let mut engine = store.engine();
-    open(&mut engine).await;
-    let reader = engine.reader();
-    assert_eq!(text(&reader, "a/1").await.unwrap(), "z");
-    assert_eq!(text(&reader, "a/2").await, None);
-    assert_eq!(text(&reader, "l").await.unwrap(), "123");
-    assert_eq!(text(&reader, "a").await, None, "a folder is no file");
-    assert_eq!(text(&reader, "l/x").await, None, "a file is no folder");
+    opened = opened.reopen().await;
+    assert_eq!(opened.text("a/1").await.unwrap(), "z");
+    assert_eq!(opened.text("a/2").await, None);
+    assert_eq!(opened.text("l").await.unwrap(), "123");
+    assert_eq!(opened.text("a").await, None, "a folder is no file");
+    assert_eq!(opened.text("l/x").await, None, "a file is no folder");
 }
 
 async fn open_streams_exactly_the_live_records<S: Store>() {
@@ -270,110 +293,70 @@ async fn a_batch_of_another_epoch_is_fenced<S: Store>() {
 }
 
 async fn a_batch_beyond_the_limits_is_refused<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
+    let mut opened = Opened::<S>::fresh().await;
+    let epoch = opened.epoch;
     let many = |count: usize| ops(epoch, (0..count).map(|n| put(&format!("many/{n}"), "x")));
-    let large = |length: usize| {
-        let mut batch = Batch::new(epoch);
-        batch.puts.insert(
-            key("large"),
-            Put {
-                bytes: vec![b'x'; length - 5].into(),
-                live: false,
-            },
-        );
-        batch
-    };
+    let large = |length: usize| ops(epoch, [put("large", &"x".repeat(length - 5))]);
     for batch in [many(BATCH_OPERATIONS + 1), large(BATCH_BYTES + 1)] {
         let (count, size) = (batch.len(), batch.bytes());
-        let result = engine.commit(batch).await;
+        let result = opened.engine.commit(batch).await;
         let expected = |operations, bytes| operations == count && bytes == size;
         assert!(
             matches!(result, Err(CommitError::TooLarge { operations, bytes }) if expected(operations, bytes))
         );
     }
-    assert_eq!(engine.commit(many(BATCH_OPERATIONS)).await.unwrap(), Seq(1));
-    assert_eq!(engine.commit(large(BATCH_BYTES)).await.unwrap(), Seq(2));
-    let found = engine.reader().get(&key("large")).await.unwrap().unwrap();
+    assert_eq!(
+        opened.engine.commit(many(BATCH_OPERATIONS)).await.unwrap(),
+        Seq(1)
+    );
+    assert_eq!(
+        opened.engine.commit(large(BATCH_BYTES)).await.unwrap(),
+        Seq(2)
+    );
+    let found = opened
+        .engine
+        .reader()
+        .get(&key("large"))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(found.len(), BATCH_BYTES - 5);
 }
 
 async fn contradictions_are_refused_and_change_nothing<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    engine
-        .commit(ops(epoch, [put("folder/file", "x")]))
-        .await
-        .unwrap();
-    let flagged = |name: &str, live| {
-        let mut batch = Batch::new(epoch);
-        batch.puts.insert(
-            key(name),
-            Put {
-                bytes: Bytes::from_static(b"{}"),
-                live,
-            },
-        );
-        batch
-    };
-    for batch in [
-        ops(epoch, [put("other", "x"), put("folder", "x")]),
-        ops(epoch, [put("other", "x"), put("folder/file/below", "x")]),
-        ops(epoch, [put("other", "x"), append("folder", 0, "x")]),
-        ops(epoch, [put("other", "x"), delete("other")]),
-        ops(epoch, [put("other", "x"), append("record.json", 0, "x")]),
-        ops(epoch, [put("other", "x"), append("ledger", 1, "x")]),
-        flagged("other", true),
-        flagged("other.json", true),
+    let mut opened = Opened::<S>::fresh().await;
+    opened.commit([put("folder/file", "x")]).await.unwrap();
+    for contradiction in [
+        put("folder", "x"),
+        put("folder/file/below", "x"),
+        append("folder", 0, "x"),
+        delete("other"),
+        append("record.json", 0, "x"),
+        append("ledger", 1, "x"),
     ] {
-        let result = engine.commit(batch).await;
+        let result = opened.commit([put("other", "x"), contradiction]).await;
         assert!(matches!(result, Err(CommitError::Invalid(_))), "{result:?}");
     }
-    assert_eq!(text(&engine.reader(), "other").await, None);
-    assert_eq!(
-        engine
-            .commit(ops(epoch, [put("other", "x")]))
-            .await
-            .unwrap(),
-        Seq(2)
-    );
+    assert_eq!(opened.text("other").await, None);
+    assert_eq!(opened.commit([put("other", "x")]).await.unwrap(), Seq(2));
 }
 
 async fn a_name_may_turn_from_file_to_folder_and_back<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
+    let mut opened = Opened::<S>::fresh().await;
     for _ in 0..5 {
-        engine
-            .commit(ops(epoch, [put("a/b", "file")]))
-            .await
-            .unwrap();
-        engine.commit(ops(epoch, [delete("a/b")])).await.unwrap();
-        engine
-            .commit(ops(epoch, [put("a/b/c/d", "deep")]))
-            .await
-            .unwrap();
-        engine
-            .commit(ops(epoch, [delete("a/b/c/d")]))
-            .await
-            .unwrap();
+        opened.commit([put("a/b", "file")]).await.unwrap();
+        opened.commit([delete("a/b")]).await.unwrap();
+        opened.commit([put("a/b/c/d", "deep")]).await.unwrap();
+        opened.commit([delete("a/b/c/d")]).await.unwrap();
     }
-    engine
-        .commit(ops(epoch, [put("a", "at last")]))
-        .await
-        .unwrap();
-    assert_eq!(text(&engine.reader(), "a").await.unwrap(), "at last");
-    assert_eq!(text(&engine.reader(), "a/b/c/d").await, None);
+    opened.commit([put("a", "at last")]).await.unwrap();
+    assert_eq!(opened.text("a").await.unwrap(), "at last");
+    assert_eq!(opened.text("a/b/c/d").await, None);
 }
 
 async fn appends_are_idempotent_and_leave_no_gap<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    let reader = engine.reader();
-    let mut batch = Batch::new(epoch);
+    let mut opened = Opened::<S>::fresh().await;
+    let mut batch = Batch::new(opened.epoch);
     for (at, piece) in [(0, "ab"), (2, "cd"), (1, "bc")] {
         batch.appends.push(Append {
             ledger: key("l"),
@@ -382,86 +365,60 @@ async fn appends_are_idempotent_and_leave_no_gap<S: Store>() {
         });
     }
     for _ in 0..2 {
-        engine.commit(batch.clone()).await.unwrap();
-        assert_eq!(text(&reader, "l").await.unwrap(), "abcd");
+        opened.engine.commit(batch.clone()).await.unwrap();
+        assert_eq!(opened.text("l").await.unwrap(), "abcd");
     }
-    let gap = engine.commit(ops(epoch, [append("l", 5, "x")])).await;
+    let gap = opened.commit([append("l", 5, "x")]).await;
     let expected = InvalidBatch::Gap {
         key: key("l"),
         at: 5,
         length: 4,
     };
     assert!(matches!(gap, Err(CommitError::Invalid(found)) if found == expected));
-    engine
-        .commit(ops(epoch, [append("l", 4, "e")]))
-        .await
-        .unwrap();
-    engine.commit(ops(epoch, [delete("l")])).await.unwrap();
-    let gap = engine.commit(ops(epoch, [append("l", 5, "x")])).await;
+    opened.commit([append("l", 4, "e")]).await.unwrap();
+    opened.commit([delete("l")]).await.unwrap();
+    let gap = opened.commit([append("l", 5, "x")]).await;
     assert!(matches!(
         gap,
         Err(CommitError::Invalid(InvalidBatch::Gap { length: 0, .. }))
     ));
-    engine
-        .commit(ops(epoch, [append("l", 0, "new")]))
-        .await
-        .unwrap();
-    assert_eq!(text(&reader, "l").await.unwrap(), "new");
-}
-
-async fn an_empty_batch_changes_nothing<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
-    assert_eq!(engine.commit(Batch::new(epoch)).await.unwrap(), Seq(1));
-    assert_eq!(
-        engine.commit(ops(epoch, [put("a", "y")])).await.unwrap(),
-        Seq(2)
-    );
+    opened.commit([append("l", 0, "new")]).await.unwrap();
+    assert_eq!(opened.text("l").await.unwrap(), "new");
 }
 
 async fn a_damaged_record_is_set_aside<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    open(&mut engine).await;
+    let mut opened = Opened::<S>::fresh().await;
     let (tokens, jobs) = (
         Prefix::folder("tokens").unwrap(),
         Prefix::folder("jobs").unwrap(),
     );
-    assert!(!engine.has_set_aside(&tokens).await.unwrap());
-    let place = engine.set_aside(&key("tokens/a.json"), b"half").await;
+    assert!(!opened.engine.has_set_aside(&tokens).await.unwrap());
+    let place = opened
+        .engine
+        .set_aside(&key("tokens/a.json"), b"half")
+        .await;
     assert!(place.unwrap().contains("tokens/a.json"));
     for _ in 0..2 {
-        assert!(engine.has_set_aside(&tokens).await.unwrap());
-        assert!(!engine.has_set_aside(&jobs).await.unwrap());
+        assert!(opened.engine.has_set_aside(&tokens).await.unwrap());
+        assert!(!opened.engine.has_set_aside(&jobs).await.unwrap());
         for (name, is_kept) in [("tokens/a.json", true), ("tokens/b.json", false)] {
             let record = Prefix::folder(name).unwrap();
-            assert_eq!(engine.has_set_aside(&record).await.unwrap(), is_kept);
+            assert_eq!(opened.engine.has_set_aside(&record).await.unwrap(), is_kept);
         }
-        drop(engine);
-        engine = store.engine();
-        open(&mut engine).await;
+        opened = opened.reopen().await;
     }
 }
 
 async fn a_closed_store_opens_again<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    let reader = engine.reader();
-    engine.commit(ops(epoch, [put("a", "x")])).await.unwrap();
-    reader.settled().await.unwrap();
-    assert!(!engine.is_restored());
-    engine.close().await.unwrap();
-    let mut engine = store.engine();
+    let mut opened = Opened::<S>::fresh().await;
+    opened.commit([put("a", "x")]).await.unwrap();
+    assert_eq!(opened.commit([]).await.unwrap(), Seq(1), "nothing changes");
+    opened.engine.reader().settled().await.unwrap();
+    assert!(!opened.engine.is_restored());
+    assert_eq!(opened.engine.volume().room().unwrap(), Room::Enough);
+    opened.engine.close().await.unwrap();
+    let mut engine = opened.store.engine();
     let (next, last, _) = open(&mut engine).await;
-    assert_eq!((next, last), (epoch.next(), Seq(1)));
+    assert_eq!((next, last), (opened.epoch.next(), Seq(1)));
     assert_eq!(text(&engine.reader(), "a").await.unwrap(), "x");
-}
-
-async fn there_is_room<S: Store>() {
-    let mut engine = S::new().engine();
-    open(&mut engine).await;
-    assert_eq!(engine.volume().room().unwrap(), Room::Enough);
 }

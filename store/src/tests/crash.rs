@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::world::{
-    World, append, close, copy, delete, expected, expected_live, files, key, live, put,
-    replace_journal, segments, temporary_folder, tiny, unhurried,
+    World, append, close, copy, delete, expected, files, key, live, live_of, put, replace_journal,
+    segments, temporary_folder, tiny, unhurried,
 };
 use crate::disk::{Action, Disk};
 use crate::file::{FileReader, OpenError, Options};
@@ -16,35 +16,11 @@ use crate::{Engine, Reader, Seq};
 
 /// Opens a store and checks that it holds exactly the rounds before `rounds`.
 async fn assert_holds(root: &Path, rounds: u64) {
-    let mut world = World::open(root).await.unwrap();
+    let world = World::open(root).await.unwrap();
     assert_eq!(world.last, Seq(rounds));
-    world.records.sort();
-    assert_eq!(world.records, expected_live(rounds));
+    assert_eq!(world.records, live_of(&expected(rounds)));
     close(world.engine).unwrap();
     assert_eq!(files(root), expected(rounds));
-}
-
-#[tokio::test]
-async fn a_wrong_hard_link_in_a_copy_damages_no_other_file() {
-    let folder = temporary_folder();
-    let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
-    let mut world = World::open_on(Disk::new(), &root, unhurried())
-        .await
-        .unwrap();
-    world.round(0).await.unwrap();
-    copy(&root, &cut);
-    replace_journal(&root, &cut);
-    fs::write(cut.join("innocent"), "untouched").unwrap();
-    for name in ["log.jsonl", "twin", "twin+new"] {
-        let _ = fs::remove_file(cut.join(name));
-        fs::hard_link(cut.join("innocent"), cut.join(name)).unwrap();
-    }
-    drop(World::open(&cut).await.unwrap());
-    assert_eq!(
-        fs::read_to_string(cut.join("innocent")).unwrap(),
-        "untouched"
-    );
-    assert_eq!(fs::read_to_string(cut.join("twin")).unwrap(), "0000000\n");
 }
 
 #[tokio::test]
@@ -184,7 +160,7 @@ async fn after_a_clean_close_the_files_alone_are_the_state() {
 }
 
 #[tokio::test]
-async fn the_index_may_be_lost_or_damaged() {
+async fn the_index_may_be_lost() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();
@@ -194,22 +170,8 @@ async fn the_index_may_be_lost_or_damaged() {
     drop(world);
     fs::remove_dir_all(root.join("index")).unwrap();
     fs::write(root.join("jobs/foreign+name.json"), r#"{"live":true}"#).unwrap();
-    let mut world = World::open(root).await.unwrap();
-    world.records.sort();
-    assert_eq!(world.records, expected_live(6));
-    drop(world);
-    fs::remove_file(root.join("jobs/foreign+name.json")).unwrap();
-
-    let index = fs::read_dir(root.join("index"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let mut bytes = fs::read(&index).unwrap();
-    bytes[60] ^= 1;
-    fs::write(&index, bytes).unwrap();
-    assert_holds(root, 6).await;
+    let world = World::open(root).await.unwrap();
+    assert_eq!(world.records, live_of(&expected(6)));
 }
 
 #[tokio::test]
@@ -224,8 +186,7 @@ async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
     fs::write(root.join("bad.json"), "{\"live\":tr").unwrap();
     fs::remove_dir_all(root.join("index")).unwrap();
     for _ in 0..2 {
-        let mut world = World::open(root).await.unwrap();
-        world.records.sort();
+        let world = World::open(root).await.unwrap();
         let names = world.records.iter().map(|(key, _)| key.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["bad.json", "good.json"]);
         assert_eq!(world.records[0].1, "{\"live\":tr");
@@ -256,25 +217,6 @@ pub(super) async fn with_journal(root: &Path, rounds: u64) -> (std::path::PathBu
         starts.push(at + crate::record::HEADER_BYTES + payload as usize);
     }
     (path, starts)
-}
-
-#[tokio::test]
-async fn damage_in_the_middle_is_refused_and_nothing_is_touched() {
-    let folder = temporary_folder();
-    let root = folder.path().join("state");
-    let (segment, starts) = with_journal(&root, 3).await;
-    let mut bytes = fs::read(&segment).unwrap();
-    bytes[starts[1] + 50] ^= 4;
-    fs::write(&segment, bytes).unwrap();
-    let before = files(&root);
-    match World::open(&root).await.err() {
-        Some(OpenError::Damaged { path, offset, .. }) => {
-            assert_eq!((path, offset), (segment.clone(), starts[1] as u64));
-        }
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(files(&root), before);
-    assert!(segment.exists());
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::crash::with_journal;
 use super::world::{
-    World, adopt, close, copy, delete, expected, expected_live, key, put, replace_journal, staged,
+    World, adopt, close, copy, delete, expected, files, key, live_of, put, replace_journal, staged,
     temporary_folder,
 };
 use crate::file::OpenError;
@@ -48,6 +48,12 @@ pub(super) fn shown(look: &Look) -> BTreeMap<String, String> {
     found
 }
 
+/// The checkpoint and the last commit.
+fn positions(look: &Look) -> (Seq, Seq) {
+    let position = look.position();
+    (position.checkpoint, position.last)
+}
+
 fn damaged(root: &Path) -> Vec<(Part, String)> {
     let look = Look::at(root).unwrap();
     let damage = look.damage().iter();
@@ -69,21 +75,18 @@ async fn a_look_shows_what_the_next_start_would() {
     replace_journal(&crashed, &still);
     let look = Look::at(&still).unwrap();
     assert_eq!(shown(&look), expected(5));
-    assert_eq!((look.position().last, look.journal().commits), (Seq(5), 5));
+    assert_eq!(positions(&look), (Seq(0), Seq(5)));
     let live = look.live().unwrap();
     let live: Vec<_> = live
         .map(|(key, bytes)| (key.clone(), bytes.clone()))
         .collect();
-    assert_eq!(live, expected_live(5));
+    assert_eq!(live, live_of(&expected(5)));
     assert_eq!(look.live_record(&key("head.json")), Some(&live[0].1));
 
     close(world.engine).unwrap();
     let look = Look::at(&root).unwrap();
     assert_eq!(shown(&look), expected(5));
-    assert_eq!(
-        (look.position().checkpoint, look.journal().commits),
-        (Seq(5), 0)
-    );
+    assert_eq!(positions(&look), (Seq(5), Seq(5)));
     assert_eq!(look.damage(), []);
 }
 
@@ -180,10 +183,6 @@ async fn what_is_no_file_of_the_store_is_told_apart() {
     assert!(top.contains(&("journal".to_owned(), Role::Store)));
     assert!(top.iter().all(|(name, _)| name != "c"), "it is deleted");
     assert_eq!(look.leftovers().unwrap(), ["index/live-7+new"]);
-    let files = look.files("a").unwrap();
-    assert_eq!(files.len(), 4);
-    assert_eq!(look.files("a/b.json").unwrap(), []);
-    assert_eq!(look.files("nowhere").unwrap(), []);
 }
 
 #[tokio::test]
@@ -217,7 +216,7 @@ async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
 }
 
 #[tokio::test]
-async fn a_damaged_journal_is_told_with_what_is_lost_by_it() {
+async fn a_damaged_journal_is_told_with_what_is_lost_by_it_and_refused_untouched() {
     let (_folder, root) = place();
     let (segment, starts) = with_journal(&root, 3).await;
     let mut bytes = fs::read(&segment).unwrap();
@@ -234,4 +233,14 @@ async fn a_damaged_journal_is_told_with_what_is_lost_by_it() {
     assert_eq!((damage.part, damage.offset), (lost, starts[1] as u64));
     assert_eq!(root.join(&damage.path), segment);
     assert_eq!(shown(&look), expected(1));
+
+    let before = files(&root);
+    match World::open(&root).await.err() {
+        Some(OpenError::Damaged { path, offset, .. }) => {
+            assert_eq!((path, offset), (segment.clone(), starts[1] as u64));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(files(&root), before);
+    assert!(segment.exists());
 }

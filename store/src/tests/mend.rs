@@ -138,35 +138,23 @@ async fn a_mended_checkpoint_still_asks_for_the_newest_segment() {
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
 }
 
+/// What is no record may be larger than what is read at once.
 #[tokio::test]
-async fn a_journal_is_cut_where_it_breaks_and_no_number_is_given_twice() {
+async fn a_loss_is_accepted_beside_a_file_larger_than_any_record() {
     let folder = temporary_folder();
     let root = folder.path().join("state");
     let (segment, starts) = with_journal(&root, 4).await;
-    let mending = Mending::begin(&root).unwrap();
-    assert_eq!(mending.accept_loss().unwrap(), None, "it is whole");
     let mut bytes = fs::read(&segment).unwrap();
     bytes[starts[2] + 50] ^= 4;
     fs::write(&segment, &bytes).unwrap();
-    // What is no record may be larger than what is read at once.
     let large = fs::File::create(root.join("twin")).unwrap();
     large.set_len(1 << 30).unwrap();
-    // The record that would give it a place may be one of the lost.
-    let object = format!("tmp/object-{:032x}", 7);
-    fs::write(root.join(&object), "zip").unwrap();
-    let (loss, aside) = mending.accept_loss().unwrap().unwrap();
+    let (loss, _) = Mending::begin(&root)
+        .unwrap()
+        .accept_loss()
+        .unwrap()
+        .unwrap();
     let (first, last) = (Seq(3), Seq(4));
-    let kept = aside.iter().find(|moved| moved.from == object).unwrap();
-    assert_eq!(fs::read(root.join(&kept.to)).unwrap(), b"zip");
     assert_eq!(loss, Loss { first, last });
-    let name = segment.strip_prefix(&root).unwrap().to_str().unwrap();
-    let kept = aside.iter().find(|moved| moved.from == name).unwrap();
-    assert_eq!(fs::read(root.join(&kept.to)).unwrap(), bytes);
-    assert_eq!(mending.accept_loss().unwrap(), None, "it is done");
-    drop(mending);
-
     assert_eq!(files(&root), expected(2));
-    let mut world = World::open(&root).await.unwrap();
-    assert_eq!(world.last, last.next());
-    assert_eq!(world.round(2).await.unwrap(), Seq(6));
 }

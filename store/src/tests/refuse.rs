@@ -6,15 +6,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::simulated::Simulated;
 use super::simulated::model::Model;
 use super::world::{
-    Records, World, close, copy, delete, expected, files, key, put, segments, temporary_folder,
-    tiny,
+    World, close, copy, expected, files, live_of, names, put, segments, temporary_folder, tiny,
+    unhurried,
 };
-use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::OpenError;
 use crate::file::Options;
@@ -28,15 +25,6 @@ async fn refusal(root: &Path) -> OpenError {
         Ok(_) => panic!("{} was opened", root.display()),
         Err(error) => error,
     }
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = entries.collect();
-    names.sort();
-    names
 }
 
 #[tokio::test]
@@ -241,23 +229,11 @@ async fn a_lost_checkpoint_is_found_by_the_index_and_without_it_is_damage() {
     assert_eq!(files(&without_index), before);
 }
 
-/// The live records in the files.
-fn live_records(root: &Path) -> Records {
-    let files = files(root).into_iter();
-    let files = files.map(|(name, content)| (key(&name), Bytes::from(content)));
-    files
-        .filter(|(key, content)| is_live(key, content))
-        .collect()
-}
-
 /// A killed store with three segments, of which the last is being written, after `rounds` rounds.
 async fn killed(root: &Path) -> u64 {
     let live = root.with_extension("live");
-    let unhurried = Options {
-        checkpoint_bytes: u64::MAX,
-        ..tiny()
-    };
-    let mut world = World::open_on(Disk::new(), &live, unhurried).await.unwrap();
+    let opened = World::open_on(Disk::new(), &live, unhurried()).await;
+    let mut world = opened.unwrap();
     let mut rounds = 0;
     while segments(&live).len() < 3 {
         world.round(rounds).await.unwrap();
@@ -323,8 +299,7 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
         drop(mending);
         let mut world = World::open(&root).await.unwrap();
         // Nothing in the files is unknown to the live set.
-        world.records.sort();
-        assert_eq!(world.records, live_records(&root), "{what}");
+        assert_eq!(world.records, live_of(&files(&root)), "{what}");
         world.commit([put("after", "x")]).await.unwrap();
         drop(world);
         assert!(World::open(&root).await.is_ok(), "{what}");
@@ -391,32 +366,6 @@ async fn nothing_is_acknowledged_once_the_segment_lost_its_name() {
         assert_eq!(source(world.round(1).await).kind(), FaultKind::PulledAway);
         assert_eq!(source(world.round(1).await).kind(), FaultKind::PulledAway);
     }
-}
-
-#[tokio::test]
-async fn a_folder_of_files_that_is_removed_meanwhile_is_not_made_again() {
-    let folder = temporary_folder();
-    let root = folder.path();
-    let mut world = World::open(root).await.unwrap();
-    let pending = world.engine.reader().pending;
-    for n in 0..3 {
-        world.round(n).await.unwrap();
-    }
-    // Folders may come and go with their files.
-    world.commit([put("fleeting/a", "x")]).await.unwrap();
-    world.commit([delete("fleeting/a")]).await.unwrap();
-    world.commit([put("fleeting/a", "y")]).await.unwrap();
-    pending.wait_for_tree().unwrap();
-    fs::remove_dir_all(root.join("jobs")).unwrap();
-    // Acknowledged and in the journal, but the files cannot follow.
-    world.round(3).await.unwrap();
-    assert!(pending.wait_for_tree().is_err());
-    let error = source(world.round(4).await);
-    assert_eq!(error.kind(), FaultKind::PulledAway);
-    assert!(error.to_string().ends_with("/jobs"), "{error}");
-    assert!(!root.join("jobs").exists());
-    drop(world);
-    assert_eq!(World::open(root).await.unwrap().last, Seq(7));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use model::{DataChange, Inode, Model, NameChange, Node, Operation, Tree, Write};
 
-use crate::disk::{FileSystem, Identity, Kind, Metadata, OpenFile, Opening, Space};
+use crate::disk::{Details, FileSystem, Form, Identity, Kind, OpenFile, Opening, Space};
 
 /// Where engines find randomness.
 const RANDOM: &str = "/dev/urandom";
@@ -217,10 +217,9 @@ impl FileSystem for Simulated {
             .collect())
     }
 
-    fn inspect(&self, path: &Path) -> io::Result<(Kind, Identity)> {
+    fn inspect(&self, path: &Path) -> io::Result<Details> {
         let state = lock(&self.0);
-        let inode = state.visible().find(path)?;
-        Ok((kind(state.visible(), inode), identity(inode)))
+        Ok(details(state.visible(), state.visible().find(path)?))
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
@@ -256,8 +255,21 @@ fn kind(tree: &Tree, inode: Inode) -> Kind {
     }
 }
 
-fn identity(inode: Inode) -> Identity {
-    Identity { device: 1, inode }
+fn details(tree: &Tree, inode: Inode) -> Details {
+    let (form, bytes) = match tree.content(inode) {
+        Ok(content) => (Form::File, content.len() as u64),
+        Err(_) => (Form::Folder, 0),
+    };
+    Details {
+        form,
+        mode: 0,
+        owner: 0,
+        links: 1,
+        bytes,
+        allocated: bytes,
+        modified: UNIX_EPOCH,
+        identity: Identity { device: 1, inode },
+    }
 }
 
 impl SimulatedFile {
@@ -272,21 +284,8 @@ impl SimulatedFile {
 }
 
 impl OpenFile for SimulatedFile {
-    fn inspect(&self) -> io::Result<Metadata> {
-        let state = lock(&self.state);
-        let tree = state.visible();
-        let is_file = kind(tree, self.inode) == Kind::File;
-        Ok(Metadata {
-            identity: identity(self.inode),
-            is_file,
-            len: if is_file {
-                tree.content(self.inode)?.len() as u64
-            } else {
-                0
-            },
-            links: 1,
-            modified: UNIX_EPOCH,
-        })
+    fn inspect(&self) -> io::Result<Details> {
+        Ok(details(lock(&self.state).visible(), self.inode))
     }
 
     fn read_at(&self, at: u64, limit: usize) -> io::Result<Vec<u8>> {

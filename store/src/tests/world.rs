@@ -21,47 +21,47 @@ use crate::{
 };
 
 /// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
-pub(super) fn temporary_folder() -> TempDir {
+pub(crate) fn temporary_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
 }
 
-pub(super) fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     Key::new(name).unwrap()
 }
 
 /// One operation of a batch.
-pub(super) enum Op {
+pub(crate) enum Op {
     Put(Key, Bytes),
     Delete(Key),
     Append(Key, u64, Bytes),
     Adopt(Key, Staged),
 }
 
-pub(super) fn put(name: &str, content: &str) -> Op {
+pub(crate) fn put(name: &str, content: &str) -> Op {
     Op::Put(key(name), Bytes::copy_from_slice(content.as_bytes()))
 }
 
 /// A live record that differs by `n`.
-pub(super) fn live(name: &str, n: u64) -> Op {
+pub(crate) fn live(name: &str, n: u64) -> Op {
     put(name, &format!(r#"{{"live":true,"n":{n}}}"#))
 }
 
-pub(super) fn delete(name: &str) -> Op {
+pub(crate) fn delete(name: &str) -> Op {
     Op::Delete(key(name))
 }
 
-pub(super) fn append(name: &str, at: u64, content: &str) -> Op {
+pub(crate) fn append(name: &str, at: u64, content: &str) -> Op {
     Op::Append(key(name), at, Bytes::copy_from_slice(content.as_bytes()))
 }
 
-pub(super) fn adopt(name: &str, staged: Staged) -> Op {
+pub(crate) fn adopt(name: &str, staged: Staged) -> Op {
     Op::Adopt(key(name), staged)
 }
 
 /// An object that no batch has adopted.
-pub(super) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
+pub(crate) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
     let mut writer = volume.create_object().unwrap();
     let (first, rest) = content.split_at(content.len() / 2);
     for part in [first, rest] {
@@ -72,23 +72,30 @@ pub(super) fn staged(volume: &Arc<dyn Volume>, content: &str) -> Staged {
 }
 
 /// The tree of the store in a folder.
-pub(super) fn tree(root: &Path) -> Tree {
+pub(crate) fn tree(root: &Path) -> Tree {
     Tree::new(Disk::new(), root.to_owned())
 }
 
-pub(super) fn close(mut engine: FileEngine) -> Result<(), CloseError> {
+pub(crate) fn close(mut engine: FileEngine) -> Result<(), CloseError> {
     engine.shut()
 }
 
 /// What waits in `tmp/`, by name.
-pub(super) fn waiting_objects(root: &Path) -> Vec<String> {
-    let entries = fs::read_dir(root.join("tmp")).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+pub(crate) fn waiting_objects(root: &Path) -> Vec<String> {
+    names(&root.join("tmp"))
 }
 
-pub(super) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Batch {
+/// What is in a folder, in order.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Batch {
     let mut batch = Batch::new(epoch);
     for operation in operations {
         match operation {
@@ -109,7 +116,7 @@ pub(super) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Bat
 }
 
 /// A store that is quick to make and meets its limits soon.
-pub(super) fn tiny() -> Options {
+pub(crate) fn tiny() -> Options {
     Options {
         first_segment_bytes: 16 * 1024,
         segment_bytes: 32 * 1024,
@@ -125,29 +132,29 @@ pub(super) fn tiny() -> Options {
 }
 
 /// Never makes a checkpoint by itself.
-pub(super) fn unhurried() -> Options {
+pub(crate) fn unhurried() -> Options {
     Options {
         checkpoint_bytes: u64::MAX,
         ..tiny()
     }
 }
 
-pub(super) type Records = Vec<(Key, Bytes)>;
+pub(crate) type Records = Vec<(Key, Bytes)>;
 
 /// An open store on files.
-pub(super) struct World {
-    pub(super) engine: FileEngine,
-    pub(super) epoch: Epoch,
-    pub(super) last: Seq,
-    pub(super) records: Records,
+pub(crate) struct World {
+    pub(crate) engine: FileEngine,
+    pub(crate) epoch: Epoch,
+    pub(crate) last: Seq,
+    pub(crate) records: Records,
 }
 
 impl World {
-    pub(super) async fn open(root: &Path) -> Result<Self, OpenError> {
+    pub(crate) async fn open(root: &Path) -> Result<Self, OpenError> {
         Self::open_on(Disk::new(), root, tiny()).await
     }
 
-    pub(super) async fn open_on(
+    pub(crate) async fn open_on(
         disk: Disk,
         root: &Path,
         options: Options,
@@ -163,7 +170,7 @@ impl World {
         })
     }
 
-    pub(super) async fn commit(
+    pub(crate) async fn commit(
         &mut self,
         operations: impl IntoIterator<Item = Op>,
     ) -> Result<Seq, crate::CommitError> {
@@ -174,7 +181,7 @@ impl World {
 
     /// One round of a workload that touches every kind of change: two records that change together, a ledger, a
     /// record that is live for a while, a file that comes and goes, and a name that is a file and a folder in turn.
-    pub(super) async fn round(&mut self, n: u64) -> Result<Seq, crate::CommitError> {
+    pub(crate) async fn round(&mut self, n: u64) -> Result<Seq, crate::CommitError> {
         let line = format!("{n:07}\n");
         let turn = if n.is_multiple_of(2) {
             [delete("turn/deep/file"), put("even", &line)]
@@ -200,7 +207,7 @@ impl World {
 }
 
 /// What the files of keys must hold after rounds `0..rounds`.
-pub(super) fn expected(rounds: u64) -> BTreeMap<String, String> {
+pub(crate) fn expected(rounds: u64) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for n in 0..rounds {
         let line = format!("{n:07}\n");
@@ -226,20 +233,18 @@ pub(super) fn expected(rounds: u64) -> BTreeMap<String, String> {
     files
 }
 
-/// The live records among `expected`.
-pub(super) fn expected_live(rounds: u64) -> Records {
-    let files = expected(rounds)
-        .into_iter()
-        .map(|(name, content)| (key(&name), Bytes::from(content)));
-    let mut records: Records = files
-        .filter(|(key, content)| is_live(key, content))
-        .collect();
-    records.sort();
+/// The live records among files, in order.
+pub(crate) fn live_of(files: &BTreeMap<String, String>) -> Records {
+    let records = files
+        .iter()
+        .map(|(name, content)| (key(name), Bytes::from(content.clone())));
     records
+        .filter(|(key, content)| is_live(key, content))
+        .collect()
 }
 
 /// Every file of a key, as the file system has it.
-pub(super) fn files(root: &Path) -> BTreeMap<String, String> {
+pub(crate) fn files(root: &Path) -> BTreeMap<String, String> {
     fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -265,7 +270,7 @@ pub(super) fn files(root: &Path) -> BTreeMap<String, String> {
 }
 
 /// Copies a folder that may change meanwhile.
-pub(super) fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     let Ok(entries) = fs::read_dir(from) else {
         return;
@@ -282,13 +287,13 @@ pub(super) fn copy(from: &Path, to: &Path) {
 }
 
 /// Puts the journal of one copy in place of another's.
-pub(super) fn replace_journal(from: &Path, to: &Path) {
+pub(crate) fn replace_journal(from: &Path, to: &Path) {
     fs::remove_dir_all(to.join("journal")).unwrap();
     copy(&from.join("journal"), &to.join("journal"));
 }
 
 /// The segments of a journal, oldest first.
-pub(super) fn segments(root: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn segments(root: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(root.join("journal"))
         .unwrap()
         .map(|entry| entry.unwrap().path());

@@ -1,14 +1,12 @@
 //! What every engine promises of growing files.
 
-use super::super::world::{append, delete, key, ops};
-use super::{Store, open, text};
+use super::super::world::{append, delete, key};
+use super::{Opened, Store};
 use crate::{CommitError, Engine, InvalidBatch, Reader};
 
 pub(super) async fn a_file_grows_and_goes_on_where_it_ended<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    open(&mut engine).await;
-    let (volume, log) = (engine.volume(), key("jobs/1/log.jsonl"));
+    let mut opened = Opened::<S>::fresh().await;
+    let (volume, log) = (opened.engine.volume(), key("jobs/1/log.jsonl"));
     assert!(volume.read_growing(&log).unwrap().is_none());
     let mut file = volume.open_growing(&log).unwrap();
     assert_eq!(file.size(), 0);
@@ -16,10 +14,8 @@ pub(super) async fn a_file_grows_and_goes_on_where_it_ended<S: Store>() {
     assert_eq!(file.append(b"two\n").unwrap(), 4);
     file.sync().unwrap();
     drop(file);
-    drop(engine);
-    let mut engine = store.engine();
-    open(&mut engine).await;
-    let volume = engine.volume();
+    opened = opened.reopen().await;
+    let volume = opened.engine.volume();
     let mut file = volume.open_growing(&log).unwrap();
     let reader = volume.read_growing(&log).unwrap().unwrap();
     assert_eq!(file.append(b"three").unwrap(), 8);
@@ -31,10 +27,8 @@ pub(super) async fn a_file_grows_and_goes_on_where_it_ended<S: Store>() {
 }
 
 pub(super) async fn a_torn_end_is_cut_off<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    open(&mut engine).await;
-    let (volume, log) = (engine.volume(), key("log"));
+    let opened = Opened::<S>::fresh().await;
+    let (volume, log) = (opened.engine.volume(), key("log"));
     let mut file = volume.open_growing(&log).unwrap();
     file.append(b"whole\ntorn").unwrap();
     file.cut(6).unwrap();
@@ -47,14 +41,12 @@ pub(super) async fn a_torn_end_is_cut_off<S: Store>() {
 
 /// The end rides in a batch, whether it is in the file already or not. It leaves no gap.
 pub(super) async fn a_batch_may_end_a_growing_file<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    let (volume, reader) = (engine.volume(), engine.reader());
+    let mut opened = Opened::<S>::fresh().await;
+    let (volume, reader) = (opened.engine.volume(), opened.engine.reader());
     let mut file = volume.open_growing(&key("log")).unwrap();
     file.append(b"one\ntwo\n").unwrap();
     drop(file);
-    let gap = engine.commit(ops(epoch, [append("log", 9, "x")])).await;
+    let gap = opened.commit([append("log", 9, "x")]).await;
     let expected = InvalidBatch::Gap {
         key: key("log"),
         at: 9,
@@ -62,12 +54,12 @@ pub(super) async fn a_batch_may_end_a_growing_file<S: Store>() {
     };
     assert!(matches!(gap, Err(CommitError::Invalid(found)) if found == expected));
     let end = append("log", 4, "two\nthree\n");
-    engine.commit(ops(epoch, [end])).await.unwrap();
-    assert_eq!(text(&reader, "log").await.unwrap(), "one\ntwo\nthree\n");
+    opened.commit([end]).await.unwrap();
+    assert_eq!(opened.text("log").await.unwrap(), "one\ntwo\nthree\n");
     reader.settled().await.unwrap();
     let content = volume.read_growing(&key("log")).unwrap().unwrap();
     assert_eq!(content.read_at(4, 99).unwrap(), b"two\nthree\n");
-    engine.commit(ops(epoch, [delete("log")])).await.unwrap();
+    opened.commit([delete("log")]).await.unwrap();
     reader.settled().await.unwrap();
     assert!(volume.read_growing(&key("log")).unwrap().is_none());
 }

@@ -2,22 +2,18 @@
 
 use bytes::Bytes;
 
-use super::{Store, open};
-use crate::tests::world::{append, delete, key, ops, put};
+use super::{Opened, Store};
+use crate::tests::world::{append, delete, key, put};
 use crate::{Engine, Piece, Prefix, Reader};
 
 pub(super) async fn children_are_named_in_order<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
+    let mut opened = Opened::<S>::fresh().await;
     let names = ["a", "b-c", "b/1", "b/2/x", "b/2/y", "b/3", "b.d", "c/1/2/3"];
     let all = names.iter().map(|name| put(name, "x"));
-    engine.commit(ops(epoch, all)).await.unwrap();
-    drop(engine);
+    opened.commit(all).await.unwrap();
     // Once from the files alone, and then with changes that may still be on their way.
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    let reader = engine.reader();
+    opened = opened.reopen().await;
+    let reader = opened.engine.reader();
     let children = async |folder: &str| match folder {
         "" => reader.children(&Prefix::root()).await.unwrap(),
         folder => {
@@ -39,7 +35,7 @@ pub(super) async fn children_are_named_in_order<S: Store>() {
             put("b/0/new", "x"),
             put("b/2/z", "x"),
         ];
-        engine.commit(ops(epoch, changes)).await.unwrap();
+        opened.commit(changes).await.unwrap();
         assert_eq!(children("").await, ["a", "b", "b-c", "b.d"], "{round}");
         assert_eq!(children("b").await, ["0", "1", "2"], "round {round}");
         assert_eq!(children("b/2").await, ["y", "z"], "round {round}");
@@ -51,18 +47,16 @@ pub(super) async fn children_are_named_in_order<S: Store>() {
             delete("b/0/new"),
             delete("b/2/z"),
         ];
-        engine.commit(ops(epoch, back)).await.unwrap();
+        opened.commit(back).await.unwrap();
     }
 }
 
 pub(super) async fn many_files_are_read_in_the_order_of_their_keys<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
+    let mut opened = Opened::<S>::fresh().await;
     let names: Vec<String> = (0..100).map(|n| format!("many/{n}")).collect();
     let all = names.iter().map(|name| put(name, &name.repeat(2)));
-    engine.commit(ops(epoch, all)).await.unwrap();
-    let reader = engine.reader();
+    opened.commit(all).await.unwrap();
+    let reader = opened.engine.reader();
     for round in 0..2 {
         let keys: Vec<_> = names.iter().rev().map(|name| key(name)).collect();
         let contents = reader.get_many(keys.clone()).await.unwrap();
@@ -77,26 +71,19 @@ pub(super) async fn many_files_are_read_in_the_order_of_their_keys<S: Store>() {
             assert_eq!(content, expected);
         }
         let gone = [delete("many/7")];
-        engine.commit(ops(epoch, gone)).await.unwrap();
+        opened.commit(gone).await.unwrap();
     }
     assert_eq!(reader.get_many(Vec::new()).await.unwrap(), [None; 0]);
 }
 
 pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
-    let store = S::new();
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
+    let mut opened = Opened::<S>::fresh().await;
     let lines = [append("l", 0, "one\n"), append("l", 4, "two\n")];
-    engine.commit(ops(epoch, lines)).await.unwrap();
-    engine
-        .commit(ops(epoch, [put("r.json", "record")]))
-        .await
-        .unwrap();
-    drop(engine);
+    opened.commit(lines).await.unwrap();
+    opened.commit([put("r.json", "record")]).await.unwrap();
     // Once from the files alone, and once with changes that may still be on their way.
-    let mut engine = store.engine();
-    let (epoch, ..) = open(&mut engine).await;
-    let reader = engine.reader();
+    opened = opened.reopen().await;
+    let reader = opened.engine.reader();
     let expect = async |name: &str, before, limit, at, bytes: &str| {
         let piece = reader.piece(&key(name), before, limit).await.unwrap();
         let bytes = Bytes::copy_from_slice(bytes.as_bytes());
@@ -112,7 +99,7 @@ pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
 
     for n in 2..50 {
         let next = append("l", 4 * n, "new\n");
-        engine.commit(ops(epoch, [next])).await.unwrap();
+        opened.commit([next]).await.unwrap();
         expect("l", u64::MAX, 4, 4 * n, "new\n").await;
         expect(
             "l",
@@ -124,11 +111,8 @@ pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
         .await;
         expect("l", 6, 4, 2, "e\ntw").await;
     }
-    engine.commit(ops(epoch, [delete("l")])).await.unwrap();
+    opened.commit([delete("l")]).await.unwrap();
     assert_eq!(reader.piece(&key("l"), 9, 9).await.unwrap(), None);
-    engine
-        .commit(ops(epoch, [append("l", 0, "again\n")]))
-        .await
-        .unwrap();
+    opened.commit([append("l", 0, "again\n")]).await.unwrap();
     expect("l", u64::MAX, 3, 3, "in\n").await;
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::workload::{Files, Life, ROOT, live_records, options, take_logs};
+use super::workload::{Files, Life, ROOT, options, take_logs};
 use crate::Seq;
 use crate::disk::Disk;
 use crate::key::RESERVED;
@@ -14,7 +14,7 @@ use crate::recovery::{Recovered, recover};
 use crate::tests::simulated::model::{Inode, Model, Node, Operation, Tree};
 use crate::tests::simulated::power_cut::{Dice, Thoroughness};
 use crate::tests::simulated::{Event, Simulated};
-use crate::tests::world::{Records, World, put};
+use crate::tests::world::{Records, World, live_of, put};
 
 /// How a life is looked at.
 #[derive(Clone, Copy)]
@@ -92,7 +92,7 @@ pub(super) fn start(
 ) -> Result<u64, String> {
     let disk = simulated(left);
     let recovered = recovered(life, &disk)?;
-    let held = recovered.last.0.checked_sub(life.batches);
+    let held = recovered.journal.last().0.checked_sub(life.batches);
     let held = held
         .filter(|held| expected.contains(held))
         .ok_or_else(|| format!("{held:?} batches are there, of {expected:?}"))?;
@@ -114,8 +114,11 @@ pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), St
     drop(world);
     let disk = simulated(&left);
     let recovered = recovered(life, &disk)?;
-    if recovered.last != Seq(life.batches + held + 1) {
-        return Err(format!("the batch after is lost: {}", recovered.last));
+    if recovered.journal.last() != Seq(life.batches + held + 1) {
+        return Err(format!(
+            "the batch after is lost: {}",
+            recovered.journal.last()
+        ));
     }
     let mut files = life.files[held as usize].clone();
     files.insert("after".to_owned(), "the cut".to_owned());
@@ -128,21 +131,32 @@ pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), St
 pub(super) fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
     drop(recovered(life, &disk)?);
-    let record = disk.record();
-    let mut dice = Dice::default();
-    let mut disk = Model::holding(left.clone());
-    let mut seen = BTreeSet::new();
-    for event in &record {
-        for outcome in disk.outcomes(SECOND_CUT, &mut dice) {
+    let before = Model::holding(left.clone());
+    each_cut(&before, &disk.record(), SECOND_CUT, |_, again| {
+        start(life, again, held..=held).map(drop)
+    })
+    .map_err(|error| format!("a start that was cut: {error}"))
+}
+
+/// Gives every outcome of a cut at each moment of a record to `check`, once, and with the number of events before it.
+pub(super) fn each_cut(
+    before: &Model,
+    record: &[Event],
+    thoroughness: Thoroughness,
+    mut check: impl FnMut(usize, &Tree) -> Result<(), String>,
+) -> Result<(), String> {
+    let (mut disk, mut dice, mut seen) = (before.clone(), Dice::default(), BTreeSet::new());
+    for at in 0..=record.len() {
+        for outcome in disk.outcomes(thoroughness, &mut dice) {
             if seen.insert(disk.fingerprint(&outcome)) {
-                let again = start(life, &disk.after(&outcome), held..=held);
-                again.map_err(|error| {
+                check(at, &disk.after(&outcome)).map_err(|error| {
+                    let last = &record[at.saturating_sub(10)..at];
                     let pending = &disk.pending;
-                    format!("{error}\nafter a cut of the start, of {pending:?}\n{outcome:?}")
+                    format!("{error}\nafter {last:?}\nand of {pending:?}\n{outcome:?}")
                 })?;
             }
         }
-        if let Event::Disk(operation) = event {
+        if let Some(Event::Disk(operation)) = record.get(at) {
             disk.apply(operation);
         }
     }
@@ -169,7 +183,7 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
     if found != *expected {
         return Err(format!("the files are {found:?} and not {expected:?}"));
     }
-    let expected = live_records(expected);
+    let expected = live_of(expected);
     if live != expected {
         return Err(format!("live are {live:?} and not {expected:?}"));
     }

@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::checker::{files, on, simulated};
-use super::workload::{Beginning, Files, Life, ROOT, Schedule, Step, live_records, options};
+use super::checker::{each_cut, files, on, simulated};
+use super::workload::{Beginning, Files, Life, ROOT, Schedule, Step, options};
 use crate::Seq;
 use crate::mend::{Loss, Mending};
 use crate::paths::Paths;
 use crate::recovery::recover;
 use crate::replace::is_temporary;
 use crate::tests::simulated::model::{Inode, Model, Node, Tree};
-use crate::tests::simulated::power_cut::{Dice, Thoroughness};
+use crate::tests::simulated::power_cut::Thoroughness;
 use crate::tests::simulated::{Event, Simulated};
+use crate::tests::world::live_of;
 
 const OUTCOMES: Thoroughness = Thoroughness {
     every_selection_of: 4,
@@ -94,12 +95,12 @@ fn found(disk: &Simulated) -> Result<Kept, String> {
     let live: Vec<_> = live
         .map(|(key, bytes)| (key.clone(), bytes.clone()))
         .collect();
-    if live != live_records(&files) {
+    if live != live_of(&files) {
         return Err(format!("live are {live:?} of {files:?}"));
     }
     Ok(Kept {
         files,
-        last: recovered.last,
+        last: recovered.journal.last(),
     })
 }
 
@@ -146,42 +147,25 @@ fn check(damaged: &Tree) -> Result<Option<(Loss, Kept)>, String> {
     }
     let aside = set_aside(damaged);
 
-    let mut dice = Dice::default();
-    let mut disk = Model::holding(damaged.clone());
-    let mut seen = BTreeSet::new();
-    for at in 0..=record.len() {
-        for outcome in disk.outcomes(OUTCOMES, &mut dice) {
-            if !seen.insert(disk.fingerprint(&outcome)) {
-                continue;
-            }
-            let left = simulated(&disk.after(&outcome));
-            let looked = || {
-                let mut after = found(&left);
-                if after.is_err() && at < record.len() {
-                    accept(&left)?;
-                    after = found(&left);
-                }
-                let after = after?;
-                // Accepted once more, it may end later.
-                if after.files != kept.files || after.last < kept.last {
-                    return Err(format!("{after:?} is there and not {kept:?}"));
-                }
-                let there = contents(&left.model().visible);
-                match aside.difference(&there).count() {
-                    0 => Ok(()),
-                    count => Err(format!("{count} files are nowhere")),
-                }
-            };
-            looked().map_err(|error| {
-                let before = &record[at.saturating_sub(10)..at];
-                let pending = &disk.pending;
-                format!("{error}\nafter {before:?}\nand of {pending:?}\n{outcome:?}")
-            })?;
+    let before = Model::holding(damaged.clone());
+    each_cut(&before, &record, OUTCOMES, |at, left| {
+        let left = simulated(left);
+        let mut after = found(&left);
+        if after.is_err() && at < record.len() {
+            accept(&left)?;
+            after = found(&left);
         }
-        if let Some(Event::Disk(operation)) = record.get(at) {
-            disk.apply(operation);
+        let after = after?;
+        // Accepted once more, it may end later.
+        if after.files != kept.files || after.last < kept.last {
+            return Err(format!("{after:?} is there and not {kept:?}"));
         }
-    }
+        let there = contents(&left.model().visible);
+        match aside.difference(&there).count() {
+            0 => Ok(()),
+            count => Err(format!("{count} files are nowhere")),
+        }
+    })?;
     Ok(Some((loss, kept)))
 }
 
@@ -204,17 +188,10 @@ const LIVES: [&[Step]; 3] = [
 ];
 
 /// Each moment of a life at which its writer may be killed.
-fn kills(life: &Life) -> Vec<Tree> {
-    let mut disk = life.disk.clone();
-    let mut trees = Vec::new();
-    for event in &life.record {
-        match event {
-            Event::Disk(operation) => disk.apply(operation),
-            Event::Acknowledged => trees.push(disk.visible.clone()),
-            Event::Begun | Event::Held => {}
-        }
-    }
-    trees
+fn kills(life: &Life) -> impl Iterator<Item = Tree> {
+    let is_kill = |at: &usize| matches!(life.record[*at], Event::Acknowledged);
+    let moments = (0..life.record.len()).filter(is_kill);
+    moments.map(|at| life.disk_after(at).0.visible)
 }
 
 #[tokio::test]
@@ -228,9 +205,9 @@ async fn a_loss_is_accepted_whenever_the_power_fails() {
                 continue;
             }
             let life = beginning.live(steps, schedule, 0).await;
-            for (number, tree) in kills(&life).iter().enumerate() {
+            for (number, tree) in kills(&life).enumerate() {
                 for damage in Damage::ALL {
-                    let checked = damage.done_to(tree).map_or(Ok(None), |tree| check(&tree));
+                    let checked = damage.done_to(&tree).map_or(Ok(None), |tree| check(&tree));
                     assert!(
                         checked.is_ok(),
                         "{steps:?} {schedule:?}, killed at {number}, {damage:?}: {checked:?}"

@@ -9,20 +9,17 @@ use std::thread::ThreadId;
 
 use bytes::Bytes;
 
+use crate::Engine;
 use crate::append_file::AppendFile;
-use crate::batch::is_live;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::hold::Hold;
 use crate::paths::Paths;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
-use crate::tests::world::{
-    Op, Records, World, adopt, append, close, delete, key, live, put, staged, tiny,
-};
+use crate::tests::world::{Op, World, adopt, append, close, delete, key, live, put, staged, tiny};
 use crate::tree::Tree;
 use crate::volume::{GrowingFile, Volume};
-use crate::{Engine, Key};
 
 pub(super) const ROOT: &str = "/state";
 
@@ -57,7 +54,7 @@ pub(super) enum Step {
     Hold,
     /// A growing file gets longer, and a record counts its bytes.
     Log,
-    /// The two are deleted.
+    /// The two are deleted, and the object with them.
     EndLog,
     Reopen,
 }
@@ -111,6 +108,22 @@ pub(super) struct Life {
     /// The files after each of its batches, and first those before.
     pub(super) files: Vec<Files>,
     pub(super) spare_segments: usize,
+}
+
+impl Life {
+    /// The disk after so many events, and how many batches were begun and acknowledged by then.
+    pub(super) fn disk_after(&self, events: usize) -> (Model, u64, u64) {
+        let (mut disk, mut begun, mut acknowledged) = (self.disk.clone(), 0, 0);
+        for event in &self.record[..events] {
+            match event {
+                Event::Disk(operation) => disk.apply(operation),
+                Event::Begun => begun += 1,
+                Event::Acknowledged => acknowledged += 1,
+                Event::Held => {}
+            }
+        }
+        (disk, begun, acknowledged)
+    }
 }
 
 pub(super) fn options(spare_segments: usize) -> Options {
@@ -298,10 +311,12 @@ impl Living<'_> {
             .keys()
             .find(|name| name.ends_with(COUNTS))
             .cloned();
+        let mut gone = vec![delete("job.zip")];
         if let Some(counts) = counts {
             let log = log_of(&counts).unwrap();
-            self.commit(vec![delete(&log), delete(&counts)]).await;
+            gone.extend([delete(&log), delete(&counts)]);
         }
+        self.commit(gone).await;
     }
 }
 
@@ -452,16 +467,6 @@ fn change(files: &mut Files, batch: &[Op]) {
             }
         }
     }
-}
-
-/// The live records among `files`.
-pub(super) fn live_records(files: &Files) -> Records {
-    let files = files
-        .iter()
-        .map(|(name, content)| (key(name), Bytes::from(content.clone())));
-    files
-        .filter(|(key, content): &(Key, Bytes)| is_live(key, content))
-        .collect()
 }
 
 /// Holds the thread of the applier back before it changes a key, while it is closed.

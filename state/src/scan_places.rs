@@ -54,13 +54,16 @@ pub(crate) async fn scan_at(
 }
 
 /// The revision that removed a scan: its predecessor has the scan, and no later revision does. None when a text in
-/// between cannot be read.
+/// between cannot be read, or the files are behind on a full disk.
 pub(crate) async fn removed_by(
     reader: &StoreReader,
     scan: &ScanKey,
 ) -> Result<Option<RevisionRef>, ReadError> {
     let workflow = scan.workflow;
-    let revisions = revisions_of(reader, workflow).await?;
+    let revisions = match revisions_of(reader, workflow).await {
+        Err(ReadError::Store(store::ReadError::Unsettled)) => return Ok(None),
+        revisions => revisions?,
+    };
     let mut without = None;
     for revision in revisions.into_iter().take(REVISIONS_LOOKED_AT) {
         let names = names_in(reader, &Layout::revision_text(workflow, &revision)).await;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::batch::Seq;
 use crate::control::StoreId;
-use crate::disk::{Disk, DiskError, DiskFile};
+use crate::disk::{Details, Disk, DiskError, DiskFile};
 use crate::failpoint;
 use crate::hold;
 use crate::paths::Paths;
@@ -33,6 +33,13 @@ pub(crate) struct Sizes {
     pub(crate) keep: usize,
     /// How full the disk is when a hold is ended.
     pub(crate) watermark: Watermark,
+}
+
+impl Sizes {
+    /// Whether a file can become a segment. A second name may be in the quarantine, whose content must stay as it is.
+    fn is_spare(&self, file: &Details) -> bool {
+        file.bytes >= self.spare && file.links == 1
+    }
 }
 
 #[derive(Default)]
@@ -67,12 +74,13 @@ impl Segments {
                 continue;
             };
             let path = folder.join(&name);
-            if disk.open_to_read(&path)?.len()? < sizes.spare || files.spares.len() == sizes.keep {
-                disk.remove_file(&path)?;
-                continue;
-            }
             files.named = files.named.max(number);
-            files.spares.push(path);
+            let details = disk.open_to_read(&path)?.inspect()?;
+            if files.spares.len() < sizes.keep && sizes.is_spare(&details) {
+                files.spares.push(path);
+            } else {
+                disk.remove_file(&path)?;
+            }
         }
         Ok(Self {
             disk: disk.clone(),
@@ -130,25 +138,30 @@ impl Segments {
             .sealed
             .extract_if(.., |sealed| sealed.last <= checkpoint)
             .collect();
-        let mut recycled = Vec::new();
+        if retired.is_empty() {
+            return Ok(());
+        }
+        let mut spares = Vec::new();
         for Sealed { path, .. } in retired {
-            let details = self.disk.open_to_read(&path)?.inspect()?;
-            let wanted = self.files().spares.len() + recycled.len() < self.sizes.keep;
-            // A second name may be in the quarantine, whose content must stay as it is.
-            if wanted && details.bytes >= self.sizes.spare && details.links == 1 {
-                let spare = self.next_spare_path();
-                self.disk.rename(&path, &spare)?;
-                failpoint::reach("segment-recycled");
-                recycled.push(spare);
+            let spare = self.next_spare_path();
+            self.disk.rename(&path, &spare)?;
+            failpoint::reach("segment-recycled");
+            spares.push(spare);
+        }
+        // Before anything else is written in its place its old name must be gone for good. A segment that comes back with
+        // a power cut would be damage, with the header of another one or with what a file system that gives freed
+        // blocks away at once (ext4 with `data=writeback`) has put there.
+        self.disk.sync_folder(self.folder())?;
+        for path in spares {
+            let is_kept = self.files().spares.len() < self.sizes.keep
+                && self
+                    .sizes
+                    .is_spare(&self.disk.open_to_read(&path)?.inspect()?);
+            if is_kept {
+                self.files().spares.push(path);
             } else {
                 self.disk.remove_file(&path)?;
             }
-        }
-        if !recycled.is_empty() {
-            // Before a spare gets a new header its old name must be gone for good: a segment found under the name
-            // of another one would be damage.
-            self.disk.sync_folder(self.folder())?;
-            self.files().spares.extend(recycled);
         }
         failpoint::reach("segments-retired");
         Ok(())

@@ -265,6 +265,21 @@ impl Tree {
         }
     }
 
+    /// Fills a file with zeros; nothing happens to a folder.
+    pub(crate) fn overwrite(&mut self, inode: Inode) {
+        if let Some(Node::File(content)) = self.nodes.get_mut(&inode) {
+            Arc::make_mut(content).fill(0);
+        }
+    }
+
+    /// Whether a folder has a name of it.
+    pub(crate) fn names(&self, inode: Inode) -> bool {
+        self.nodes.values().any(|node| match node {
+            Node::Folder(entries) => entries.values().any(|entry| *entry == inode),
+            Node::File(_) => false,
+        })
+    }
+
     pub(crate) fn write(&mut self, inode: Inode, what: &Write) {
         let content = self.file(inode);
         match what {

@@ -1,9 +1,10 @@
 //! What a power cut leaves: everything durable, and of the other changes those that happened to reach the disk. Any
-//! selection may, with one rule: changes of one name arrive in order. Of a write a part may have arrived.
+//! selection may, with one rule: changes of one name arrive in order. Of a write a part may have arrived. The blocks of a
+//! removed file may have been given to another one although its removal did not arrive.
 
 use std::collections::BTreeSet;
 
-use super::model::{Change, Model, Place, Tree, Write};
+use super::model::{Change, Model, NameChange, Place, Tree, Write};
 
 /// The unit in which a write tears. Smaller than that of any device, so that small records tear too.
 const SECTOR: usize = 64;
@@ -17,6 +18,9 @@ pub(crate) enum Landed {
     Length,
     Front,
     Back,
+    /// The removed file is back, and holds what another file wrote over it: `data=writeback` of ext4 gives freed blocks
+    /// away at once.
+    Overwritten,
 }
 
 /// One outcome of a power cut: for each pending change what became of it.
@@ -109,6 +113,11 @@ impl Model {
         for (pending, landed) in self.pending.iter().zip(outcome) {
             match &pending.change {
                 Change::Name(change) if *landed == Landed::All => tree.change_name(change),
+                Change::Name(NameChange::Remove { at }) if *landed == Landed::Overwritten => {
+                    if let Some(inode) = tree.at(at).filter(|inode| !self.visible.names(*inode)) {
+                        tree.overwrite(inode);
+                    }
+                }
                 Change::Name(_) => {}
                 Change::Data(change) => {
                     for part in landed.of(&change.what) {
@@ -134,11 +143,13 @@ impl Model {
     fn in_order(&self, mut outcome: Outcome) -> Outcome {
         let mut broken: BTreeSet<&Place> = BTreeSet::new();
         for (pending, landed) in self.pending.iter().zip(&mut outcome) {
-            if let Change::Name(change) = &pending.change
-                && (*landed != Landed::All || change.places().any(|place| broken.contains(place)))
-            {
-                *landed = Landed::Nothing;
-                broken.extend(change.places());
+            if let Change::Name(change) = &pending.change {
+                if change.places().any(|place| broken.contains(place)) {
+                    *landed = Landed::Nothing;
+                }
+                if *landed != Landed::All {
+                    broken.extend(change.places());
+                }
             }
         }
         outcome
@@ -161,6 +172,7 @@ impl Model {
                 Write::Bytes { .. } => vec![Landed::Length],
                 Write::Length(_) => Vec::new(),
             },
+            Change::Name(NameChange::Remove { .. }) => vec![Landed::Overwritten],
             Change::Name(_) => Vec::new(),
         }
     }
@@ -181,7 +193,7 @@ impl Landed {
         };
         let cut = tear(*at, bytes.len()).unwrap_or(0);
         match self {
-            Self::Nothing => Vec::new(),
+            Self::Nothing | Self::Overwritten => Vec::new(),
             Self::All => vec![whole.clone()],
             Self::Length => vec![part(bytes.len(), bytes.len())],
             Self::Front => vec![part(0, cut)],

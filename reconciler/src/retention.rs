@@ -48,7 +48,7 @@ impl Retained {
         self.sum(|scan| scan.removed)
     }
 
-    /// What is left of the whole workflow. Jobs that ended since the pass began are not counted.
+    /// What is left of the whole workflow. Jobs that ended since the last round began are not counted.
     fn kept(&self) -> Stock {
         self.sum(|scan| scan.kept)
     }

@@ -47,8 +47,10 @@ struct Pass {
     is_dry_run: bool,
     /// Whether no job is removed by age, because the clock is not trusted.
     age_waits: bool,
-    /// What is left, without the jobs that have just ended.
+    /// What is left, without the jobs that have just ended. Each round counts anew.
     stock: Stock,
+    /// Jobs that have just ended. They are as good as gone, so no other jobs go in their place.
+    just_ended: Stock,
     /// The oldest jobs of each scan that were not looked at yet.
     backlogs: Vec<Backlog>,
     /// More about each scan, in the same order.
@@ -91,14 +93,13 @@ impl Pass {
             is_dry_run,
             age_waits: false,
             stock: Stock::default(),
+            just_ended: Stock::default(),
             backlogs: Vec::new(),
             scans: Vec::new(),
             silent: None,
         };
         for head in world.heads().filter(|head| head.workflow == workflow) {
             let key = head.key();
-            let kept = Stock::of(&world.retained(head));
-            pass.stock.add(kept);
             let retention = world.retention(&key);
             let from = retention.map(|it| it.from).unwrap_or_default();
             let passed_over = retention.into_iter().flat_map(|it| it.passed_over.clone());
@@ -108,7 +109,7 @@ impl Pass {
                     .collect(),
             );
             pass.scans.push(OfScan {
-                protected: head.successes.iter().map(|success| success.job).collect(),
+                protected: Vec::new(),
                 loaded: from,
                 is_whole: false,
                 from,
@@ -120,7 +121,7 @@ impl Pass {
                 report: ScanRetained {
                     scan: head.scan.clone(),
                     removed: Stock::default(),
-                    kept,
+                    kept: Stock::default(),
                     newest_successes: 0,
                     just_ended: 0,
                     unreadable: 0,
@@ -132,8 +133,32 @@ impl Pass {
         pass
     }
 
+    /// Counts what is there now. Between two rounds people and other passes may remove jobs too; with an old count this
+    /// pass would remove as many again.
+    fn recount(&mut self, world: &World) {
+        self.stock = Stock::default();
+        for OfScan {
+            key,
+            protected,
+            report,
+            ..
+        } in &mut self.scans
+        {
+            if let Some(head) = world.head(key) {
+                *protected = head.successes.iter().map(|success| success.job).collect();
+                report.kept = Stock::of(&world.retained(head));
+                if self.is_dry_run {
+                    report.kept.subtract(report.removed);
+                }
+            }
+            self.stock.add(report.kept);
+        }
+        self.stock.subtract(self.just_ended);
+    }
+
     /// Looks at [`JOBS_AHEAD`] jobs at most, and commits what is decided about them.
     async fn round(&mut self, handle: &Handle) -> Result<Next, RemovalError> {
+        handle.state().read(|world| self.recount(world));
         let ages = handle.ages();
         let now = ages.unwrap_or_else(|| handle.now());
         self.age_waits |= ages.is_none() && self.policy.age.is_some();
@@ -219,7 +244,7 @@ impl Pass {
         let one = Stock { jobs: 1, bytes };
         self.stock.subtract(one);
         if let Some(until) = record.last_words_until(now) {
-            // It is as good as gone, so no other job goes in its place.
+            self.just_ended.add(one);
             of_scan.report.just_ended += 1;
             of_scan.waits |= end.is_some();
             self.silent = self.silent.into_iter().chain([until]).min();

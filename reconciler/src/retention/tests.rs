@@ -117,6 +117,32 @@ fn kept(retained: &Retained, scan: &str) -> (u64, u64, u64) {
 }
 
 #[tokio::test]
+async fn passes_at_the_same_time_remove_no_more_than_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    cancelled(&house, workflow, 20).await;
+    let (first, second) = tokio::join!(
+        pruned(&house, workflow, jobs(12)),
+        pruned(&house, workflow, jobs(12))
+    );
+    assert_eq!(kept(&first, "plain"), (8, 12, 0));
+    assert_eq!(kept(&second, "plain"), (0, 12, 0));
+}
+
+#[tokio::test]
+async fn a_job_that_a_person_deletes_beside_a_pass_goes_in_place_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
+    let ids = cancelled(&house, workflow, 20).await;
+    let (deleted, retained) = tokio::join!(
+        house.handle.delete_job(ids[19], Actor::Daemon),
+        pruned(&house, workflow, jobs(12))
+    );
+    deleted.unwrap();
+    assert_eq!(kept(&retained, "plain"), (7, 12, 0));
+}
+
+#[tokio::test]
 async fn a_dry_run_tells_what_a_run_then_does() {
     let folder = tempfile::tempdir().unwrap();
     let (house, workflow) = house(&folder, RetentionPolicy::default()).await;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use client::Client;
 use uuid::Uuid;
 use wire::{Job, JobState, PruneRequest};
@@ -136,7 +137,9 @@ impl Removals {
         let mut findings = Vec::new();
         for job in std::mem::take(&mut self.missing) {
             let Some(end) = past.ended.get(&job) else {
-                findings.push(Finding::Lost(format!("job {job}, which had not ended")));
+                if accepted_at(job) >= past.whole_since {
+                    findings.push(Finding::Lost(format!("job {job}, which had not ended")));
+                }
                 continue;
             };
             let later = past
@@ -164,6 +167,13 @@ impl Removals {
             by_retention: self.retained.len(),
         }
     }
+}
+
+/// When a job was accepted, which its id says.
+fn accepted_at(job: Uuid) -> DateTime<Utc> {
+    let at = job.get_timestamp().unwrap();
+    let (seconds, nanos) = at.to_unix();
+    DateTime::from_timestamp(seconds as i64, nanos).unwrap()
 }
 
 /// Deletes one thing, if there is one to delete.

@@ -31,6 +31,9 @@ pub(crate) struct Past {
     pub(crate) ended: BTreeMap<Uuid, End>,
     /// The newest successes of all scans.
     pub(crate) successes: Vec<Uuid>,
+    /// From here on the histories are whole. A page goes with the last of its jobs, and what ended before the first line
+    /// that is left is told by no file.
+    pub(crate) whole_since: DateTime<Utc>,
 }
 
 /// How a job ended.
@@ -108,6 +111,8 @@ pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
         let lines = history(folder, &head);
         let retention = record(&folder.join("retention.json")).unwrap_or_default();
         findings.extend(compare_retention(&lines, &retention, &past.jobs));
+        let first = lines.first().filter(|line| line.place.0 > 0);
+        past.whole_since = first.map_or(past.whole_since, |line| past.whole_since.max(line.at));
         for line in lines {
             past.ended.insert(
                 line.job,

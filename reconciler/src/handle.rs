@@ -15,7 +15,7 @@ use model::{
     Timestamp, Token, WorkflowId,
 };
 use serde_json::Value;
-use state::{PayloadError, State, SubmitError};
+use state::{AuditEntry, PayloadError, State, SubmitError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -30,10 +30,10 @@ use crate::source::SourceHandle;
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
+    state: State,
 }
 
 struct Shared {
-    state: State,
     clock: Arc<dyn Clock>,
     entropy: Mutex<Box<dyn Entropy>>,
     board: Mutex<Board>,
@@ -54,7 +54,16 @@ struct Shared {
 impl Handle {
     /// The state, for reading.
     pub fn state(&self) -> &State {
-        &self.shared.state
+        &self.state
+    }
+
+    /// The same handle for one request of a person, which the audit log notes with its first change.
+    #[must_use]
+    pub fn audited(&self, entry: AuditEntry) -> Self {
+        Self {
+            state: self.state.audited(entry),
+            ..self.clone()
+        }
     }
 
     /// The time now.
@@ -226,8 +235,8 @@ impl Handle {
             .map(|source| (source.name().clone(), source.clone()))
             .collect();
         Self {
+            state,
             shared: Arc::new(Shared {
-                state,
                 clock,
                 entropy: Mutex::new(entropy),
                 board: Mutex::default(),

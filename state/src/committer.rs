@@ -21,6 +21,7 @@ use workflow::Sandbox;
 
 pub(crate) use self::histories::Histories;
 use crate::alarm::Alarm;
+use crate::audit::{AuditTail, Audited};
 use crate::encode::{Encoder, fold};
 use crate::error::SubmitError;
 use crate::limits::ROUND_COMMANDS;
@@ -46,6 +47,7 @@ type Notify = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
 pub(crate) struct Deciding<'a> {
     world: &'a World,
     encoder: Encoder<'a>,
+    audit: &'a AuditTail,
     /// How full the disk is.
     room: Room,
 }
@@ -55,6 +57,8 @@ pub(crate) struct Decided {
     changes: Vec<Change>,
     batch: Batch,
     rewritten: Option<Rewritten>,
+    /// Where the audit log ends with this decision, if it has a line of it.
+    audit: Option<AuditTail>,
     notify: Notify,
 }
 
@@ -81,6 +85,8 @@ pub(crate) struct Submission<C: Command> {
     pub(crate) attachment: Attachment<C>,
     /// The settled record that the command changes, if it does.
     pub(crate) rewritten: Option<Rewritten>,
+    /// The request that the command serves, if it is of a person.
+    pub(crate) audited: Option<Arc<Audited>>,
     pub(crate) reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
 
@@ -94,6 +100,7 @@ impl<C: Command> Submitted for Submission<C> {
             command,
             attachment,
             rewritten,
+            audited,
             reply,
         } = *self;
         let encoder = deciding.encoder.rewriting(rewritten.as_ref());
@@ -102,6 +109,7 @@ impl<C: Command> Submitted for Submission<C> {
                 changes: Vec::new(),
                 batch: encoder.empty(),
                 rewritten: None,
+                audit: None,
                 notify: Box::new(move |committed| send(reply, committed.and(Err(error)))),
             };
         match (C::URGENCY, deciding.room) {
@@ -113,6 +121,7 @@ impl<C: Command> Submitted for Submission<C> {
             | (Urgency::Ordinary, Room::Low | Room::Enough)
             | (Urgency::Finishing, _) => {}
         }
+        let now = moment.now;
         let decision = match decide(deciding.world, command, moment) {
             Ok(decision) => decision,
             Err(refusal) => return refuse(SubmitError::Refused(refusal), reply),
@@ -125,6 +134,7 @@ impl<C: Command> Submitted for Submission<C> {
             }
         };
         attachment(&decision, &mut batch);
+        let audit = audited.and_then(|audited| deciding.audit.note(now, &audited, &mut batch));
         if !encoder.empty().fits(&batch) {
             return refuse(SubmitError::TooLarge, reply);
         }
@@ -133,6 +143,7 @@ impl<C: Command> Submitted for Submission<C> {
             changes: decision.changes,
             batch,
             rewritten,
+            audit,
             notify: Box::new(move |committed| send(reply, committed.map(|()| answer))),
         }
     }
@@ -152,6 +163,10 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) publication: Arc<Publication>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Box<dyn Entropy>,
+    /// Where the audit log ends, with what was decided and not committed yet.
+    pub(crate) audit: AuditTail,
+    /// Where it ends on disk.
+    pub(crate) audit_committed: AuditTail,
     /// Tells how full the disk is.
     pub(crate) volume: Arc<dyn Volume>,
     /// How full it was.
@@ -178,6 +193,7 @@ enum Next {
 struct Round {
     batch: Batch,
     changes: Vec<Change>,
+    audit: Option<AuditTail>,
     notify: Vec<Notify>,
 }
 
@@ -186,6 +202,7 @@ impl Round {
         Self {
             batch: Batch::new(epoch),
             changes: Vec::new(),
+            audit: None,
             notify: Vec::new(),
         }
     }
@@ -193,6 +210,7 @@ impl Round {
     fn add(&mut self, decided: Decided) {
         fold(&mut self.batch, decided.batch);
         self.changes.extend(decided.changes);
+        self.audit = decided.audit.or(self.audit.take());
         self.notify.push(decided.notify);
     }
 }
@@ -345,6 +363,7 @@ impl<E: Engine> Committer<E> {
             &Deciding {
                 world: &self.pending,
                 encoder: self.written.encoder(),
+                audit: &self.audit,
                 room,
             },
             &mut moment,
@@ -355,12 +374,16 @@ impl<E: Engine> Committer<E> {
         for change in &decided.changes {
             self.pending.apply(change);
         }
+        if let Some(audit) = &decided.audit {
+            self.audit = audit.clone();
+        }
         round.add(decided);
     }
 
     /// Goes back to what is published, and answers those whose decisions were not stored.
     fn undo(&mut self, waiting: Vec<Notify>, undo: Undo) -> Outcome {
         self.pending = self.publication.read(World::clone);
+        self.audit = self.audit_committed.clone();
         for notify in waiting {
             notify(Err(undo.error()));
         }
@@ -381,6 +404,9 @@ impl<E: Engine> Committer<E> {
         };
         match committed {
             Ok(seq) => {
+                if let Some(audit) = round.audit {
+                    self.audit_committed = audit;
+                }
                 self.histories.committed(&round.changes);
                 self.publication.publish(seq, round.changes);
                 failpoint::reach("commit-published");

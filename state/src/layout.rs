@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chrono::{Datelike, Timelike};
+use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
     JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, Timestamp,
@@ -106,6 +106,8 @@ keys! {
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
     token(token: TokenId) "tokens/{token}.json";
+    /// What people changed on a day.
+    audit(day: NaiveDate) "audit/{day}.jsonl";
 }
 
 /// Makes the folders that a start, or a look for what has expired, lists.
@@ -114,6 +116,10 @@ pub(crate) struct Folders;
 impl Folders {
     pub(super) fn tokens() -> Prefix {
         folder("tokens")
+    }
+
+    pub(super) fn audit() -> Prefix {
+        folder("audit")
     }
 
     /// A scan's retention record, as a place in the quarantine.

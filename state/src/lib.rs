@@ -12,6 +12,7 @@
 )]
 
 mod alarm;
+mod audit;
 mod backup;
 mod backwards;
 mod blocking;
@@ -50,6 +51,7 @@ mod warned;
 mod watchers;
 mod written;
 
+pub use audit::{AuditEntry, AuditFilter, AuditPage, AuditPlace, AuditRecord};
 pub use backup::{back_up, restore};
 pub use download::Download;
 pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};

@@ -21,6 +21,13 @@ pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
+/// Days whose audit log is kept: a year, which most rules ask for.
+pub(crate) const AUDIT_DAYS: u64 = 365;
+
+/// Pieces of the audit log that one page may read without finding enough lines; then it answers what it has, and where to
+/// go on. Together 32 MiB.
+pub(crate) const AUDIT_PIECES: usize = 128;
+
 /// A piece of a log that is searched at once. Larger ones fall out of the processor's cache.
 pub(crate) const SEARCH_BYTES: usize = 512 * 1024;
 

@@ -16,6 +16,7 @@ use store::{Batch, Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
+use crate::audit::{AuditTail, Audited};
 use crate::committer::{Committer, Histories, Submission, Waiting};
 use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError};
 use crate::feed::{ChangesGone, Subscription};
@@ -51,6 +52,8 @@ pub struct Options {
 pub struct State {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Waiting>,
+    /// The request of a person that what is submitted here serves.
+    audited: Option<Arc<Audited>>,
 }
 
 struct Shared {
@@ -180,6 +183,7 @@ impl State {
             .has_set_aside(&Folders::tokens())
             .await
             .map_err(store::OpenError::from)?;
+        let audit = AuditTail::read(&reader).await?;
         let publication = Arc::new(Publication::new(world.clone(), last));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -191,6 +195,8 @@ impl State {
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
+            audit_committed: audit.clone(),
+            audit,
             volume: volume.clone(),
             last_room: Room::Enough,
             histories: Histories::new(Arc::new(reader.clone())),
@@ -217,7 +223,11 @@ impl State {
             alarm,
         });
         Ok(Opened {
-            state: Self { shared, queue },
+            state: Self {
+                shared,
+                queue,
+                audited: None,
+            },
             committer,
             is_restored,
         })
@@ -226,6 +236,14 @@ impl State {
     /// Decides a command, and answers once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
         self.submit_with(command, None, |_, _| ()).await
+    }
+
+    /// The same state, serving one request of a person.
+    pub(crate) fn serving(&self, audited: Arc<Audited>) -> Self {
+        Self {
+            audited: Some(audited),
+            ..self.clone()
+        }
     }
 
     /// The same with an attachment, which becomes durable in the same commit, or for a command that changes the record of a
@@ -241,6 +259,7 @@ impl State {
             command,
             attachment: Box::new(attachment),
             rewritten,
+            audited: self.audited.clone(),
             reply,
         };
         if self.queue.send(Box::new(submission)).await.is_err() {

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::decide::{ConfigureSource, CreateToken, DropSource, Refusal};
 use model::{Recent, ScanHead, Scopes, SourceName, WorkflowId, World};
-use store::Seq;
 use store::limits::BATCH_OPERATIONS;
 use store::memory::{Injected, MemoryStore};
+use store::{Reader as _, Seq};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::*;
+use crate::audit::tests::audited;
 use crate::error::ReadError;
 use crate::history::KnownPast;
+use crate::layout::Layout;
 use crate::limits::WAITING_COMMANDS;
 use crate::reader::StoreReader;
 use crate::recent::ReadRecent;
@@ -49,10 +51,20 @@ impl Bench {
     }
 
     fn submit<C: Command>(&self, command: C) -> Answer<C::Answer> {
+        self.submit_for(None, command)
+    }
+
+    /// The same for a request of a person.
+    fn submit_for<C: Command>(
+        &self,
+        audited: Option<Arc<Audited>>,
+        command: C,
+    ) -> Answer<C::Answer> {
         let (reply, answer) = oneshot::channel();
         assert!(
             self.queue
                 .try_send(Box::new(Submission {
+                    audited,
                     command,
                     attachment: Box::new(|_, _| ()),
                     rewritten: None,
@@ -69,6 +81,8 @@ impl Bench {
         let (epoch, last) = engine.open(&mut |_, _| {}).await.unwrap();
         let reader = engine.reader();
         let committer = Committer {
+            audit: AuditTail::default(),
+            audit_committed: AuditTail::default(),
             engine,
             written: Written::until(epoch, last, HashMap::new()),
             pending: World::default(),
@@ -165,6 +179,31 @@ async fn a_full_disk_undoes_what_was_decided_on_top_of_it_too() {
         Err(SubmitError::Refused(_))
     ));
     assert_eq!(bench.sources(), [("b".to_owned(), true)]);
+}
+
+#[tokio::test]
+async fn the_audit_log_has_the_lines_of_what_was_committed_and_no_others() {
+    let mut bench = Bench::new();
+    bench.store.inject(Injected::Full);
+    let request = || Some(Arc::new(audited("somebody")));
+    let lost = bench.submit_for(request(), configure("a"));
+    bench.start().await;
+    assert!(matches!(lost.await.unwrap(), Err(SubmitError::DiskFull)));
+    for name in ["b", "c"] {
+        bench
+            .submit_for(request(), configure(name))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let refused = DropSource { name: source("a") };
+    let refused = bench.submit_for(request(), refused).await.unwrap();
+    assert!(refused.is_err());
+    let mut engine = bench.store.engine();
+    engine.open(&mut |_, _| {}).await.unwrap();
+    let day = Layout::audit("2026-11-20".parse().unwrap());
+    let log = engine.reader().get(&day).await.unwrap().unwrap();
+    assert_eq!(log.iter().filter(|byte| **byte == b'\n').count(), 2);
 }
 
 #[tokio::test]

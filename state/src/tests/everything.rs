@@ -2,15 +2,26 @@
 
 use model::decide::{CreateRegistration, Dispatch, RecordTip};
 use model::{IdempotencyKey, TokenId};
+use uuid::Uuid;
 
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
 use super::removal::{EXPIRING, finished};
+use crate::AuditEntry;
 
 pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
     opened.make_first_token().await;
     state.submit(CreateRegistration).await.unwrap();
     opened.set_values().await;
+    let entry = AuditEntry {
+        token: TokenId::from_uuid(Uuid::from_u128(1)),
+        name: "somebody".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+        method: "POST".to_owned(),
+        path: "/v0/sources/recon/sync".to_owned(),
+        request: Uuid::from_u128(2),
+    };
+    state.audited(entry).note_request().await.unwrap();
     let tip = RecordTip {
         name: "recon".parse().unwrap(),
         commit: "0123456789abcdef".to_owned(),
@@ -26,7 +37,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         folder_missing: false,
     };
     state.submit(tip).await.unwrap();
-    let caller = TokenId::from_uuid(uuid::Uuid::nil());
+    let caller = TokenId::from_uuid(Uuid::nil());
     let key = IdempotencyKey::new(caller, "dispatch", "key", b"body");
     let dispatch = Dispatch {
         idempotency: Some(key),

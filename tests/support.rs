@@ -250,7 +250,7 @@ impl World {
         let output = self.daemon.as_mut().unwrap().stdout.take();
         let mut url = String::new();
         BufReader::new(output.unwrap()).read_line(&mut url).unwrap();
-        let serves = url.starts_with("http://");
+        let serves = url.starts_with("http://") || url.starts_with("https://");
         if serves {
             self.url = url.trim().to_owned();
         }
@@ -353,7 +353,7 @@ impl World {
         self.run_runner_with(&[]);
     }
 
-    fn run_runner_with(&mut self, variables: &[(&str, &str)]) {
+    pub(crate) fn run_runner_with(&mut self, variables: &[(&str, &str)]) {
         let log = std::fs::File::options()
             .create(true)
             .append(true)

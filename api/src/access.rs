@@ -1,16 +1,16 @@
 //! Authentication and authorization.
 
-use std::sync::Arc;
-
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use model::{JobId, PlainToken, Scope, TokenKind};
-use reconciler::{Handle, RunnerSession, Worker};
+use model::{JobId, PlainToken, Scope, Token, TokenKind};
+use reconciler::{RunnerSession, Worker};
+use state::AuditEntry;
 use wire::ErrorCode;
 
-use crate::events::Hub;
-use crate::failure::{Failure, unauthorized};
+use crate::failure::{Failure, shorten, unauthorized};
+use crate::limits::AUDITED_CHARS;
 use crate::routes::{Access, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
+use crate::service::{Head, Service};
 use crate::visible::Visible;
 
 /// The caller of a request, with the route that the caller may use.
@@ -25,16 +25,16 @@ pub(crate) enum Caller {
 
 /// Authenticates a call to `route`, before its body is read.
 pub(crate) async fn authenticate(
-    handle: &Handle,
-    events: &Arc<Hub>,
+    service: &Service,
     route: &Route,
     parameters: &[String],
-    headers: &HeaderMap,
+    head: &Head,
 ) -> Result<Caller, Failure> {
+    let (handle, headers) = (&service.handle, &head.headers);
     match route.access {
         Access::Public(route) => Ok(Caller::Public(route)),
         Access::User(route, scope) => {
-            let me = user(handle, events, scope, bearer(headers)?)?;
+            let me = user(service, scope, head)?;
             Ok(Caller::User(route, Box::new(me)))
         }
         Access::Runner(route) => {
@@ -54,8 +54,9 @@ pub(crate) async fn authenticate(
     }
 }
 
-fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result<Visible, Failure> {
-    let secret = PlainToken::parse(TokenKind::Personal, token)
+fn user(service: &Service, scope: Scope, head: &Head) -> Result<Visible, Failure> {
+    let handle = &service.handle;
+    let secret = PlainToken::parse(TokenKind::Personal, bearer(&head.headers)?)
         .map_err(|_| unauthorized())?
         .hash();
     // One look: a token's end moves together with what it is compared with.
@@ -65,6 +66,7 @@ fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result
     let token = token
         .filter(|token| token.accepts(&secret, now))
         .ok_or_else(unauthorized)?;
+    service.count_request(token.id, head.peer)?;
     if !token.scopes.allow(scope) {
         return Err(Failure::new(
             ErrorCode::Forbidden,
@@ -72,7 +74,24 @@ fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result
         ));
     }
     handle.note_use(&token);
-    Ok(Visible::new(handle, events, token, secret))
+    let handle = if head.method.is_safe() {
+        handle.clone()
+    } else {
+        handle.audited(audit_entry(&token, head))
+    };
+    Ok(Visible::new(&handle, &service.events, token, secret))
+}
+
+/// What the audit log says of the request, if it changes something.
+fn audit_entry(token: &Token, head: &Head) -> AuditEntry {
+    AuditEntry {
+        token: token.id,
+        name: token.name.clone(),
+        address: head.peer.address,
+        method: shorten(head.method.as_str()),
+        path: head.path.chars().take(AUDITED_CHARS).collect(),
+        request: head.id,
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {

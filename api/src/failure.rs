@@ -2,8 +2,10 @@
 //!
 //! A failure has a text for the caller. It may have another one, which only the log sees.
 
+use std::time::Duration;
+
 use http::StatusCode;
-use http::header::HeaderName;
+use http::header::{HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
 use model::{JobId, error_chain};
 use reconciler::{
@@ -80,6 +82,15 @@ impl Failure {
         failure
     }
 
+    /// The caller makes too many requests, and may make the next one after `wait`.
+    pub(crate) fn rate_limited(what: &str, wait: Duration) -> Self {
+        // A client that waits a whole number of seconds must not come too early.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Self::new(ErrorCode::RateLimited, what)
+            .hint(format!("try again in {seconds} s"))
+            .header(RETRY_AFTER, seconds.to_string())
+    }
+
     /// A defect. The caller learns only where to look for details.
     pub(crate) fn defect() -> Self {
         Self::new(ErrorCode::Internal, "something went wrong in the daemon")
@@ -154,7 +165,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::TooManyTokens
         | ErrorCode::LastAdmin
         | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
-        ErrorCode::TooManyJobs => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::TooManyJobs | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Gone => StatusCode::GONE,
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::DiskFull => StatusCode::INSUFFICIENT_STORAGE,

@@ -1,6 +1,7 @@
 //! One handler for each route, grouped by path.
 
 mod artifacts;
+mod audit;
 mod dispatch;
 mod events;
 mod health;
@@ -88,6 +89,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::CreateToken => tokens::create(me, request).await,
         UserRoute::RegenerateToken => tokens::regenerate(me, request).await,
         UserRoute::RevokeToken => tokens::revoke(me, &request).await,
+        UserRoute::ListAudit => audit::list(me, &request).await,
         UserRoute::ListRunners => runners::list(me, &request),
         UserRoute::DeleteRunner => runners::delete(me, &request).await,
         UserRoute::CreateRegistration => runners::create_registration(me).await,

@@ -13,12 +13,17 @@ mod failure;
 mod handlers;
 mod limits;
 mod page;
+mod peer;
+mod rate;
 mod reply;
 mod request;
 mod routes;
 mod serve;
 mod service;
+mod tls;
 mod visible;
 
+pub use rate::Rate;
 pub use routes::{Access, PublicRoute, ROUTES, Route, RunnerRoute, UserRoute, WorkerRoute};
-pub use serve::{Stop, serve};
+pub use serve::{Front, Stop, serve};
+pub use tls::ServerTls;

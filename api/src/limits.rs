@@ -1,9 +1,31 @@
 //! Every bound of the API, with its reason.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
+
+use crate::rate::Rate;
 
 /// Open connections: ten thousand runners and some people, at about 15 KB each.
 pub(crate) const CONNECTIONS: usize = 12_000;
+
+/// Open connections of one address of another machine: some hundred runners behind one router.
+pub(crate) const ADDRESS_CONNECTIONS: usize = 2_000;
+
+/// Time for a TLS handshake: some round trips on a slow link.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Refused credentials of one address: a program with an old token that tries again and again is told to slow down. No
+/// token can be guessed at this rate, nor at any other.
+pub(crate) const REFUSALS: Rate = Rate {
+    per_second: NonZeroU32::new(20).unwrap(),
+    burst: NonZeroU32::new(100).unwrap(),
+};
+
+/// Characters of a path that the audit log has: every path of an ordinary request.
+pub(crate) const AUDITED_CHARS: usize = 1_000;
+
+/// Callers whose requests are counted at one time, in about a megabyte.
+pub(crate) const COUNTED_CALLERS: usize = 10_000;
 
 /// Pause after a failed accept for lack of descriptors or memory: long enough not to spin, short enough not to be
 /// noticed.

@@ -98,6 +98,7 @@ routes! {
         CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
         RegenerateToken POST "/v0/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;
         RevokeToken DELETE "/v0/tokens/{token}", TokenWrite; [], 0;
+        ListAudit GET "/v0/audit", Admin; ["token" "since" "until" "limit" "cursor"], 0;
         ListRunners GET "/v0/runners", RunnerRead; ["limit" "cursor"], 0;
         DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
         CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;

@@ -1,30 +1,54 @@
 //! The accept loop. It is our own, because it bounds connections, heads and the drain.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use reconciler::Handle;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tower_service::Service;
 use warp::reply::Response;
 use warp::{Filter, Rejection};
 
-use crate::limits::{ACCEPT_PAUSE, CONNECTIONS, DRAIN, HEAD, HEAD_BYTES};
+use crate::limits::{
+    ACCEPT_PAUSE, ADDRESS_CONNECTIONS, CONNECTIONS, DRAIN, HANDSHAKE, HEAD, HEAD_BYTES,
+};
+use crate::peer::{Connection, network};
+use crate::rate::Rate;
 use crate::service::service;
+use crate::tls::{ServerTls, Stream};
+
+/// How the API is offered.
+#[derive(Debug, Clone, Default)]
+pub struct Front {
+    /// The addresses of proxies whose word on the caller's address and on TLS is believed.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// How many requests may be made with one token. Requests on this machine are not counted.
+    pub requests: Option<Rate>,
+    /// TLS, or plain HTTP.
+    pub tls: Option<ServerTls>,
+}
 
 /// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time,
 /// which ends held reads and polls.
-pub async fn serve(listener: TcpListener, handle: Handle, stop: Stop<'_>) {
+pub async fn serve(listener: TcpListener, handle: Handle, front: Front, stop: Stop<'_>) {
     let bounds = Bounds {
         connections: CONNECTIONS,
+        of_one_address: ADDRESS_CONNECTIONS,
+        unbounded: front.trusted_proxies.clone(),
         head: HEAD,
         drain: DRAIN,
     };
-    accept(listener, service(handle), bounds, stop).await;
+    let tls = front.tls.clone();
+    accept(listener, tls, service(handle, front), bounds, stop).await;
 }
 
 /// The future that ends the service. It has one type, so that the service is compiled once, in this package.
@@ -33,15 +57,25 @@ pub type Stop<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 /// The bounds of the connections.
 struct Bounds {
     connections: usize,
+    /// Of one address of another machine.
+    of_one_address: usize,
+    /// Addresses from which any number may come.
+    unbounded: Vec<IpAddr>,
     head: Duration,
     drain: Duration,
 }
 
-async fn accept<F>(listener: TcpListener, routes: F, bounds: Bounds, mut stop: Stop<'_>)
-where
+async fn accept<F>(
+    listener: TcpListener,
+    tls: Option<ServerTls>,
+    routes: F,
+    bounds: Bounds,
+    mut stop: Stop<'_>,
+) where
     F: Filter<Error = Rejection, Extract = (Response,)> + Clone + Send + Sync + 'static,
 {
     let permits = Arc::new(Semaphore::new(bounds.connections));
+    let addresses = Addresses::default();
     let graceful = GracefulShutdown::new();
     let service = warp::service(routes);
     loop {
@@ -49,8 +83,8 @@ where
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match accepted {
+            Ok((stream, address)) => (stream, address.ip()),
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -64,23 +98,23 @@ where
             );
             continue;
         };
+        let Some(place) = addresses.enter(address, &bounds) else {
+            tracing::warn!(
+                %address,
+                connections = bounds.of_one_address,
+                "a connection is refused because there are too many of this address"
+            );
+            continue;
+        };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection stays with delayed sends");
         }
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(bounds.head)
-            .max_buf_size(HEAD_BYTES)
-            .serve_connection(
-                TokioIo::new(stream),
-                TowerToHyperService::new(service.clone()),
-            );
-        let connection = graceful.watch(connection);
+        let guards = (permit, place);
+        let head = bounds.head;
+        let (tls, service, watcher) = (tls.clone(), service.clone(), graceful.watcher());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection broke off");
-            }
-            drop(permit);
+            converse(stream, address, tls, service, head, watcher).await;
+            drop(guards);
         });
     }
     drop(listener);
@@ -92,12 +126,105 @@ where
     }
 }
 
+/// Answers the requests of one connection until it ends.
+async fn converse<S>(
+    stream: TcpStream,
+    address: IpAddr,
+    tls: Option<ServerTls>,
+    service: S,
+    head: Duration,
+    watcher: Watcher,
+) where
+    S: Service<Request<Incoming>, Response = Response, Error = std::convert::Infallible>
+        + Clone
+        + Send
+        + 'static,
+    S::Future: Send,
+{
+    let connection = Connection {
+        address,
+        is_tls: tls.is_some(),
+    };
+    let stream = match tls {
+        None => Stream::Plain(stream),
+        Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.shake_hands(stream)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, %address, "a TLS handshake failed");
+                return;
+            }
+            Err(_) => return,
+        },
+    };
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(connection);
+        service.clone().call(request)
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(served).await {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// How many connections each address has.
+#[derive(Clone, Default)]
+struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// The place of one connection.
+struct Place {
+    addresses: Addresses,
+    /// `None` if the connections of its address are not counted.
+    counted: Option<IpAddr>,
+}
+
+impl Addresses {
+    /// A place for one more connection, unless its address has too many. Those of this machine are not counted.
+    fn enter(&self, address: IpAddr, bounds: &Bounds) -> Option<Place> {
+        let address = address.to_canonical();
+        let is_counted = !address.is_loopback() && !bounds.unbounded.contains(&address);
+        let counted = is_counted.then(|| network(address));
+        if let Some(counted) = counted {
+            let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = connections.entry(counted).or_default();
+            if *count >= bounds.of_one_address {
+                return None;
+            }
+            *count += 1;
+        }
+        Some(Place {
+            addresses: self.clone(),
+            counted,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some(counted) = self.counted else { return };
+        let mut connections = self
+            .addresses
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = connections.get_mut(&counted) {
+            *count -= 1;
+            if *count == 0 {
+                connections.remove(&counted);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpSocket, TcpStream};
+    use tokio::net::TcpSocket;
     use tokio::sync::oneshot;
 
     use super::*;
@@ -122,12 +249,15 @@ mod tests {
         let (stop, stopped) = oneshot::channel::<()>();
         let bounds = Bounds {
             connections: 2,
+            of_one_address: 1,
+            unbounded: Vec::new(),
             head: Duration::from_millis(200),
             drain: Duration::from_millis(200),
         };
         let routes = warp::any().and_then(async || Ok::<_, Rejection>(crate::reply::empty()));
         let task = tokio::spawn(accept(
             listener,
+            None,
             routes,
             bounds,
             Box::pin(async {
@@ -200,5 +330,35 @@ mod tests {
         let ended = tokio::time::timeout(PATIENCE, ended).await;
         let _holder = ended.unwrap();
         assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[test]
+    fn an_address_of_another_machine_has_a_bounded_number_of_connections() {
+        let proxy: IpAddr = "192.0.2.1".parse().unwrap();
+        let bounds = Bounds {
+            connections: 10,
+            of_one_address: 2,
+            unbounded: vec![proxy],
+            head: PATIENCE,
+            drain: PATIENCE,
+        };
+        let addresses = Addresses::default();
+        let enter = |address: &str| addresses.enter(address.parse().unwrap(), &bounds);
+        let first = enter("198.51.100.7");
+        let second = enter("::ffff:198.51.100.7");
+        assert!(first.is_some() && second.is_some());
+        assert!(enter("198.51.100.7").is_none());
+        assert!(enter("198.51.100.8").is_some());
+        drop(first);
+        assert!(enter("198.51.100.7").is_some());
+        let many: Vec<_> = (0..5)
+            .map(|_| (enter("127.0.0.1"), enter("192.0.2.1")))
+            .collect();
+        assert!(
+            many.iter()
+                .all(|(local, proxy)| local.is_some() && proxy.is_some())
+        );
+        drop((second, many));
+        assert!(addresses.0.lock().unwrap().is_empty());
     }
 }

@@ -1,12 +1,15 @@
 //! From a request to its handler: match, authenticate, bound, handle, answer.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Buf;
 use futures_util::{FutureExt, Stream};
 use http::header::{ALLOW, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Method};
+use model::TokenId;
 use reconciler::Handle;
 use uuid::Uuid;
 use warp::filters::path::FullPath;
@@ -19,45 +22,120 @@ use crate::body::Body;
 use crate::events::Hub;
 use crate::failure::{Failure, shorten};
 use crate::handlers;
+use crate::limits::REFUSALS;
+use crate::peer::Peer;
+use crate::rate::Rates;
 use crate::reply;
 use crate::request::{Query, Request};
 use crate::routes::{Matched, find};
+use crate::serve::Front;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What all requests share.
+pub(crate) struct Service {
+    pub(crate) handle: Handle,
+    pub(crate) events: Arc<Hub>,
+    trusted_proxies: Vec<IpAddr>,
+    /// Refused credentials, by network.
+    refusals: Rates<IpAddr>,
+    /// Requests of users from other machines.
+    requests: Option<Rates<TokenId>>,
+}
 
 /// All routes as one filter. It never rejects: an unknown route gets an answer, too.
 pub(crate) fn service(
     handle: Handle,
+    front: Front,
 ) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
-    let events = Arc::new(Hub::default());
+    let service = Arc::new(Service {
+        handle,
+        events: Arc::default(),
+        trusted_proxies: front.trusted_proxies,
+        refusals: Rates::new(REFUSALS),
+        requests: front.requests.map(Rates::new),
+    });
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
         .and(warp::path::full())
         .and(query)
         .and(warp::header::headers_cloned())
+        .and(warp::ext::get())
         .and(warp::body::stream())
-        .then(move |method, path, query: String, headers, body| {
-            let shared = (handle.clone(), events.clone());
-            answer(shared, method, path, query, headers, body)
-        })
+        .then(
+            move |method, path: FullPath, query, headers, connection, body| {
+                let service = service.clone();
+                let head = Head {
+                    id: Uuid::new_v4(),
+                    method,
+                    path: path.as_str().to_owned(),
+                    query,
+                    peer: Peer::of(connection, &headers, &service.trusted_proxies),
+                    headers,
+                };
+                answer(service, head, body)
+            },
+        )
+}
+
+/// A request before its body is read.
+pub(crate) struct Head {
+    /// The id under which the log has it.
+    pub(crate) id: Uuid,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) peer: Peer,
 }
 
 async fn answer<B: Buf>(
-    shared: (Handle, Arc<Hub>),
-    method: Method,
-    path: FullPath,
-    query: String,
-    headers: HeaderMap,
+    service: Arc<Service>,
+    head: Head,
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
 ) -> Response {
-    let request_id = Uuid::new_v4().to_string();
-    let work = respond(shared, &method, path.as_str(), &query, headers, body);
+    let Head {
+        id,
+        ref method,
+        ref path,
+        ref peer,
+        ..
+    } = head;
+    let (method, path, peer) = (method.clone(), path.clone(), *peer);
+    let request_id = id.to_string();
+    let work = async {
+        let answered = respond(&service, head, body).await;
+        answered.map_err(|failure| service.slow_down(peer, failure))
+    };
     let mut response = settle(work, &request_id).await;
-    tracing::debug!(request_id, %method, path = path.as_str(), status = response.status().as_u16(), "answered");
+    tracing::debug!(request_id, %method, path, peer = %peer.address, status = response.status().as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
     // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
     reply::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
+}
+
+impl Service {
+    /// Counts refused credentials. After too many from one network, the answer says to wait instead of what is wrong.
+    fn slow_down(&self, peer: Peer, failure: Failure) -> Failure {
+        if failure.code != ErrorCode::Unauthorized || peer.is_local {
+            return failure;
+        }
+        match self.refusals.take(peer.network(), Instant::now()) {
+            Ok(()) => failure,
+            Err(wait) => Failure::rate_limited("too many refused credentials", wait),
+        }
+    }
+
+    /// Counts a request of a user.
+    pub(crate) fn count_request(&self, token: TokenId, peer: Peer) -> Result<(), Failure> {
+        match &self.requests {
+            Some(requests) if !peer.is_local => requests
+                .take(token, Instant::now())
+                .map_err(|wait| Failure::rate_limited("too many requests with this token", wait)),
+            Some(_) | None => Ok(()),
+        }
+    }
 }
 
 /// Answers a request, even if its handler fails or panics. Other requests are not affected.
@@ -76,21 +154,18 @@ async fn settle(
 }
 
 async fn respond<B: Buf>(
-    (handle, events): (Handle, Arc<Hub>),
-    method: &Method,
-    path: &str,
-    query: &str,
-    headers: HeaderMap,
+    service: &Service,
+    head: Head,
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let (route, parameters) = match find(method, path) {
+    let (route, parameters) = match find(&head.method, &head.path) {
         Matched::Route(route, parameters) => (route, parameters),
         Matched::OtherMethods(methods) => {
             let allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
             let text = format!(
                 "{} is not a method of {}",
-                shorten(method.as_str()),
-                shorten(path)
+                shorten(head.method.as_str()),
+                shorten(&head.path)
             );
             return Err(
                 Failure::new(ErrorCode::MethodNotAllowed, text).header(ALLOW, allow.join(", "))
@@ -99,19 +174,19 @@ async fn respond<B: Buf>(
         Matched::Nothing => {
             return Err(Failure::new(
                 ErrorCode::NoSuchRoute,
-                format!("there is no route {}", shorten(path)),
+                format!("there is no route {}", shorten(&head.path)),
             ));
         }
     };
-    let caller = authenticate(&handle, &events, route, &parameters, &headers).await?;
-    let body = Body::new(body, &headers, route.body)?;
+    let caller = authenticate(service, route, &parameters, &head).await?;
+    let body = Body::new(body, &head.headers, route.body)?;
     let request = Request {
         parameters,
-        query: Query::parse(query, route.query)?,
-        headers,
+        query: Query::parse(&head.query, route.query)?,
+        headers: head.headers,
         body,
     };
-    handlers::handle(&handle, caller, request).await
+    handlers::handle(&service.handle, caller, request).await
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
 use state::{
-    Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, SubmitError,
+    AuditFilter, AuditPage, AuditPlace, Download, JobFilter, JobPage, LogFilter, LogMatches,
+    LogSearch, LogStream, SubmitError,
 };
 use tokio::sync::watch;
 use wire::ErrorCode;
@@ -286,6 +287,16 @@ impl Visible {
         Ok(self.handle.state().open_artifact(job.id, name).await?)
     }
 
+    /// Lines of the audit log, newest first.
+    pub(crate) async fn audit(
+        &self,
+        filter: &AuditFilter,
+        from: Option<AuditPlace>,
+        limit: usize,
+    ) -> Result<AuditPage, Failure> {
+        Ok(self.handle.state().audit(filter, from, limit).await?)
+    }
+
     /// Why a scan ran or did not.
     pub(crate) async fn why(
         &self,
@@ -348,6 +359,7 @@ impl Visible {
         source: &Shown<SourceName>,
         wait: bool,
     ) -> Result<(), Failure> {
+        self.acting()?.state().note_request().await?;
         tokio::select! {
             synced = self.acting()?.sync_source(source, wait) => Ok(synced?),
             () = self.token_ended() => Err(unauthorized()),

@@ -53,6 +53,16 @@ struct CommandLine {
     )]
     token_file: Option<PathBuf>,
 
+    /// File with the certificates (PEM) to trust for https, in place of those of the machine
+    #[arg(
+        long,
+        env = "SERVICE_CA_FILE",
+        global = true,
+        value_name = "PATH",
+        help_heading = "Connection"
+    )]
+    ca_file: Option<PathBuf>,
+
     /// Form of the data on standard output: table, or text, for people, the others for programs
     #[arg(
         long,
@@ -99,6 +109,7 @@ impl Arguments {
             connection: Connection {
                 url: line.url,
                 token,
+                ca_file: line.ca_file,
             },
         }
     }

@@ -1,5 +1,6 @@
 //! The commands. Files and folders mirror what a person types.
 
+mod audit;
 mod cron;
 mod expr;
 mod job;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     /// Access tokens
     #[command(subcommand)]
     Token(token::Command),
+    /// List the changes that people made, the newest first
+    Audit(audit::Audit),
 }
 
 impl Command {
@@ -75,6 +78,7 @@ impl Command {
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,
+            Self::Audit(command) => command.run(session).await,
         }
     }
 }

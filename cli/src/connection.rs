@@ -24,6 +24,8 @@ pub(crate) enum TokenSource {
 pub(crate) struct Connection {
     pub(crate) url: Option<String>,
     pub(crate) token: TokenSource,
+    /// The certificates to trust, in place of the machine's.
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 impl Connection {
@@ -37,7 +39,7 @@ impl Connection {
             TokenSource::Given(token) => Some(token.clone()),
             TokenSource::File(path) => Some(read_token(path)?),
         };
-        Ok(Client::new(url, token)?)
+        Ok(Client::trusting(url, token, self.ca_file.as_deref())?)
     }
 }
 

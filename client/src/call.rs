@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
 use http::{HeaderMap, Method, Request, Uri, response};
 use http_body_util::{BodyExt, Full};
@@ -286,6 +286,10 @@ impl Answer {
         let operation = self.operation.clone();
         let status = self.head.status;
         let location = self.head.headers.get(LOCATION).cloned();
+        let retry_after = self.head.headers.get(RETRY_AFTER);
+        let retry_after = retry_after
+            .and_then(|value| value.to_str().ok()?.parse().ok())
+            .map(Duration::from_secs);
         let problem = match self.whole().await {
             Ok(body) => serde_json::from_slice::<Problem>(&body).ok(),
             Err(_) => None,
@@ -307,6 +311,7 @@ impl Answer {
         Error::Refused {
             operation,
             status: status.as_u16(),
+            retry_after,
             problem: Box::new(problem),
         }
     }

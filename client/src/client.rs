@@ -1,5 +1,6 @@
 //! The client. The other files add its methods, one file for each kind of thing.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::base_url::BaseUrl;
@@ -20,8 +21,17 @@ impl Client {
     /// An address that is not valid fails with [`Error::BaseUrl`]. If TLS is needed but cannot be set up, the error is
     /// [`Error::Connector`].
     pub fn new(base_url: &str, token: Option<Secret>) -> Result<Self, Error> {
+        Self::trusting(base_url, token, None)
+    }
+
+    /// The same, which trusts the certificates in the PEM file `ca_file` instead of the machine's, if it is given.
+    pub fn trusting(
+        base_url: &str,
+        token: Option<Secret>,
+        ca_file: Option<&Path>,
+    ) -> Result<Self, Error> {
         let base = BaseUrl::parse(base_url)?;
-        let pool = connector::connect(&base)?;
+        let pool = connector::connect(&base, ca_file)?;
         Ok(Self {
             pool,
             base: Arc::new(base),

@@ -2,6 +2,7 @@
 //! `https` only, so that a client of a daemon on the same machine starts fast and stays small.
 
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,6 +15,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::{legacy, proxy};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -31,17 +34,23 @@ pub(crate) type RequestBody = UnsyncBoxBody<Bytes, io::Error>;
 pub(crate) type Pool = legacy::Client<Connector, RequestBody>;
 
 /// A pool that uses the proxy which the environment names for this address, if any.
-pub(crate) fn connect(base: &BaseUrl) -> Result<Pool, Error> {
-    connect_through(&proxy::matcher::Matcher::from_env(), base)
+///
+/// TLS trusts the certificates in the PEM file `ca_file` instead of the machine's, if it is given.
+pub(crate) fn connect(base: &BaseUrl, ca_file: Option<&Path>) -> Result<Pool, Error> {
+    connect_through(&proxy::matcher::Matcher::from_env(), base, ca_file)
 }
 
-fn connect_through(proxies: &proxy::matcher::Matcher, base: &BaseUrl) -> Result<Pool, Error> {
+fn connect_through(
+    proxies: &proxy::matcher::Matcher,
+    base: &BaseUrl,
+    ca_file: Option<&Path>,
+) -> Result<Pool, Error> {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(limits::KEEP_ALIVE));
     tcp.set_keepalive_interval(Some(limits::KEEP_ALIVE));
     tcp.set_keepalive_retries(Some(limits::KEEP_ALIVE_QUESTIONS));
-    let tls = HttpsConnectorBuilder::new().with_tls_config(trust(base)?);
+    let tls = HttpsConnectorBuilder::new().with_tls_config(trust(base, ca_file)?);
     let tls = if base.is_https() {
         tls.https_only()
     } else {
@@ -73,18 +82,38 @@ fn connect_through(proxies: &proxy::matcher::Matcher, base: &BaseUrl) -> Result<
         .build(connector))
 }
 
-/// The certificates that TLS trusts: the machine's, or none if TLS is not used.
-fn trust(base: &BaseUrl) -> Result<ClientConfig, Error> {
+/// The certificates that TLS trusts: those of the file, the machine's, or none if TLS is not used.
+fn trust(base: &BaseUrl, ca_file: Option<&Path>) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(no_tls)?;
-    let builder = if base.is_https() {
-        builder.with_native_roots().map_err(no_tls)?
-    } else {
-        builder.with_root_certificates(RootCertStore::empty())
+    let builder = match (base.is_https(), ca_file) {
+        (true, None) => builder.with_native_roots().map_err(no_tls)?,
+        (true, Some(path)) => builder.with_root_certificates(roots(path)?),
+        (false, _) => builder.with_root_certificates(RootCertStore::empty()),
     };
     Ok(builder.with_no_client_auth())
+}
+
+/// The certificates of a PEM file.
+fn roots(path: &Path) -> Result<RootCertStore, Error> {
+    let unusable = |reason: String| Error::CaFile {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut roots = RootCertStore::empty();
+    let found = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
+    for certificate in found {
+        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| unusable(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(unusable("it holds no certificate in PEM form".to_owned()));
+    }
+    Ok(roots)
 }
 
 fn no_tls(source: impl Into<Source>) -> Error {
@@ -181,7 +210,7 @@ mod tests {
             .all(format!("http://u:p@{address}"))
             .build();
         let base = BaseUrl::parse("http://everscan.example.org").unwrap();
-        let pool = connect_through(&proxies, &base).unwrap();
+        let pool = connect_through(&proxies, &base, None).unwrap();
         let proxy = tokio::spawn(answer(
             listener,
             ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"],
@@ -201,7 +230,7 @@ mod tests {
         let proxies = proxy::matcher::Matcher::builder()
             .all("http://127.0.0.1:1")
             .build();
-        let pool = connect_through(&proxies, &BaseUrl::parse(&address).unwrap()).unwrap();
+        let pool = connect_through(&proxies, &BaseUrl::parse(&address).unwrap(), None).unwrap();
         let reply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
         let daemon = tokio::spawn(answer(listener, [reply, reply]));
         for _ in 0..2 {

@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Method;
 use hyper_util::client::legacy;
-use rustls::InvalidMessage;
+use rustls::{CertificateError, InvalidMessage};
 use wire::{ErrorCode, Problem};
+
+use crate::limits::RETRY_AFTER;
 
 /// What was attempted: the method and the URL of a request.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,6 +50,9 @@ pub enum Error {
     /// The name cannot be part of a path.
     #[error("{name:?} cannot be a name")]
     Name { name: String },
+    /// The certificates to trust cannot be read.
+    #[error("cannot use the certificates in {}: {reason}", path.display())]
+    CaFile { path: PathBuf, reason: String },
     /// TLS or the connection pool cannot be set up.
     #[error("cannot set up HTTPS")]
     Connector { source: Source },
@@ -75,6 +82,8 @@ pub enum Error {
     Refused {
         operation: Operation,
         status: u16,
+        /// How long to wait before another try, if the answer says so.
+        retry_after: Option<Duration>,
         /// The daemon's reason. If something else answered, this is made from the status.
         problem: Box<Problem>,
     },
@@ -90,11 +99,12 @@ impl Error {
     /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { source, .. } => !source.is::<PlainHttp>(),
+            Self::Unreachable { source, .. } => !is_of_tls(source),
             Self::Interrupted { .. } | Self::TimedOut { .. } => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..=599),
             Self::BaseUrl { .. }
             | Self::Name { .. }
+            | Self::CaFile { .. }
             | Self::Connector { .. }
             | Self::Unsendable { .. }
             | Self::Protocol { .. } => false,
@@ -104,15 +114,39 @@ impl Error {
     /// Whether to repeat a call at once, if it may be repeated: the daemon is not there, or not ready yet.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
-            Self::Unreachable { source, .. } => !source.is::<PlainHttp>(),
+            Self::Unreachable { source, .. } => !is_of_tls(source),
             Self::Interrupted { .. } => true,
-            Self::Refused { status, .. } => matches!(status, 502..=504),
+            Self::Refused {
+                status, problem, ..
+            } => matches!(status, 502..=504) || problem.code == ErrorCode::RateLimited,
             Self::BaseUrl { .. }
             | Self::Name { .. }
+            | Self::CaFile { .. }
             | Self::Connector { .. }
             | Self::Unsendable { .. }
             | Self::TimedOut { .. }
             | Self::Protocol { .. } => false,
+        }
+    }
+
+    /// Whether the daemon did nothing, so that repeating the call cannot do it twice.
+    pub(crate) fn is_harmless(&self) -> bool {
+        self.code() == Some(ErrorCode::RateLimited)
+    }
+
+    /// How long to wait before another try, if the answer says so. A time that no program would wait for is shortened.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => retry_after.map(|it| it.min(RETRY_AFTER)),
+            Self::BaseUrl { .. }
+            | Self::Name { .. }
+            | Self::CaFile { .. }
+            | Self::Connector { .. }
+            | Self::Unsendable { .. }
+            | Self::Unreachable { .. }
+            | Self::Interrupted { .. }
+            | Self::TimedOut { .. }
+            | Self::Protocol { .. } => None,
         }
     }
 
@@ -122,6 +156,7 @@ impl Error {
             Self::Refused { problem, .. } => Some(problem),
             Self::BaseUrl { .. }
             | Self::Name { .. }
+            | Self::CaFile { .. }
             | Self::Connector { .. }
             | Self::Unsendable { .. }
             | Self::Unreachable { .. }
@@ -142,6 +177,7 @@ impl Error {
             Self::Refused { status, .. } => Some(*status),
             Self::BaseUrl { .. }
             | Self::Name { .. }
+            | Self::CaFile { .. }
             | Self::Connector { .. }
             | Self::Unsendable { .. }
             | Self::Unreachable { .. }
@@ -157,9 +193,13 @@ impl Error {
             Self::BaseUrl { .. } => {
                 Some("give the daemon's address as in https://everscan.example.org, without /v0")
             }
+            Self::CaFile { .. } => Some("name the file with --ca-file or SERVICE_CA_FILE"),
             Self::Connector { .. } => Some("are the machine's root certificates installed?"),
             Self::Unreachable { source, .. } if source.is::<PlainHttp>() => {
-                Some("write the address with http://, or put TLS in front of the daemon")
+                Some("write the address with http://, or give the daemon a certificate")
+            }
+            Self::Unreachable { source, .. } if source.is::<Untrusted>() => {
+                Some("name the file with its authority's certificate with --ca-file")
             }
             Self::Unreachable { .. } => {
                 Some("is everscand running, and is SERVICE_URL its address?")
@@ -178,8 +218,7 @@ impl Error {
     /// An error before any answer.
     pub(crate) fn unanswered(operation: &Operation, error: legacy::Error) -> Self {
         let operation = operation.clone();
-        if speaks_plain_http(&error) {
-            let source = Box::new(PlainHttp);
+        if let Some(source) = of_tls(&error) {
             return Self::Unreachable { operation, source };
         }
         let connected = !error.is_connect();
@@ -205,18 +244,24 @@ impl Error {
 #[error("the server speaks plain HTTP there, and no HTTPS")]
 struct PlainHttp;
 
-/// Whether the server's first bytes were not TLS. Everscan itself speaks plain HTTP.
-fn speaks_plain_http(error: &(dyn std::error::Error + 'static)) -> bool {
-    let is_no_tls = |error: &rustls::Error| {
-        matches!(
-            error,
-            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)
-        )
-    };
+/// The server's certificate is not accepted.
+#[derive(Debug, thiserror::Error)]
+#[error("the server's certificate is not accepted: {0}")]
+struct Untrusted(CertificateError);
+
+/// Why TLS did not begin, if the server's first bytes were not TLS (Everscan may speak plain HTTP) or its certificate is
+/// refused. No other try helps.
+fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.downcast_ref().is_some_and(is_no_tls) {
-            return true;
+        match error.downcast_ref() {
+            Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+                return Some(Box::new(PlainHttp));
+            }
+            Some(rustls::Error::InvalidCertificate(reason)) => {
+                return Some(Box::new(Untrusted(reason.clone())));
+            }
+            Some(_) | None => {}
         }
         // An I/O error does not return the error inside it as its source.
         let wrapped = error
@@ -227,5 +272,10 @@ fn speaks_plain_http(error: &(dyn std::error::Error + 'static)) -> bool {
             None => error.source(),
         };
     }
-    false
+    None
+}
+
+/// Whether TLS failed for a reason that stays.
+fn is_of_tls(source: &Source) -> bool {
+    source.is::<PlainHttp>() || source.is::<Untrusted>()
 }

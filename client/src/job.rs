@@ -27,7 +27,7 @@ pub struct JobFilter {
     pub until: Option<DateTime<Utc>>,
 }
 
-fn rfc3339(time: &DateTime<Utc>) -> String {
+pub(crate) fn rfc3339(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 

@@ -6,6 +6,7 @@
 //! the daemon keeps its state.
 
 mod artifact;
+mod audit;
 mod backoff;
 mod base_url;
 mod call;
@@ -29,6 +30,7 @@ mod worker_session;
 mod workflow;
 
 pub use artifact::Download;
+pub use audit::AuditFilter;
 pub use backoff::Backoff;
 pub use client::Client;
 pub use error::{Error, Operation};

@@ -55,6 +55,13 @@ pub const STEADY_CONNECTION: Duration = Duration::from_secs(10);
 /// The pause before the first repetition. It doubles from there.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
+/// The longest pause that the daemon may ask for (`Retry-After`).
+pub const RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// Attempts of a call that the daemon asked to repeat later: with its pauses several seconds, so that a script that is
+/// too fast becomes slower and does not fail.
+pub const LATER_ATTEMPTS: u32 = 8;
+
 /// The longest pause between two repetitions.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 

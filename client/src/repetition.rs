@@ -50,10 +50,15 @@ impl Repetition {
     /// Waits before the next attempt. Returns the given error if another attempt cannot help or none is left.
     pub(crate) async fn pause_after(&mut self, error: Error) -> Result<(), Error> {
         let pause = self.backoff.failed();
-        if !error.is_repeatable() || self.backoff.failures() >= self.patience.attempts() {
+        let attempts = if error.is_harmless() {
+            self.patience.attempts().max(limits::LATER_ATTEMPTS)
+        } else {
+            self.patience.attempts()
+        };
+        if !error.is_repeatable() || self.backoff.failures() >= attempts {
             return Err(error);
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(pause.max(error.retry_after().unwrap_or_default())).await;
         Ok(())
     }
 }

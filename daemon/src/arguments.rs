@@ -60,6 +60,30 @@ pub(crate) struct RunOptions {
     /// Listen also on an address that other machines reach. Tokens and secrets then cross the network in the clear.
     #[arg(long, env = "SERVICE_INSECURE_HTTP")]
     pub(crate) insecure_http: bool,
+    /// Serve https with this certificate (PEM, with those that lead to its authority). A changed file is read again.
+    #[arg(
+        long,
+        env = "SERVICE_TLS_CERT",
+        value_name = "FILE",
+        requires = "tls_key"
+    )]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key (PEM) of the certificate.
+    #[arg(
+        long,
+        env = "SERVICE_TLS_KEY",
+        value_name = "FILE",
+        requires = "tls_cert"
+    )]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Addresses of proxies that are believed when they name the caller (X-Forwarded-For and X-Forwarded-Proto).
+    #[arg(
+        long,
+        env = "SERVICE_TRUST_PROXY",
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub(crate) trust_proxy: Vec<IpAddr>,
     /// The file with the key that seals secrets, outside the state folder; `everscand secret-key` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,

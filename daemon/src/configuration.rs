@@ -1,10 +1,12 @@
 //! Reads flags, environment and the configuration file, and checks the settings.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use api::Rate;
 use model::retention::RetentionSettings;
 use model::{SealingKey, SourceName};
 use reconciler::{LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
@@ -12,9 +14,10 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::arguments::{LISTEN, RunOptions, listen_address};
-use crate::limits::SHORTEST_INTERVAL;
+use crate::limits::{REQUESTS, SHORTEST_INTERVAL};
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
+use crate::tls::TlsFiles;
 
 /// The default time between two looks at a source.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
@@ -25,6 +28,10 @@ pub(crate) struct Settings {
     pub(crate) allow_network_state: bool,
     pub(crate) listen: SocketAddr,
     pub(crate) insecure_http: bool,
+    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) trusted_proxies: Vec<IpAddr>,
+    /// How many requests may be made with one token.
+    pub(crate) requests: Option<Rate>,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_key: Option<SealingKey>,
     pub(crate) retention: RetentionSettings,
@@ -43,6 +50,12 @@ struct File {
     #[serde(default)]
     insecure_http: bool,
     #[serde(default)]
+    tls: Option<FileTls>,
+    #[serde(default)]
+    trust_proxy: Vec<IpAddr>,
+    #[serde(default)]
+    rate_limit: Option<FileRate>,
+    #[serde(default)]
     secret_key_file: Option<PathBuf>,
     #[serde(default)]
     sources: Vec<FileSource>,
@@ -50,6 +63,30 @@ struct File {
     retention: FileRetention,
     #[serde(default)]
     log_limit: Option<Size>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileTls {
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+/// How many requests may be made with one token. 0 a second is no limit.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRate {
+    requests_per_second: u32,
+    #[serde(default)]
+    burst: Option<NonZeroU32>,
+}
+
+impl FileRate {
+    fn rate(self) -> Option<Rate> {
+        let per_second = NonZeroU32::new(self.requests_per_second)?;
+        let burst = self.burst.unwrap_or(per_second);
+        Some(Rate { per_second, burst })
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -154,7 +191,22 @@ impl Settings {
         let secret_key = key_file
             .map(|path| secret_key::read(&path, &state))
             .transpose()?;
+        let tls = match (options.tls_cert, options.tls_key) {
+            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+            // Each of the flags requires the other.
+            _ => file.tls.map(|tls| TlsFiles {
+                certificate: base.join(tls.cert),
+                key: base.join(tls.key),
+            }),
+        };
+        let trusted_proxies = match options.trust_proxy {
+            none if none.is_empty() => file.trust_proxy,
+            given => given,
+        };
         Ok(Self {
+            tls,
+            trusted_proxies: trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+            requests: file.rate_limit.map_or(Some(REQUESTS), FileRate::rate),
             state,
             allow_network_state: options.allow_network_state || file.allow_network_state,
             secret_key,
@@ -267,6 +319,9 @@ mod tests {
             allow_network_state: false,
             listen: None,
             insecure_http: false,
+            tls_cert: None,
+            tls_key: None,
+            trust_proxy: Vec::new(),
             secret_key_file: None,
             sources: sources.iter().map(|&source| source.to_owned()).collect(),
         }

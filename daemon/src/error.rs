@@ -13,6 +13,7 @@ use crate::demo::DemoError;
 use crate::exit;
 use crate::logging::LogFilterError;
 use crate::stop_signal::StopSignal;
+use crate::tls::TlsError;
 use crate::up::UpError;
 
 #[derive(Debug, Error)]
@@ -45,6 +46,8 @@ pub(crate) enum Error {
         "refused to serve plain HTTP on {address}: tokens and secrets would cross the network in the clear"
     )]
     PlainHttp { address: SocketAddr },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("cannot start")]
     Start(#[from] state::PayloadError),
     #[error("cannot start the runtime")]
@@ -92,7 +95,8 @@ impl Error {
             | Self::Log(_)
             | Self::Fsck(_)
             | Self::Repair(_)
-            | Self::PlainHttp { .. } => exit::USAGE,
+            | Self::PlainHttp { .. }
+            | Self::Tls(_) => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
             Self::Open(state::OpenError::Store(error)) => of_opening(error.kind()),
             Self::Copy(CopyError::Open(error)) => of_opening(error.kind()),
@@ -167,8 +171,8 @@ impl Error {
                 Some("give another port with --listen ADDRESS:PORT; port 0 takes a free one")
             }
             Self::PlainHttp { .. } => Some(
-                "listen on 127.0.0.1 and put Caddy or nginx with TLS in front, or come through an SSH tunnel: \
-                 ssh -L 7411:127.0.0.1:7411 HOST (docs/operating.md, TLS); --insecure-http serves it all the same",
+                "give it a certificate (--tls-cert and --tls-key); or listen on 127.0.0.1 and put Caddy or nginx with TLS in front, \
+                 or come through an SSH tunnel: ssh -L 7411:127.0.0.1:7411 HOST (docs/operating.md, TLS); --insecure-http serves it all the same",
             ),
             Self::Open(state::OpenError::Store(error))
                 if error.kind() == OpenErrorKind::Network =>
@@ -191,6 +195,7 @@ impl Error {
             | Self::Inspect(_)
             | Self::Output(_)
             | Self::Listen { .. }
+            | Self::Tls(_)
             | Self::Start(_)
             | Self::Runtime(_)
             | Self::Fatal(_)

@@ -28,6 +28,7 @@ mod run;
 mod secret_key;
 mod stop_signal;
 mod system;
+mod tls;
 mod up;
 
 use std::ffi::{OsStr, OsString};

@@ -1,6 +1,9 @@
 //! Every bound of this package, with its reason.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
+
+use api::Rate;
 
 /// Shortest time between two looks at a source. A host may take more frequent requests for an attack.
 pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
@@ -17,6 +20,19 @@ pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 /// Time between two looks of `up` at its folder. A file is committed once two looks find it the same, so a file that is
 /// still being written is left alone. A person feels the delay as immediate.
 pub(crate) const FOLDER_LOOK: Duration = Duration::from_millis(150);
+
+/// Time between two looks at the certificate and key: a new pair is in use within ten seconds.
+pub(crate) const TLS_LOOK: Duration = Duration::from_secs(4);
+
+/// Longest certificate or key file. A long chain has a few kilobytes, and a wrong path must not fill memory.
+pub(crate) const TLS_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Requests of one token from other machines, unless the configuration says otherwise: more than a person or a program
+/// that waits for its answers makes, and few enough that one client in a loop leaves room for the others.
+pub(crate) const REQUESTS: Rate = Rate {
+    per_second: NonZeroU32::new(200).unwrap(),
+    burst: NonZeroU32::new(1_000).unwrap(),
+};
 
 /// How deep `up` looks into its folder: deeper than any sensible workflow name.
 pub(crate) const FOLDER_DEPTH: usize = 16;

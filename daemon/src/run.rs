@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use api::Front;
 use model::SealingKey;
 use model::retention::RetentionSettings;
 use reconciler::{Handle, Reconciler, SourceConfig, Start};
@@ -18,6 +19,7 @@ use crate::limits::LAST_TASKS;
 use crate::logging;
 use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
+use crate::tls::Tls;
 
 /// The parts of a daemon.
 pub(crate) struct Site {
@@ -25,6 +27,9 @@ pub(crate) struct Site {
     pub(crate) listener: TcpListener,
     /// The state folder.
     pub(crate) state: PathBuf,
+    pub(crate) front: Front,
+    /// The certificate in use, which is followed while the daemon serves.
+    pub(crate) tls: Option<Tls>,
     /// Whether the state folder may be on a network file system.
     pub(crate) allow_network_state: bool,
     pub(crate) sources: Vec<SourceConfig>,
@@ -45,9 +50,17 @@ pub(crate) struct Serving {
 /// Runs the daemon until a signal stops it or it cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr()?;
+    let tls = settings.tls.map(Tls::load).transpose()?;
+    let may_be_public = settings.insecure_http || tls.is_some();
     let site = Site {
-        listener: bind(settings.listen, settings.insecure_http)
+        listener: bind(settings.listen, may_be_public)
             .map_err(|error| in_use(&settings.state).unwrap_or(error))?,
+        front: Front {
+            trusted_proxies: settings.trusted_proxies,
+            requests: settings.requests,
+            tls: tls.as_ref().map(Tls::server),
+        },
+        tls,
         state: settings.state,
         allow_network_state: settings.allow_network_state,
         sources: settings.sources,
@@ -65,9 +78,9 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     })
 }
 
-/// Binds an address. Without `insecure_http` it must be an address of this machine alone.
-pub(crate) fn bind(address: SocketAddr, insecure_http: bool) -> Result<TcpListener, Error> {
-    if !insecure_http && !address.ip().to_canonical().is_loopback() {
+/// Binds an address. Unless it may be public, it must be an address of this machine alone.
+pub(crate) fn bind(address: SocketAddr, may_be_public: bool) -> Result<TcpListener, Error> {
+    if !may_be_public && !address.ip().to_canonical().is_loopback() {
         return Err(Error::PlainHttp { address });
     }
     let fail = |source| Error::Listen { address, source };
@@ -112,6 +125,8 @@ where
 {
     let Site {
         listener,
+        front,
+        tls,
         state: root,
         allow_network_state,
         sources,
@@ -149,8 +164,12 @@ where
     tracing::info!(%address, state = %root.display(), "the state is open");
     let serving = Serving {
         handle: handle.clone(),
-        url: format!("http://{address}"),
+        url: match front.tls {
+            None => format!("http://{address}"),
+            Some(_) => format!("https://{address}"),
+        },
     };
+    let followed = tls.map(|tls| tokio::spawn(tls.follow()));
     let mut ended = Ok(());
     let stop = async {
         ended = tokio::select! {
@@ -159,7 +178,10 @@ where
         };
         handle.drain();
     };
-    api::serve(listener, handle.clone(), Box::pin(stop)).await;
+    api::serve(listener, handle.clone(), front, Box::pin(stop)).await;
+    if let Some(followed) = followed {
+        followed.abort();
+    }
     reconciler.stop().await;
     Ok((ended, closing))
 }

@@ -14,6 +14,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use api::Front;
 use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
@@ -23,7 +24,7 @@ use reconciler::{LOG_LIMIT, Location, SourceConfig};
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};
 use crate::error::Error;
-use crate::limits::FOLDER_LOOK;
+use crate::limits::{FOLDER_LOOK, REQUESTS};
 use crate::logging;
 use crate::run::{Serving, Site, bind, serve};
 use crate::secret_key;
@@ -50,6 +51,11 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let listener = listen(&home, options)?;
     let site = Site {
         listener,
+        front: Front {
+            requests: Some(REQUESTS),
+            ..Front::default()
+        },
+        tls: None,
         state: home.state(),
         allow_network_state: options.allow_network_state,
         sources: vec![source(&workflows)],

@@ -29,6 +29,9 @@ pub struct Configuration {
     pub runner_id: Uuid,
     /// The daemon's address without `/v0`.
     pub url: String,
+    /// The certificates to trust, in place of the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
     /// The session token.
     pub token: String,
     /// Where jobs work.
@@ -134,6 +137,7 @@ impl Configuration {
             name: asked.name,
             runner_id: registered.id,
             url,
+            ca_file: asked.ca_file,
             token: registered.token.clone(),
             workdir: asked.workdir,
             labels: asked.labels,
@@ -196,6 +200,8 @@ impl Configuration {
 pub struct RegisteredAs {
     /// Its name.
     pub name: String,
+    /// The certificates to trust for `https`, in place of the machine's.
+    pub ca_file: Option<PathBuf>,
     /// Where its jobs work.
     pub workdir: PathBuf,
     /// What `runs_on` is matched with.
@@ -231,6 +237,7 @@ mod tests {
             expires_at: chrono::DateTime::UNIX_EPOCH,
         };
         let asked = RegisteredAs {
+            ca_file: None,
             name: "one".to_owned(),
             workdir: PathBuf::from("/work"),
             labels: vec!["linux".to_owned()],

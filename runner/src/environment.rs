@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use wire::Assignment;
 
@@ -12,8 +13,13 @@ use crate::limits;
 /// The token for steps that call the API.
 const TOKEN: &str = "SERVICE_TOKEN";
 
+/// The certificates that `everscan` in a step trusts.
+const CA_FILE: &str = "SERVICE_CA_FILE";
+
 /// What every step gets from the runner's own environment, besides `LC_*`.
-const PASSED_NAMES: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN];
+const PASSED_NAMES: [&str; 8] = [
+    "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN, CA_FILE,
+];
 
 /// The variable with the id of the job to which a process belongs.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
@@ -29,6 +35,14 @@ impl FromIterator<(OsString, OsString)> for HostEnvironment {
 }
 
 impl HostEnvironment {
+    /// With the certificates that the runner itself trusts.
+    pub(crate) fn with_ca_file(mut self, path: Option<&Path>) -> Self {
+        if let Some(path) = path {
+            self.0.insert(CA_FILE.into(), path.into());
+        }
+        self
+    }
+
     /// The token that every step gets.
     pub(crate) fn token(&self) -> Option<&str> {
         self.0.get(OsStr::new(TOKEN))?.to_str()

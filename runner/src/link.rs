@@ -63,7 +63,8 @@ impl Link {
 
     /// Waits after a failed request.
     pub(crate) async fn pause(&self, backoff: &mut Backoff, failure: &Failure) {
-        let pause: Duration = backoff.failed();
+        let asked = failure.error.retry_after().unwrap_or_default();
+        let pause: Duration = backoff.failed().max(asked);
         tracing::debug!(job = %self.job, error = error_chain(&failure.error), ?pause, "a request failed");
         sleep(pause).await;
     }

@@ -74,7 +74,8 @@ pub enum SessionError {
 pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
     let configuration = setup.configuration;
     let url = configuration.url.clone();
-    let anonymous = Client::new(&url, None).map_err(SessionError::Client)?;
+    let ca_file = configuration.ca_file.as_deref();
+    let anonymous = Client::trusting(&url, None, ca_file).map_err(SessionError::Client)?;
     let instance = Instance::take(&setup.folder)?;
     let workdir = Workdir::open(&configuration.workdir)?;
     escaped::end(workdir.jobs(), Instant::now() + setup.options.grace).await;
@@ -87,7 +88,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         url,
         folder: setup.folder,
         workdir,
-        environment: setup.environment,
+        environment: setup.environment.with_ca_file(ca_file),
         options: setup.options,
         contact,
     };
@@ -391,6 +392,7 @@ impl Session {
             return Ok(self.conflict.refused(&self.configuration.name));
         }
         let pause = self.backoff.failed();
+        let pause = pause.max(error.retry_after().unwrap_or_default());
         let error = error_chain(&error);
         if self.urgency() == Urgency::None {
             tracing::warn!(error, ?pause, "cannot ask for work");

@@ -40,5 +40,6 @@ mod secrets;
 mod site;
 #[path = "../support.rs"]
 mod support;
+mod tls;
 mod tree;
 mod up;

@@ -4,6 +4,7 @@
 //! cannot change the contract; `client` sends and reads them. Times are RFC 3339 in UTC, ids are UUIDs, names are in
 //! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
 
+mod audit;
 mod event;
 mod explanation;
 mod health;
@@ -21,6 +22,7 @@ mod why;
 mod worker;
 mod workflow;
 
+pub use audit::{AuditRecord, AuditToken};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus};

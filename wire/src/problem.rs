@@ -111,6 +111,9 @@ pub enum ErrorCode {
     LastAdmin,
     /// 429: the number of unfinished jobs has reached its limit.
     TooManyJobs,
+    /// 429: too many requests of one caller, or too many refused credentials. Nothing was done; `Retry-After` says how
+    /// many seconds to wait.
+    RateLimited,
     /// 409: the daemon has no key for secrets.
     NoSecretKey,
     /// 410: the artifact has expired or was removed.

@@ -16,6 +16,7 @@ mod access;
 mod answers;
 mod artifacts;
 mod bodies;
+mod callers;
 mod client;
 mod dispatch;
 mod events;

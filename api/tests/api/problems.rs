@@ -32,6 +32,10 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "needs ten thousand jobs; the model's tests hold the bound",
     ),
     (
+        ErrorCode::RateLimited,
+        "needs calls from another machine; see `callers`",
+    ),
+    (
         ErrorCode::DiskFull,
         "needs a full disk; the state's tests hold it",
     ),
@@ -76,7 +80,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
         ErrorCode::TooManyTokens => Some(ErrorCode::LastAdmin),
         ErrorCode::LastAdmin => Some(ErrorCode::TooManyJobs),
-        ErrorCode::TooManyJobs => Some(ErrorCode::NoSecretKey),
+        ErrorCode::TooManyJobs => Some(ErrorCode::RateLimited),
+        ErrorCode::RateLimited => Some(ErrorCode::NoSecretKey),
         ErrorCode::NoSecretKey => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),

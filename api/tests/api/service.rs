@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use api::Front;
 use chrono::{TimeDelta, TimeZone, Utc};
 use git2::{Repository, RepositoryInitOptions, Signature, Time};
 use http::Method;
@@ -164,15 +165,20 @@ impl Service {
 
     /// A service that follows these sources, each with the same files.
     pub(crate) async fn follow(names: &[&str]) -> Self {
-        Self::open(names, true).await
+        Self::open(names, true, Front::default()).await
+    }
+
+    /// A service that is offered in another way.
+    pub(crate) async fn fronted(front: Front) -> Self {
+        Self::open(&["main"], true, front).await
     }
 
     /// A service without a key for secrets.
     pub(crate) async fn without_key() -> Self {
-        Self::open(&["main"], false).await
+        Self::open(&["main"], false, Front::default()).await
     }
 
-    async fn open(names: &[&str], keyed: bool) -> Self {
+    async fn open(names: &[&str], keyed: bool, front: Front) -> Self {
         let kept = TempDir::new().unwrap();
         let folder = kept.path().to_owned();
         let noon = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
@@ -226,6 +232,7 @@ impl Service {
         tokio::spawn(api::serve(
             listener,
             handle.clone(),
+            front,
             Box::pin(std::future::pending()),
         ));
         let mut service = Self {

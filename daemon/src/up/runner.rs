@@ -99,6 +99,7 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
     let registration = serving.handle.create_registration().await?;
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {
+        ca_file: None,
         name: NAME.to_owned(),
         workdir,
         labels: Vec::new(),

@@ -17,6 +17,9 @@ pub(super) struct Configure {
     /// The service's address, without /v0.
     #[arg(long, env = "SERVICE_URL")]
     url: String,
+    /// A file with the certificates (PEM) to trust for https, in place of those of the machine.
+    #[arg(long, value_name = "FILE", env = "SERVICE_CA_FILE")]
+    ca_file: Option<PathBuf>,
     /// The runner's name [default: the host name].
     #[arg(long, env = "SERVICE_NAME")]
     name: Option<String>,
@@ -63,6 +66,7 @@ impl Configure {
         let new_workdir = make_folder(&workdir)?;
         let asked = RegisteredAs {
             workdir: absolute(&workdir)?,
+            ca_file: self.ca_file.as_deref().map(absolute).transpose()?,
             labels: self.labels,
             capacity: self.capacity,
             name,
@@ -76,7 +80,8 @@ impl Configure {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             replace: self.replace,
         };
-        let client = Client::new(&self.url, None).map_err(Failure::Register)?;
+        let client = Client::trusting(&self.url, None, asked.ca_file.as_deref())
+            .map_err(Failure::Register)?;
         let registered = runtime()?
             .block_on(client.register(&request))
             .map_err(Failure::Register)?;

@@ -62,6 +62,7 @@ impl Harness {
         };
         let asked = RegisteredAs {
             name: "test".to_owned(),
+            ca_file: None,
             workdir: home.path().join("work"),
             labels: Vec::new(),
             capacity,

@@ -1,0 +1,149 @@
+//! Where a request comes from: the connection, and what a trusted proxy says of the machine behind it.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use http::HeaderMap;
+use http::header::{FORWARDED, HeaderName, VIA};
+
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// The connection that a request came on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Connection {
+    /// The address at its other end: the caller's, or a proxy's.
+    pub(crate) address: IpAddr,
+    pub(crate) is_tls: bool,
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// The caller's address, as far as it is known.
+    pub(crate) address: IpAddr,
+    /// Whether the caller used TLS, with the daemon or with a trusted proxy.
+    pub(crate) is_https: bool,
+    /// Whether the request was made on this machine. One that says that it was forwarded was not.
+    pub(crate) is_local: bool,
+}
+
+impl Peer {
+    /// Who made a request. Headers are believed if a trusted proxy sent them, and then the last address that is not a
+    /// trusted proxy's: a caller can write whatever it wants before it.
+    pub(crate) fn of(connection: Connection, headers: &HeaderMap, trusted: &[IpAddr]) -> Self {
+        let direct = connection.address.to_canonical();
+        let is_forwarded = [&X_FORWARDED_FOR, &X_REAL_IP, &FORWARDED, &VIA]
+            .iter()
+            .any(|name| headers.contains_key(*name));
+        let plain = Self {
+            address: direct,
+            is_https: connection.is_tls,
+            is_local: direct.is_loopback() && !is_forwarded,
+        };
+        if !trusted.contains(&direct) {
+            return plain;
+        }
+        let lines = headers.get_all(&X_FORWARDED_FOR).iter().rev();
+        let named = lines
+            .filter_map(|line| line.to_str().ok())
+            .flat_map(|line| line.rsplit(','))
+            .map(|text| {
+                text.trim()
+                    .parse()
+                    .map(|address: IpAddr| address.to_canonical())
+            });
+        // What cannot be read ends the search: nothing before it is known to be true.
+        let behind = named
+            .map_while(Result::ok)
+            .find(|address| !trusted.contains(address));
+        let Some(address) = behind else {
+            return plain;
+        };
+        let scheme = headers.get(&X_FORWARDED_PROTO);
+        Self {
+            address,
+            is_https: scheme.is_some_and(|scheme| scheme.as_bytes().eq_ignore_ascii_case(b"https")),
+            is_local: false,
+        }
+    }
+
+    /// What the limits of an address count: a home or a data centre has a whole IPv6 network of 64 bits.
+    pub(crate) fn network(&self) -> IpAddr {
+        network(self.address)
+    }
+}
+
+/// The address, or the IPv6 network of 64 bits that it is in.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str, headers: &[(&HeaderName, &str)], trusted: &[&str]) -> Peer {
+        let connection = Connection {
+            address: address.parse().unwrap(),
+            is_tls: false,
+        };
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        let trusted: Vec<IpAddr> = trusted.iter().map(|it| it.parse().unwrap()).collect();
+        Peer::of(connection, &map, &trusted)
+    }
+
+    #[test]
+    fn headers_count_only_from_a_trusted_proxy() {
+        let forged = [(&X_FORWARDED_FOR, "203.0.113.9")];
+        assert_eq!(
+            peer("198.51.100.7", &forged, &[]).address.to_string(),
+            "198.51.100.7"
+        );
+        let seen = peer("127.0.0.1", &forged, &[]);
+        assert_eq!(seen.address.to_string(), "127.0.0.1");
+        assert!(!seen.is_local, "somebody forwarded it");
+        let seen = peer("127.0.0.1", &forged, &["127.0.0.1"]);
+        assert_eq!(seen.address.to_string(), "203.0.113.9");
+        assert!(!seen.is_local && !seen.is_https);
+    }
+
+    #[test]
+    fn the_last_address_that_is_no_proxy_counts() {
+        let headers = [
+            (&X_FORWARDED_FOR, "127.0.0.1, 203.0.113.9"),
+            (&X_FORWARDED_FOR, "10.0.0.2"),
+            (&X_FORWARDED_PROTO, "HTTPS"),
+        ];
+        let seen = peer("10.0.0.1", &headers, &["10.0.0.1", "10.0.0.2"]);
+        assert_eq!(seen.address.to_string(), "203.0.113.9");
+        assert!(seen.is_https && !seen.is_local);
+        let unreadable = [(&X_FORWARDED_FOR, "203.0.113.9, unknown")];
+        let seen = peer("10.0.0.1", &unreadable, &["10.0.0.1"]);
+        assert_eq!(seen.address.to_string(), "10.0.0.1");
+    }
+
+    #[test]
+    fn a_caller_on_this_machine_is_local() {
+        assert!(peer("127.0.0.1", &[], &[]).is_local);
+        assert!(peer("::ffff:127.0.0.1", &[], &[]).is_local);
+        assert!(peer("::1", &[], &["::1"]).is_local);
+        assert!(!peer("192.0.2.1", &[], &[]).is_local);
+    }
+
+    #[test]
+    fn an_ipv6_network_counts_as_one() {
+        let seen = peer("2001:db8:1:2:3:4:5:6", &[], &[]);
+        assert_eq!(seen.network().to_string(), "2001:db8:1:2::");
+        assert_eq!(
+            peer("::ffff:192.0.2.1", &[], &[]).network().to_string(),
+            "192.0.2.1"
+        );
+    }
+}

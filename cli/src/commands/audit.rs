@@ -1,0 +1,65 @@
+//! `everscan audit`.
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use client::AuditFilter;
+use wire::{AuditRecord, Page};
+
+use crate::clock::moment_or_age;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::table::{Table, time};
+
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Only changes made with this token: its name or id
+    #[arg(long, env = "SERVICE_TOKEN_NAME")]
+    token_name: Option<String>,
+    /// Only changes at this time or later, or as long ago as this, as in 1d
+    #[arg(long, env = "SERVICE_SINCE", value_name = "TIME", value_parser = moment_or_age)]
+    since: Option<DateTime<Utc>>,
+    /// Only changes at this time or earlier, or longer ago than this
+    #[arg(long, env = "SERVICE_UNTIL", value_name = "TIME", value_parser = moment_or_age)]
+    until: Option<DateTime<Utc>>,
+    /// How many changes
+    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Go on where an earlier list ended
+    #[arg(long, env = "SERVICE_CURSOR")]
+    cursor: Option<String>,
+}
+
+impl Audit {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let filter = AuditFilter {
+            token: self.token_name,
+            since: self.since,
+            until: self.until,
+        };
+        let page = session
+            .client()?
+            .audit(&filter, Some(self.limit), self.cursor.as_deref())
+            .await?;
+        session.show(&page, table)?;
+        if let Some(cursor) = &page.next_cursor {
+            session
+                .terminal
+                .say(&format!("there are more: --cursor {cursor}"));
+        }
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn table(page: &Page<AuditRecord>) -> String {
+    let mut table = Table::new(&["AT", "TOKEN", "FROM", "REQUEST"]);
+    for record in &page.items {
+        table.row([
+            time(&record.at),
+            record.token.name.clone(),
+            record.address.to_string(),
+            format!("{} {}", record.method, record.path),
+        ]);
+    }
+    table.text()
+}

@@ -1,0 +1,38 @@
+//! The audit log.
+
+use chrono::{DateTime, Utc};
+use wire::{AuditRecord, Page};
+
+use crate::job::rfc3339;
+use crate::route::Route;
+use crate::{Client, Error};
+
+/// Which lines of the audit log are wanted. A field that is `None` does not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Of the token with this id or name.
+    pub token: Option<String>,
+    /// At this time or later.
+    pub since: Option<DateTime<Utc>>,
+    /// At this time or earlier.
+    pub until: Option<DateTime<Utc>>,
+}
+
+impl Client {
+    /// One page of the changes that people made, newest first: `GET /audit`. `cursor` is the `next_cursor` of the page
+    /// before.
+    pub async fn audit(
+        &self,
+        filter: &AuditFilter,
+        limit: Option<u32>,
+        cursor: Option<&str>,
+    ) -> Result<Page<AuditRecord>, Error> {
+        let route = Route::v0("audit")
+            .with_some("token", filter.token.as_ref())
+            .with_some("since", filter.since.as_ref().map(rfc3339))
+            .with_some("until", filter.until.as_ref().map(rfc3339))
+            .with_some("limit", limit)
+            .with_some("cursor", cursor);
+        self.get(&route).answer().await
+    }
+}

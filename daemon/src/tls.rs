@@ -1,0 +1,160 @@
+//! The certificate and key of the daemon's own TLS. They are read at the start and again whenever they have changed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use api::ServerTls;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::limits::{TLS_FILE_BYTES, TLS_LOOK};
+
+/// Where the certificate and the key are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    /// The certificate and those that lead to its authority, in PEM form.
+    pub(crate) certificate: PathBuf,
+    /// The private key, in PEM form.
+    pub(crate) key: PathBuf,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum TlsError {
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{} is longer than a certificate or key can be", path.display())]
+    TooLong { path: PathBuf },
+    #[error("{} is no certificate in PEM form: {source}", path.display())]
+    Certificate { path: PathBuf, source: pem::Error },
+    #[error("{} holds no certificate in PEM form", path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("{} is no private key in PEM form: {source}", path.display())]
+    Key { path: PathBuf, source: pem::Error },
+    #[error("the certificate {} cannot be used with the key {}: {source}", certificate.display(), key.display())]
+    Pair {
+        certificate: PathBuf,
+        key: PathBuf,
+        source: rustls::Error,
+    },
+}
+
+/// The content of both files.
+#[derive(PartialEq, Eq)]
+struct Contents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// A certificate in use, and its files.
+pub(crate) struct Tls {
+    files: TlsFiles,
+    /// What was last found in the files, whether or not it can be used.
+    found: Contents,
+    current: watch::Sender<Arc<ServerConfig>>,
+}
+
+impl Tls {
+    pub(crate) fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let found = files.read()?;
+        let settings = files.settings(&found)?;
+        Ok(Self {
+            files,
+            found,
+            current: watch::Sender::new(Arc::new(settings)),
+        })
+    }
+
+    /// For the listener.
+    pub(crate) fn server(&self) -> ServerTls {
+        ServerTls::new(self.current.subscribe())
+    }
+
+    /// Uses what the files hold whenever they have changed. Files that cannot be used change nothing, and a half-written
+    /// pair is tried again with the next change.
+    pub(crate) async fn follow(mut self) {
+        loop {
+            tokio::time::sleep(TLS_LOOK).await;
+            let files = self.files.clone();
+            let Ok(read) = tokio::task::spawn_blocking(move || files.read()).await else {
+                return;
+            };
+            let certificate = self.files.certificate.display();
+            match read {
+                Ok(found) if found == self.found => {}
+                Ok(found) => {
+                    match self.files.settings(&found) {
+                        Ok(settings) => {
+                            self.current.send_replace(Arc::new(settings));
+                            tracing::info!(%certificate, "a new certificate is in use");
+                        }
+                        Err(error) => {
+                            tracing::error!(%error, "the new certificate is not used, and the last one still is");
+                        }
+                    }
+                    self.found = found;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the certificate cannot be looked at");
+                }
+            }
+        }
+    }
+}
+
+impl TlsFiles {
+    fn read(&self) -> Result<Contents, TlsError> {
+        Ok(Contents {
+            certificate: read(&self.certificate)?,
+            key: read(&self.key)?,
+        })
+    }
+
+    fn settings(&self, found: &Contents) -> Result<ServerConfig, TlsError> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&found.certificate).collect();
+        let chain = chain.map_err(|source| TlsError::Certificate {
+            path: self.certificate.clone(),
+            source,
+        })?;
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate {
+                path: self.certificate.clone(),
+            });
+        }
+        let key = PrivateKeyDer::from_pem_slice(&found.key).map_err(|source| TlsError::Key {
+            path: self.key.clone(),
+            source,
+        })?;
+        let unusable = |source| TlsError::Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut settings = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(unusable)?;
+        settings.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(settings)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let unreadable = |source| TlsError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    if length > TLS_FILE_BYTES {
+        return Err(TlsError::TooLong {
+            path: path.to_owned(),
+        });
+    }
+    std::fs::read(path).map_err(unreadable)
+}

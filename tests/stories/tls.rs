@@ -1,0 +1,107 @@
+//! TLS by the daemon itself: everything over https, and a certificate that is replaced while it runs.
+
+use std::fs;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+use crate::support::{PATIENCE, World};
+
+const WORKFLOW: &str = "\
+scans:
+  hello:
+    on: { dispatch: {} }
+    steps:
+      - run: everscan job show --output json > shown.json
+    artifacts:
+      - { name: shown, paths: [shown.json] }
+";
+
+/// Makes a certificate for this machine, signed by a new authority, and puts it in place of the last one.
+fn certify(world: &World, authority: &str) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    let write = |name: &str, text: String| {
+        let fresh = world.path("fresh.pem");
+        fs::write(&fresh, text).unwrap();
+        fs::rename(fresh, world.path(name)).unwrap();
+    };
+    write(authority, issuer.pem());
+    write("key.pem", key.serialize_pem());
+    write("cert.pem", certificate.pem());
+}
+
+fn trusting(world: &World, authority: &str, arguments: &[&str]) -> Output {
+    let mut command = world.command("everscan");
+    command.env("SERVICE_CA_FILE", world.path(authority));
+    command.args(arguments).output().unwrap()
+}
+
+fn expect(world: &World, arguments: &[&str]) -> String {
+    let output = trusting(world, "first.pem", arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("tls.yaml", Some(WORKFLOW))]);
+    certify(&world, "first.pem");
+    let home = world.path("").display().to_string();
+    world.daemon_config = Some(format!(
+        "tls: {{ cert: {home}/cert.pem, key: {home}/key.pem }}\n"
+    ));
+    world.start_daemon();
+    assert!(world.url().starts_with("https://"), "{}", world.url());
+
+    // Without the authority's certificate nobody is trusted, and the hint says what is missing.
+    let refused = world.output("everscan", &["source", "list"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && said.contains("--ca-file"),
+        "{said}"
+    );
+
+    expect(&world, &["source", "sync", "main", "--wait"]);
+    let token = expect(&world, &["runner", "register-token"]);
+    let configured = world
+        .command("everscan-runner")
+        .env("SERVICE_REGISTRATION_TOKEN", token.trim())
+        .args(["configure", "--name", "story", "--ca-file"])
+        .arg(world.path("first.pem"))
+        .output()
+        .unwrap();
+    assert!(configured.status.success(), "{configured:?}");
+    let token = world.token().unwrap();
+    world.run_runner_with(&[("SERVICE_TOKEN", &token)]);
+    // The step's own call trusts what its runner trusts.
+    expect(&world, &["scan", "dispatch", "tls", "hello", "--follow"]);
+
+    certify(&world, "second.pem");
+    let until = Instant::now() + PATIENCE;
+    while !trusting(&world, "second.pem", &["source", "list"])
+        .status
+        .success()
+    {
+        assert!(Instant::now() < until, "{}", world.daemon_log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let outdated = trusting(&world, "first.pem", &["source", "list"]);
+    assert!(!outdated.status.success(), "{outdated:?}");
+
+    // A pair that cannot be used changes nothing.
+    fs::write(world.path("key.pem"), "no key").unwrap();
+    while !world.daemon_log().contains("is no private key") {
+        assert!(Instant::now() < until, "{}", world.daemon_log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let still = trusting(&world, "second.pem", &["source", "list"]);
+    assert!(still.status.success(), "{still:?}");
+}

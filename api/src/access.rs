@@ -9,13 +9,15 @@ use wire::ErrorCode;
 
 use crate::failure::{Failure, shorten, unauthorized};
 use crate::limits::AUDITED_CHARS;
-use crate::routes::{Access, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
+use crate::routes::{Access, LocalRoute, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
 use crate::service::{Head, Service};
 use crate::visible::Visible;
 
 /// The caller of a request, with the route that the caller may use.
 pub(crate) enum Caller {
     Public(PublicRoute),
+    /// Somebody on this machine, or the holder of a personal access token.
+    Local(LocalRoute),
     /// The holder of a personal access token.
     User(UserRoute, Box<Visible>),
     /// A runner, with its session token.
@@ -33,6 +35,11 @@ pub(crate) async fn authenticate(
     let (handle, headers) = (&service.handle, &head.headers);
     match route.access {
         Access::Public(route) => Ok(Caller::Public(route)),
+        Access::Local(route, _) if head.peer.is_local => Ok(Caller::Local(route)),
+        Access::Local(route, scope) => {
+            user(service, scope, head)?;
+            Ok(Caller::Local(route))
+        }
         Access::User(route, scope) => {
             let me = user(service, scope, head)?;
             Ok(Caller::User(route, Box::new(me)))

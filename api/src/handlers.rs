@@ -25,16 +25,19 @@ use warp::reply::Response;
 use crate::access::Caller;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::routes::{PublicRoute, RunnerRoute, UserRoute, WorkerRoute};
+use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, UserRoute, WorkerRoute};
+use crate::service::Service;
 use crate::visible::Visible;
 
 /// Calls the handler of the caller's route.
 pub(crate) async fn handle(
-    handle: &Handle,
+    service: &Service,
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
+    let handle = &service.handle;
     match caller {
+        Caller::Local(LocalRoute::Metrics) => health::metrics(service).await,
         Caller::Public(route) => public(handle, route, request).await,
         Caller::User(route, me) => user(&me, route, request).await,
         Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
@@ -49,7 +52,7 @@ async fn public(
 ) -> Result<Response, Failure> {
     match route {
         PublicRoute::Healthz => health::alive(handle).await,
-        PublicRoute::Readyz => Ok(health::ready()),
+        PublicRoute::Readyz => health::ready(handle).await,
         PublicRoute::WorkflowSchema => Ok(schema::workflow(&request)),
         PublicRoute::RegisterRunner => runners::register(handle, request).await,
     }

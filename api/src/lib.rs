@@ -12,6 +12,7 @@ mod events;
 mod failure;
 mod handlers;
 mod limits;
+mod metrics;
 mod page;
 mod peer;
 mod rate;
@@ -24,6 +25,8 @@ mod tls;
 mod visible;
 
 pub use rate::Rate;
-pub use routes::{Access, PublicRoute, ROUTES, Route, RunnerRoute, UserRoute, WorkerRoute};
+pub use routes::{
+    Access, LocalRoute, PublicRoute, ROUTES, Route, RunnerRoute, UserRoute, WorkerRoute,
+};
 pub use serve::{Front, Stop, serve};
 pub use tls::ServerTls;

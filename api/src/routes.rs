@@ -13,6 +13,8 @@ use crate::limits::{
 pub enum Access {
     /// Anyone. The body may hold credentials.
     Public(PublicRoute),
+    /// Anyone on this machine, and others with a personal access token with this scope.
+    Local(LocalRoute, Scope),
     /// A personal access token with this scope.
     User(UserRoute, Scope),
     /// A runner session token.
@@ -62,6 +64,9 @@ routes! {
         Readyz GET "/readyz"; [], 0;
         WorkflowSchema GET "/v0/schema/workflow.json"; [], 0;
         RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY;
+    }
+    Local LocalRoute {
+        Metrics GET "/metrics", Metrics; [], 0;
     }
     User UserRoute {
         ListSources GET "/v0/sources", ProjectRead; ["limit" "cursor"], 0;
@@ -200,6 +205,7 @@ mod tests {
             let is_probe = matches!(
                 route.access,
                 Access::Public(PublicRoute::Healthz | PublicRoute::Readyz)
+                    | Access::Local(LocalRoute::Metrics, _)
             );
             assert_eq!(route.path.starts_with("/v0/"), !is_probe, "{}", route.path);
             if route.path.contains("{job}") || route.path.contains("{artifact}") {

@@ -23,6 +23,7 @@ use crate::events::Hub;
 use crate::failure::{Failure, shorten};
 use crate::handlers;
 use crate::limits::REFUSALS;
+use crate::metrics::{Metrics, NO_ROUTE};
 use crate::peer::Peer;
 use crate::rate::Rates;
 use crate::reply;
@@ -36,6 +37,7 @@ static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct Service {
     pub(crate) handle: Handle,
     pub(crate) events: Arc<Hub>,
+    pub(crate) metrics: Arc<Metrics>,
     trusted_proxies: Vec<IpAddr>,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
@@ -48,8 +50,11 @@ pub(crate) fn service(
     handle: Handle,
     front: Front,
 ) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let metrics = Arc::new(Metrics::new());
+    metrics.follow(&handle);
     let service = Arc::new(Service {
         handle,
+        metrics,
         events: Arc::default(),
         trusted_proxies: front.trusted_proxies,
         refusals: Rates::new(REFUSALS),
@@ -102,13 +107,18 @@ async fn answer<B: Buf>(
         ..
     } = head;
     let (method, path, peer) = (method.clone(), path.clone(), *peer);
-    let request_id = id.to_string();
+    let (request_id, begun) = (id.to_string(), Instant::now());
+    let mut route = NO_ROUTE;
     let work = async {
-        let answered = respond(&service, head, body).await;
+        let answered = respond(&service, head, body, &mut route).await;
         answered.map_err(|failure| service.slow_down(peer, failure))
     };
     let mut response = settle(work, &request_id).await;
-    tracing::debug!(request_id, %method, path, peer = %peer.address, status = response.status().as_u16(), "answered");
+    let status = response.status();
+    service
+        .metrics
+        .answered(&method, route, status, begun.elapsed());
+    tracing::debug!(request_id, %method, path, peer = %peer.address, status = status.as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
     // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
     reply::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
@@ -157,6 +167,7 @@ async fn respond<B: Buf>(
     service: &Service,
     head: Head,
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
+    pattern: &mut &'static str,
 ) -> Result<Response, Failure> {
     let (route, parameters) = match find(&head.method, &head.path) {
         Matched::Route(route, parameters) => (route, parameters),
@@ -178,6 +189,7 @@ async fn respond<B: Buf>(
             ));
         }
     };
+    *pattern = route.path;
     let caller = authenticate(service, route, &parameters, &head).await?;
     let body = Body::new(body, &head.headers, route.body)?;
     let request = Request {
@@ -186,7 +198,7 @@ async fn respond<B: Buf>(
         headers: head.headers,
         body,
     };
-    handlers::handle(&service.handle, caller, request).await
+    handlers::handle(service, caller, request).await
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::logging::LogForm;
+
 /// The default address: this machine only.
 pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
@@ -87,6 +89,14 @@ pub(crate) struct RunOptions {
     /// The file with the key that seals secrets, outside the state folder; `everscand secret-key` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
+    /// The form of the log on standard error.
+    #[arg(
+        long,
+        env = "SERVICE_LOG_FORM",
+        value_name = "FORM",
+        default_value = "text"
+    )]
+    pub(crate) log_form: LogForm,
     /// A source to follow, beside those of the configuration file: NAME=URL.
     #[arg(
         long = "source",

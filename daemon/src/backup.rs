@@ -25,7 +25,7 @@ struct Report {
 
 /// Copies a state folder.
 pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
-    logging::to_stderr()?;
+    logging::to_stderr(logging::LogForm::Text)?;
     let BackupOptions {
         dir: to,
         state_dir,
@@ -50,7 +50,7 @@ pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
 
 /// Puts a backup back and brings it up to date.
 pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
-    logging::to_stderr()?;
+    logging::to_stderr(logging::LogForm::Text)?;
     let RestoreOptions {
         dir,
         state_dir,

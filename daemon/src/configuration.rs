@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::limits::{REQUESTS, SHORTEST_INTERVAL};
+use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 use crate::tls::TlsFiles;
@@ -26,6 +27,7 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) struct Settings {
     pub(crate) state: PathBuf,
     pub(crate) allow_network_state: bool,
+    pub(crate) log_form: LogForm,
     pub(crate) listen: SocketAddr,
     pub(crate) insecure_http: bool,
     pub(crate) tls: Option<TlsFiles>,
@@ -204,6 +206,7 @@ impl Settings {
             given => given,
         };
         Ok(Self {
+            log_form: options.log_form,
             tls,
             trusted_proxies: trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             requests: file.rate_limit.map_or(Some(REQUESTS), FileRate::rate),
@@ -323,6 +326,7 @@ mod tests {
             tls_key: None,
             trust_proxy: Vec::new(),
             secret_key_file: None,
+            log_form: LogForm::Text,
             sources: sources.iter().map(|&source| source.to_owned()).collect(),
         }
     }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 
+use clap::ValueEnum;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
@@ -26,15 +27,28 @@ pub(crate) struct LogFilterError {
     part: String,
 }
 
+/// The form of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    // For people.
+    Text,
+    // One object on each line, for programs.
+    Json,
+}
+
 /// Logs to standard error, filtered by `SERVICE_LOG`.
-pub(crate) fn to_stderr() -> Result<(), LogFilterError> {
+pub(crate) fn to_stderr(form: LogForm) -> Result<(), LogFilterError> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy())?;
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .try_init();
+        .with_writer(std::io::stderr);
+    let logging = match form {
+        LogForm::Text => logging
+            .with_ansi(std::io::stderr().is_terminal())
+            .try_init(),
+        LogForm::Json => logging.json().flatten_event(true).try_init(),
+    };
     if logging.is_err() {
         tracing::debug!("logging was set up before");
     }

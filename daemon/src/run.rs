@@ -49,7 +49,7 @@ pub(crate) struct Serving {
 
 /// Runs the daemon until a signal stops it or it cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
-    logging::to_stderr()?;
+    logging::to_stderr(settings.log_form)?;
     let tls = settings.tls.map(Tls::load).transpose()?;
     let may_be_public = settings.insecure_http || tls.is_some();
     let site = Site {

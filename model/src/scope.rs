@@ -49,6 +49,8 @@ scopes! {
     RunnerWrite = "runner:write",
     /// See, make and revoke tokens.
     TokenWrite = "token:write",
+    /// Read the daemon's metrics.
+    Metrics = "metrics",
     /// Everything.
     Admin = "admin",
 }
@@ -57,7 +59,7 @@ impl Scope {
     /// Whether it is about the whole installation, so that it cannot be limited to some projects.
     pub const fn is_of_installation(self) -> bool {
         match self {
-            Self::RunnerWrite | Self::Admin => true,
+            Self::RunnerWrite | Self::Metrics | Self::Admin => true,
             Self::ProjectRead
             | Self::ProjectWrite
             | Self::WorkflowRead

@@ -68,6 +68,11 @@ struct Said {
 }
 
 impl Board {
+    /// How many polls wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Puts a poll on the board. A waiting poll of the same runner ends without a message.
     pub(crate) fn wait(&mut self, poll: Poll) -> oneshot::Receiver<Vec<Message>> {
         let (answer, receiver) = oneshot::channel();

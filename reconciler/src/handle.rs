@@ -213,6 +213,16 @@ impl Handle {
         self.presence().is_connected(runner, Instant::now())
     }
 
+    /// How many requests for work wait for a job.
+    pub fn waiting_polls(&self) -> usize {
+        self.board().waiting()
+    }
+
+    /// Whether the daemon is stopping.
+    pub fn is_stopping(&self) -> bool {
+        *self.shared.stopping.borrow()
+    }
+
     /// The jobs that each runner holds, by its newest poll since the daemon started.
     pub fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
         self.board().holding()

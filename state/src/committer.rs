@@ -11,12 +11,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, JobId, Moment, Order, ScanKey, World, error_chain};
 use store::volume::Volume;
 use store::{Batch, CloseError, CommitError, Engine, Epoch, Room, failpoint};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use workflow::Sandbox;
 
 pub(crate) use self::histories::Histories;
@@ -25,6 +27,7 @@ use crate::audit::{AuditTail, Audited};
 use crate::encode::{Encoder, fold};
 use crate::error::SubmitError;
 use crate::limits::ROUND_COMMANDS;
+use crate::measure::{CommitMeasure, Measuring};
 use crate::publication::Publication;
 use crate::upload::room;
 use crate::written::{Keys, Rewritten, Written};
@@ -178,6 +181,7 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) log_bytes: Box<dyn Fn(JobId) -> u64 + Send>,
     /// Whether every sender of the queue is gone.
     pub(crate) is_closing: bool,
+    pub(crate) measuring: Measuring,
     pub(crate) alarm: Alarm,
 }
 
@@ -195,6 +199,8 @@ struct Round {
     changes: Vec<Change>,
     audit: Option<AuditTail>,
     notify: Vec<Notify>,
+    /// The time that the decisions took.
+    deciding: Duration,
 }
 
 impl Round {
@@ -204,6 +210,7 @@ impl Round {
             changes: Vec::new(),
             audit: None,
             notify: Vec::new(),
+            deciding: Duration::ZERO,
         }
     }
 
@@ -272,7 +279,9 @@ impl<E: Engine> Committer<E> {
                         }
                     }
                 };
+                let begun = Instant::now();
                 let decided = self.decide(command, room);
+                round.deciding += begun.elapsed();
                 if !round.batch.fits(&decided.batch) {
                     let full = std::mem::replace(&mut round, Round::new(self.written.epoch));
                     match self.commit(full).await {
@@ -396,8 +405,17 @@ impl<E: Engine> Committer<E> {
             Ok(None)
         } else {
             let keys = Keys::of(&round.batch);
+            let (bytes, begun) = (round.batch.bytes(), Instant::now());
             let committed = self.engine.commit(round.batch).await;
             committed.map(|seq| {
+                if let Some(observe) = self.measuring.get() {
+                    observe(&CommitMeasure {
+                        commands: round.notify.len(),
+                        bytes,
+                        deciding: round.deciding,
+                        took: begun.elapsed(),
+                    });
+                }
                 self.written.committed(seq, keys);
                 Some(seq)
             })

@@ -35,6 +35,7 @@ mod limits;
 mod load;
 mod log;
 mod lost_workflows;
+mod measure;
 mod page_index;
 mod payload;
 mod pretty;
@@ -64,6 +65,7 @@ pub use log::{
     CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt, LogRecord,
     LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
+pub use measure::CommitMeasure;
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};
 pub use store::{Room, Seq};

@@ -27,6 +27,7 @@ use crate::ledger::Ledger;
 use crate::limits::{FRUITLESS_PIECES, WAITING_COMMANDS};
 use crate::load::{Loaded, Loading};
 use crate::log::{self, Logs};
+use crate::measure::{CommitMeasure, Measuring};
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
@@ -67,6 +68,7 @@ struct Shared {
     page_index: Arc<PageIndex>,
     volume: Arc<dyn Volume>,
     logs: Logs,
+    measuring: Measuring,
     alarm: Alarm,
 }
 
@@ -187,6 +189,7 @@ impl State {
         let publication = Arc::new(Publication::new(world.clone(), last));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
+        let measuring = Measuring::default();
         let committer = Committer {
             order: world.latest_order(),
             pending: world,
@@ -203,6 +206,7 @@ impl State {
             queue: waiting,
             log_bytes: log::lengths(volume.clone()),
             is_closing: false,
+            measuring: measuring.clone(),
             alarm: alarm.clone(),
         };
         let logs = Logs::new(
@@ -220,6 +224,7 @@ impl State {
             page_index: Arc::default(),
             volume,
             logs,
+            measuring,
             alarm,
         });
         Ok(Opened {
@@ -324,6 +329,13 @@ impl State {
     /// The newest commit that is published.
     pub fn seq(&self) -> Seq {
         self.shared.publication.seq()
+    }
+
+    /// Gives the measures of every commit to `observe`, which must be quick. Only the first call counts.
+    pub fn measure_commits(&self, observe: Box<dyn Fn(&CommitMeasure) + Send + Sync>) {
+        if self.shared.measuring.set(observe).is_err() {
+            tracing::debug!("commits are measured already");
+        }
     }
 
     /// Waits for a failure after which the process must end: of a commit, a sync, or the committer itself.

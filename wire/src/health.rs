@@ -27,3 +27,20 @@ pub enum HealthStatus {
     #[serde(other)]
     Other,
 }
+
+/// The answer of `GET /readyz`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Readiness {
+    pub status: ReadyStatus,
+    /// Why the daemon is not ready, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadyStatus {
+    Ready,
+    /// The daemon is stopping, or takes no new jobs. The HTTP status is 503.
+    NotReady,
+}

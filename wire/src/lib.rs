@@ -25,7 +25,7 @@ mod workflow;
 pub use audit::{AuditRecord, AuditToken};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
 pub use explanation::Explanation;
-pub use health::{Health, HealthStatus};
+pub use health::{Health, HealthStatus, Readiness, ReadyStatus};
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
     LogCut, LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,

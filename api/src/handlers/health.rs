@@ -1,23 +1,26 @@
 //! Health of the daemon.
 
 use chrono::SecondsFormat;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use reconciler::{ClockTrouble, Handle, jump};
-use serde_json::json;
 use state::Room;
+use warp::Reply;
 use warp::reply::Response;
-use wire::{ErrorCode, Health, HealthStatus};
+use wire::{ErrorCode, Health, HealthStatus, Readiness, ReadyStatus};
 
 use crate::failure::Failure;
+use crate::metrics;
 use crate::reply;
+use crate::service::Service;
 
 /// The process answers, with the state of its disk and its clock. The status is always 200, because a restart would
 /// cure neither.
 pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
-    let state = handle.state().clone();
-    // A disk that hangs must not block the threads that serve.
-    let room = tokio::task::spawn_blocking(move || state.room()).await;
-    let room = room.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))?;
-    Ok(reply::ok(&health(room, handle.clock_trouble())))
+    Ok(reply::ok(&health(
+        room(handle).await?,
+        handle.clock_trouble(),
+    )))
 }
 
 fn health(room: Room, clock: Option<ClockTrouble>) -> Health {
@@ -88,14 +91,66 @@ fn of_clock(trouble: ClockTrouble) -> Health {
     }
 }
 
-/// The state is open and takes commands. The listener exists only then, and a failed commit ends the process.
-pub(super) fn ready() -> Response {
-    reply::ok(&json!({"status": "ready"}))
+/// Whether work should be sent here: 503 with the reasons while no new jobs are taken. The state is open, since the
+/// listener exists only then, and a failed commit ends the process.
+pub(super) async fn ready(handle: &Handle) -> Result<Response, Failure> {
+    let (status, readiness) = readiness(room(handle).await?, handle.is_stopping());
+    Ok(reply::json(status, &readiness))
+}
+
+fn readiness(room: Room, is_stopping: bool) -> (StatusCode, Readiness) {
+    let stopping = is_stopping.then(|| "the daemon is stopping".to_owned());
+    let reasons: Vec<String> = stopping
+        .into_iter()
+        .chain(health(room, None).reason)
+        .collect();
+    if reasons.is_empty() {
+        let status = ReadyStatus::Ready;
+        (StatusCode::OK, Readiness { status, reasons })
+    } else {
+        let status = ReadyStatus::NotReady;
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            Readiness { status, reasons },
+        )
+    }
+}
+
+/// What monitoring systems read.
+pub(super) async fn metrics(service: &Service) -> Result<Response, Failure> {
+    let handle = &service.handle;
+    let text = service.metrics.text(handle, room(handle).await?);
+    let text = text.map_err(|error| Failure::internal(&error))?;
+    let mut response = text.into_response();
+    reply::set(&mut response, CONTENT_TYPE, metrics::MEDIA_TYPE);
+    reply::set(&mut response, CACHE_CONTROL, "no-store");
+    Ok(response)
+}
+
+/// How full the disk is. One that hangs must not block the threads that serve.
+async fn room(handle: &Handle) -> Result<Room, Failure> {
+    let state = handle.state().clone();
+    let room = tokio::task::spawn_blocking(move || state.room()).await;
+    room.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn no_work_is_wanted_while_no_new_jobs_are_taken() {
+        let ready = |room, is_stopping| {
+            let (status, body) = readiness(room, is_stopping);
+            assert_eq!(status == 200, body.reasons.is_empty());
+            body.reasons.len()
+        };
+        assert_eq!(ready(Room::Enough, false), 0);
+        assert_eq!(ready(Room::Low, false), 1);
+        assert_eq!(ready(Room::Full, true), 2);
+    }
 
     #[test]
     fn what_is_not_well_has_a_reason() {

@@ -22,6 +22,7 @@ mod dispatch;
 mod events;
 mod jobs;
 mod logs;
+mod metrics;
 mod polls;
 mod problems;
 mod projects;

@@ -82,6 +82,7 @@ impl Bench {
         let reader = engine.reader();
         let committer = Committer {
             audit: AuditTail::default(),
+            measuring: Measuring::default(),
             audit_committed: AuditTail::default(),
             engine,
             written: Written::until(epoch, last, HashMap::new()),

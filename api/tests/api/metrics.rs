@@ -1,0 +1,163 @@
+//! Metrics: who may read them, and what they say.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use model::Scope;
+use regex::Regex;
+
+use crate::client::Call;
+use crate::service::Service;
+
+const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../contrib/prometheus");
+
+async fn text(service: &Service) -> String {
+    let answer = Call::get("/metrics").send(service.address).await;
+    assert_eq!(answer.status, 200);
+    let kind = answer.header("content-type").unwrap();
+    assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
+    answer.text().to_owned()
+}
+
+/// The value of a series.
+fn value(text: &str, series: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(series));
+    line?.trim().parse().ok()
+}
+
+/// Waits until a series has a value. What jobs did is counted right after they were told.
+async fn counted(service: &Service, series: &str, wanted: f64) -> String {
+    let mut last = String::new();
+    let counted = async {
+        loop {
+            last = text(service).await;
+            if value(&last, series) == Some(wanted) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let in_time = tokio::time::timeout(crate::client::PATIENCE, counted).await;
+    assert!(in_time.is_ok(), "{series} is not {wanted} in\n{last}");
+    last
+}
+
+#[tokio::test]
+async fn they_are_open_to_this_machine_and_to_the_scope_metrics() {
+    let service = Service::start().await;
+    let others = service.personal([Scope::JobRead], None).await;
+    let monitoring = service.personal([Scope::Metrics], None).await;
+    // A proxy on this machine passes on what comes from elsewhere.
+    let ask = |token: Option<&str>| {
+        let call = Call::get("/metrics").header("x-forwarded-for", "203.0.113.9");
+        match token {
+            Some(token) => call.bearer(token),
+            None => call,
+        }
+        .send(service.address)
+    };
+    ask(None).await.problem(401, "unauthorized");
+    ask(Some(&others)).await.problem(403, "forbidden");
+    assert_eq!(ask(Some(&monitoring)).await.status, 200);
+    assert_eq!(ask(Some(&service.admin)).await.status, 200);
+    text(&service).await;
+}
+
+#[tokio::test]
+async fn they_count_requests_jobs_and_commits() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    service.dispatch("large").await;
+    let said = counted(&service, "everscan_jobs{state=\"running\"}", 1.0).await;
+    assert_eq!(
+        value(&said, "everscan_jobs{state=\"scheduled\"}"),
+        Some(1.0)
+    );
+    assert_eq!(
+        value(&said, "everscan_runners{connected=\"true\"}"),
+        Some(1.0)
+    );
+    service.complete(&worker, 0).await.expect(200);
+    let ended = "everscan_jobs_ended_total{state=\"succeeded\",reason=\"steps_succeeded\"}";
+    let said = counted(&service, ended, 1.0).await;
+    let positive = [
+        "everscan_job_queue_wait_seconds_count",
+        "everscan_commit_seconds_count",
+        "everscan_decision_seconds_count",
+        "everscan_commit_bytes_total",
+        "everscan_source_condition{source=\"main\",condition=\"valid\",status=\"false\"}",
+        "everscan_disk{mark=\"enough\"}",
+        "everscan_requests_total{method=\"POST\",route=\"/v0/jobs/{job}/complete\",status=\"200\"}",
+        "everscan_request_seconds_count{route=\"/metrics\"}",
+    ];
+    for series in positive {
+        assert!(
+            value(&said, series).is_some_and(|it| it > 0.0),
+            "{series} in\n{said}"
+        );
+    }
+    Call::get("/wp-login.php").send(service.address).await;
+    let none = "everscan_requests_total{method=\"-\",route=\"none\",status=\"404\"}";
+    counted(&service, none, 1.0).await;
+}
+
+/// What Prometheus itself says of the text and of the rules.
+#[tokio::test]
+async fn prometheus_takes_the_text_and_the_rules() {
+    let service = Service::start().await;
+    service.claimed("one").await;
+    let said = text(&service).await;
+    if Command::new("promtool").arg("--version").output().is_err() {
+        println!("SKIP: promtool is not installed (Debian: prometheus)");
+        return;
+    }
+    let mut check = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    check
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(said.as_bytes())
+        .unwrap();
+    let output = check.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}\n{said}");
+    let rules = Path::new(CONTRIB).join("alerts.yaml");
+    let output = Command::new("promtool")
+        .args(["check", "rules"])
+        .arg(rules)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[tokio::test]
+async fn the_rules_and_the_dashboard_name_series_that_exist() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    service.complete(&worker, 0).await.expect(200);
+    let said = counted(&service, "everscan_jobs{state=\"running\"}", 0.0).await;
+    let names = Regex::new("everscan_[a-z_]+").unwrap();
+    let helped: BTreeSet<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next())
+        .collect();
+    for file in ["alerts.yaml", "dashboard.json"] {
+        let text = std::fs::read_to_string(Path::new(CONTRIB).join(file)).unwrap();
+        let found: BTreeSet<&str> = names.find_iter(&text).map(|found| found.as_str()).collect();
+        assert!(found.len() > 3, "{file}");
+        for name in found {
+            let family = ["_bucket", "_count", "_sum"]
+                .iter()
+                .find_map(|suffix| name.strip_suffix(suffix))
+                .unwrap_or(name);
+            assert!(helped.contains(family), "{file} names {name}");
+        }
+    }
+}

@@ -1,16 +1,24 @@
 //! Authentication and authorization.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use model::{JobId, PlainToken, Scope, Token, TokenKind};
-use reconciler::{RunnerSession, Worker};
+use model::{
+    BrowserSession, JobId, PlainToken, Scope, SessionCookie, SessionId, Token, TokenHash, TokenKind,
+};
+use reconciler::{Handle, RunnerSession, Worker};
 use state::AuditEntry;
 use wire::ErrorCode;
 
 use crate::failure::{Failure, shorten, unauthorized};
 use crate::limits::AUDITED_CHARS;
-use crate::routes::{Access, LocalRoute, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
+use crate::request::Arrival;
+use crate::routes::{
+    Access, LocalRoute, PublicRoute, Route, RunnerRoute, SessionRoute, UserRoute, WorkerRoute,
+};
 use crate::service::{Head, Service};
+use crate::session;
 use crate::visible::Visible;
 
 /// The caller of a request, with the route that the caller may use.
@@ -20,6 +28,8 @@ pub(crate) enum Caller {
     Local(LocalRoute),
     /// The holder of a personal access token.
     User(UserRoute, Box<Visible>),
+    /// A browser that is signed in, or the holder of a personal access token.
+    Session(SessionRoute, Box<Visible>),
     /// A runner, with its session token.
     Runner(RunnerRoute, RunnerSession),
     Worker(WorkerRoute, Box<Worker>),
@@ -35,14 +45,18 @@ pub(crate) async fn authenticate(
     let (handle, headers) = (&service.handle, &head.headers);
     match route.access {
         Access::Public(route) => Ok(Caller::Public(route)),
-        Access::Local(route, _) if head.peer.is_local => Ok(Caller::Local(route)),
+        Access::Local(route, _) if head.arrival.peer.is_local => Ok(Caller::Local(route)),
         Access::Local(route, scope) => {
-            user(service, scope, head)?;
+            user(service, Some(scope), false, head)?;
             Ok(Caller::Local(route))
         }
         Access::User(route, scope) => {
-            let me = user(service, scope, head)?;
+            let me = user(service, Some(scope), route.takes_sessions(), head)?;
             Ok(Caller::User(route, Box::new(me)))
+        }
+        Access::Session(route) => {
+            let me = user(service, None, true, head)?;
+            Ok(Caller::Session(route, Box::new(me)))
         }
         Access::Runner(route) => {
             let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
@@ -61,43 +75,97 @@ pub(crate) async fn authenticate(
     }
 }
 
-fn user(service: &Service, scope: Scope, head: &Head) -> Result<Visible, Failure> {
-    let handle = &service.handle;
-    let secret = PlainToken::parse(TokenKind::Personal, bearer(&head.headers)?)
-        .map_err(|_| unauthorized())?
-        .hash();
-    // One look: a token's end moves together with what it is compared with.
-    let (token, now) = handle
-        .state()
-        .read(|world| (world.token_of(&secret).cloned(), handle.time(world)));
-    let token = token
-        .filter(|token| token.accepts(&secret, now))
-        .ok_or_else(unauthorized)?;
-    service.count_request(token.id, head.peer)?;
-    if !token.scopes.allow(scope) {
+/// Somebody with a personal access token, or with a session if that is enough. A route without a scope takes any token.
+fn user(
+    service: &Service,
+    scope: Option<Scope>,
+    takes_sessions: bool,
+    head: &Head,
+) -> Result<Visible, Failure> {
+    let (handle, peer) = (&service.handle, head.arrival.peer);
+    let cookie = session::cookie(&head.headers, peer).filter(|_| takes_sessions);
+    let (token, secret, session) = match cookie {
+        None => {
+            let (token, secret) = of_bearer(handle, &head.headers)?;
+            (token, secret, None)
+        }
+        Some(_) if head.headers.contains_key(AUTHORIZATION) => {
+            return Err(Failure::new(
+                ErrorCode::InvalidRequest,
+                "a request has a session or an access token, not both",
+            ));
+        }
+        Some(cookie) => {
+            let (token, session) = of_cookie(handle, &cookie)?;
+            session::check_origin(&head.arrival.method, &head.headers)?;
+            handle.note_session(token.id, &session);
+            (token, session.made_with, Some(session.id))
+        }
+    };
+    service.count_request(token.id, peer)?;
+    if let Some(scope) = scope.filter(|scope| !token.scopes.allow(*scope)) {
         return Err(Failure::new(
             ErrorCode::Forbidden,
             format!("this needs a token with the scope `{scope}`"),
         ));
     }
     handle.note_use(&token);
-    let handle = if head.method.is_safe() {
+    let handle = if head.arrival.method.is_safe() {
         handle.clone()
     } else {
-        handle.audited(audit_entry(&token, head))
+        handle.audited(audit_entry(&token, session, &head.arrival))
     };
-    Ok(Visible::new(&handle, &service.events, token, secret))
+    Ok(Visible::new(
+        &handle,
+        &service.events,
+        token,
+        secret,
+        session,
+    ))
+}
+
+/// The token with the secret in the header.
+fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Arc<Token>, TokenHash), Failure> {
+    let secret = PlainToken::parse(TokenKind::Personal, bearer(headers)?)
+        .map_err(|_| unauthorized())?
+        .hash();
+    // One look: a token's end moves together with what it is compared with.
+    let (token, now) = handle
+        .state()
+        .read(|world| (world.token_of(&secret).cloned(), handle.time(world)));
+    let token = token.filter(|token| token.accepts(&secret, now));
+    Ok((token.ok_or_else(unauthorized)?, secret))
+}
+
+/// The session of the cookie, with its token.
+fn of_cookie(
+    handle: &Handle,
+    cookie: &SessionCookie,
+) -> Result<(Arc<Token>, BrowserSession), Failure> {
+    let hash = cookie.secret.hash();
+    let found = handle.state().read(|world| {
+        let token = world.token(cookie.token)?;
+        let mut sessions = token.valid_sessions(handle.time(world));
+        let session = sessions.find(|session| session.hash == hash)?.clone();
+        Some((token.clone(), session))
+    });
+    found.ok_or_else(unauthorized)
 }
 
 /// What the audit log says of the request, if it changes something.
-fn audit_entry(token: &Token, head: &Head) -> AuditEntry {
+pub(crate) fn audit_entry(
+    token: &Token,
+    session: Option<SessionId>,
+    arrival: &Arrival,
+) -> AuditEntry {
     AuditEntry {
         token: token.id,
         name: token.name.clone(),
-        address: head.peer.address,
-        method: shorten(head.method.as_str()),
-        path: head.path.chars().take(AUDITED_CHARS).collect(),
-        request: head.id,
+        session,
+        address: arrival.peer.address,
+        method: shorten(arrival.method.as_str()),
+        path: arrival.path.chars().take(AUDITED_CHARS).collect(),
+        request: arrival.id,
     }
 }
 

@@ -182,6 +182,7 @@ impl From<Refusal> for Failure {
                 .hint("`everscan workflow list` shows what there is"),
             Refusal::NoSuchScan { .. }
             | Refusal::NoSuchRunner
+            | Refusal::NoSuchSession
             | Refusal::NoSuchSource { .. }
             | Refusal::NoSuchProject { .. }
             | Refusal::NoSuchVar { .. }

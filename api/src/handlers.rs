@@ -12,6 +12,7 @@ mod projects;
 mod prune;
 mod runners;
 mod schema;
+mod sessions;
 mod sources;
 mod tokens;
 mod validate;
@@ -25,7 +26,7 @@ use warp::reply::Response;
 use crate::access::Caller;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, UserRoute, WorkerRoute};
+use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute};
 use crate::service::Service;
 use crate::visible::Visible;
 
@@ -39,6 +40,7 @@ pub(crate) async fn handle(
     match caller {
         Caller::Local(LocalRoute::Metrics) => health::metrics(service).await,
         Caller::Public(route) => public(handle, route, request).await,
+        Caller::Session(route, me) => session(&me, route, &request).await,
         Caller::User(route, me) => user(&me, route, request).await,
         Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
         Caller::Worker(route, worker) => of_worker(handle, route, &worker, request).await,
@@ -54,7 +56,20 @@ async fn public(
         PublicRoute::Healthz => health::alive(handle).await,
         PublicRoute::Readyz => health::ready(handle).await,
         PublicRoute::WorkflowSchema => Ok(schema::workflow(&request)),
+        PublicRoute::CreateSession => sessions::create(handle, request).await,
         PublicRoute::RegisterRunner => runners::register(handle, request).await,
+    }
+}
+
+async fn session(
+    me: &Visible,
+    route: SessionRoute,
+    request: &Request,
+) -> Result<Response, Failure> {
+    match route {
+        SessionRoute::ListSessions => Ok(sessions::list(me)),
+        SessionRoute::EndSession => sessions::end(me, request).await,
+        SessionRoute::EndSessions => sessions::end_all(me, request).await,
     }
 }
 

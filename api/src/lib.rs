@@ -21,12 +21,14 @@ mod request;
 mod routes;
 mod serve;
 mod service;
+mod session;
 mod tls;
 mod visible;
 
 pub use rate::Rate;
 pub use routes::{
-    Access, LocalRoute, PublicRoute, ROUTES, Route, RunnerRoute, UserRoute, WorkerRoute,
+    Access, LocalRoute, PublicRoute, ROUTES, Route, RunnerRoute, SessionRoute, UserRoute,
+    WorkerRoute,
 };
 pub use serve::{Front, Stop, serve};
 pub use tls::ServerTls;

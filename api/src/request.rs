@@ -1,14 +1,27 @@
 //! A request as handlers see it: matched and authenticated, with its body unread.
 
-use http::HeaderMap;
 use http::header::{HeaderName, IF_NONE_MATCH};
+use http::{HeaderMap, Method};
 use model::{JobId, Timestamp};
+use uuid::Uuid;
 
 use crate::body::Body;
 use crate::failure::{Failure, shorten};
 use crate::limits::{DEFAULT_PAGE, PAGE};
+use crate::peer::Peer;
+
+/// What is known of a request as it arrives.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    /// The id under which the log has the request.
+    pub(crate) id: Uuid,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) peer: Peer,
+}
 
 pub(crate) struct Request {
+    pub(crate) arrival: Arrival,
     pub(crate) parameters: Vec<String>,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,

@@ -17,6 +17,8 @@ pub enum Access {
     Local(LocalRoute, Scope),
     /// A personal access token with this scope.
     User(UserRoute, Scope),
+    /// A browser that is signed in, or a personal access token of any scope.
+    Session(SessionRoute),
     /// A runner session token.
     Runner(RunnerRoute),
     /// The worker session token of the job in the path.
@@ -64,6 +66,7 @@ routes! {
         Readyz GET "/readyz"; [], 0;
         WorkflowSchema GET "/v0/schema/workflow.json"; [], 0;
         RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY;
+        CreateSession POST "/v0/sessions"; [], SMALL_BODY;
     }
     Local LocalRoute {
         Metrics GET "/metrics", Metrics; [], 0;
@@ -108,6 +111,11 @@ routes! {
         DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
         CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;
     }
+    Session SessionRoute {
+        ListSessions GET "/v0/sessions"; [], 0;
+        EndSession DELETE "/v0/sessions/{session}"; [], 0;
+        EndSessions DELETE "/v0/sessions"; ["tokens"], 0;
+    }
     Runner RunnerRoute {
         Hello POST "/v0/runners/hello"; [], SMALL_BODY;
         Goodbye POST "/v0/runners/goodbye"; [], SMALL_BODY;
@@ -119,6 +127,14 @@ routes! {
         AppendLog PATCH "/v0/jobs/{job}/logs"; ["from"], LOG_BODY;
         UploadArtifact PUT "/v0/jobs/{job}/artifacts/{artifact}"; [], ARTIFACT_BODY;
         Complete POST "/v0/jobs/{job}/complete"; [], REPORT_BODY;
+    }
+}
+
+impl UserRoute {
+    /// Whether the session of a browser is enough. Everywhere else under `/v0` it is not: what pages need they get from
+    /// their own routes.
+    pub fn takes_sessions(self) -> bool {
+        self == Self::Events
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bytes::Buf;
 use futures_util::{FutureExt, Stream};
+use http::HeaderMap;
 use http::header::{ALLOW, HeaderName, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, Method};
 use model::TokenId;
 use reconciler::Handle;
 use uuid::Uuid;
@@ -27,7 +27,7 @@ use crate::metrics::{Metrics, NO_ROUTE};
 use crate::peer::Peer;
 use crate::rate::Rates;
 use crate::reply;
-use crate::request::{Query, Request};
+use crate::request::{Arrival, Query, Request};
 use crate::routes::{Matched, find};
 use crate::serve::Front;
 
@@ -70,12 +70,15 @@ pub(crate) fn service(
         .then(
             move |method, path: FullPath, query, headers, connection, body| {
                 let service = service.clone();
-                let head = Head {
+                let arrival = Arrival {
                     id: Uuid::new_v4(),
                     method,
                     path: path.as_str().to_owned(),
-                    query,
                     peer: Peer::of(connection, &headers, &service.trusted_proxies),
+                };
+                let head = Head {
+                    arrival,
+                    query,
                     headers,
                 };
                 answer(service, head, body)
@@ -85,13 +88,9 @@ pub(crate) fn service(
 
 /// A request before its body is read.
 pub(crate) struct Head {
-    /// The id under which the log has it.
-    pub(crate) id: Uuid,
-    pub(crate) method: Method,
-    pub(crate) path: String,
+    pub(crate) arrival: Arrival,
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
-    pub(crate) peer: Peer,
 }
 
 async fn answer<B: Buf>(
@@ -99,14 +98,12 @@ async fn answer<B: Buf>(
     head: Head,
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
 ) -> Response {
-    let Head {
+    let Arrival {
         id,
-        ref method,
-        ref path,
-        ref peer,
-        ..
-    } = head;
-    let (method, path, peer) = (method.clone(), path.clone(), *peer);
+        method,
+        path,
+        peer,
+    } = head.arrival.clone();
     let (request_id, begun) = (id.to_string(), Instant::now());
     let mut route = NO_ROUTE;
     let work = async {
@@ -169,14 +166,14 @@ async fn respond<B: Buf>(
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
     pattern: &mut &'static str,
 ) -> Result<Response, Failure> {
-    let (route, parameters) = match find(&head.method, &head.path) {
+    let (route, parameters) = match find(&head.arrival.method, &head.arrival.path) {
         Matched::Route(route, parameters) => (route, parameters),
         Matched::OtherMethods(methods) => {
             let allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
             let text = format!(
                 "{} is not a method of {}",
-                shorten(head.method.as_str()),
-                shorten(&head.path)
+                shorten(head.arrival.method.as_str()),
+                shorten(&head.arrival.path)
             );
             return Err(
                 Failure::new(ErrorCode::MethodNotAllowed, text).header(ALLOW, allow.join(", "))
@@ -185,7 +182,7 @@ async fn respond<B: Buf>(
         Matched::Nothing => {
             return Err(Failure::new(
                 ErrorCode::NoSuchRoute,
-                format!("there is no route {}", shorten(&head.path)),
+                format!("there is no route {}", shorten(&head.arrival.path)),
             ));
         }
     };
@@ -193,6 +190,7 @@ async fn respond<B: Buf>(
     let caller = authenticate(service, route, &parameters, &head).await?;
     let body = Body::new(body, &head.headers, route.body)?;
     let request = Request {
+        arrival: head.arrival,
         parameters,
         query: Query::parse(&head.query, route.query)?,
         headers: head.headers,

@@ -6,12 +6,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
-use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
+use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
 use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
-    RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
-    TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
+    RunnerId, ScanKey, SecretValue, Seen, SessionId, Source, SourceName, StoredSecret, Timestamp,
+    Token, TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
 };
 use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
@@ -34,6 +34,8 @@ pub(crate) struct Visible {
     handle: Handle,
     token: Arc<Token>,
     secret: TokenHash,
+    /// The session, if the caller has one instead of the token itself.
+    session: Option<SessionId>,
     viewer: Arc<Viewer>,
     events: Arc<Hub>,
 }
@@ -77,18 +79,40 @@ impl Visible {
         events: &Arc<Hub>,
         token: Arc<Token>,
         secret: TokenHash,
+        session: Option<SessionId>,
     ) -> Self {
         Self {
             handle: handle.clone(),
             viewer: Arc::new(Viewer::from(&*token)),
             token,
             secret,
+            session,
             events: events.clone(),
         }
     }
 
     pub(crate) fn token(&self) -> &Token {
         &self.token
+    }
+
+    /// The session of the caller, if the caller is a browser.
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        self.session
+    }
+
+    /// The caller's token as it is now.
+    pub(crate) fn own_token(&self) -> Option<Arc<Token>> {
+        let state = self.handle.state();
+        state.read(|world| world.token(self.token.id).cloned())
+    }
+
+    /// Whether `token`, which is the caller's, still lets the caller in.
+    fn is_let_in(&self, token: &Token, now: Timestamp) -> bool {
+        let mut sessions = token.valid_sessions(now);
+        token.accepts(&self.secret, now)
+            && self
+                .session
+                .is_none_or(|session| sessions.any(|it| it.id == session))
     }
 
     /// The actor of what the caller changes.
@@ -120,7 +144,7 @@ impl Visible {
             let life = self.handle.state().read(|world| {
                 let now = self.handle.time(world);
                 let token = world.token(self.token.id)?;
-                token.accepts(&self.secret, now).then(|| {
+                self.is_let_in(token, now).then(|| {
                     let former = token.former.as_ref().filter(|it| it.hash == self.secret);
                     let ends = token
                         .expires_at
@@ -332,7 +356,7 @@ impl Visible {
     fn acting(&self) -> Result<&Handle, Failure> {
         let is_valid = self.handle.state().read(|world| {
             let token = world.token(self.token.id);
-            token.is_some_and(|token| token.accepts(&self.secret, self.handle.time(world)))
+            token.is_some_and(|token| self.is_let_in(token, self.handle.time(world)))
         });
         if is_valid {
             Ok(&self.handle)
@@ -481,6 +505,20 @@ impl Visible {
             .managing()?
             .revoke_token(RevokeToken { token, by })
             .await?)
+    }
+
+    /// Ends a session of the caller's token.
+    pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
+        let token = self.token.id;
+        let state = self.acting()?.state();
+        Ok(state.submit(SignOut { token, session }).await?)
+    }
+
+    /// Ends all sessions of the caller's token.
+    pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
+        let token = self.token.id;
+        let state = self.acting()?.state();
+        Ok(state.submit(SignOutEverywhere { token }).await?)
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ mod removal;
 mod report;
 mod runners;
 mod secrets;
+mod sessions;
 mod sources;
 mod tokens;
 mod triggers;
@@ -41,6 +42,7 @@ pub use runners::{
     RemoveRunner, RenewSession,
 };
 pub use secrets::{DeleteSecret, SetSecret};
+pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken};
 pub use triggers::{Consider, ExplainedTrigger, Fire, Rewind};

@@ -76,6 +76,8 @@ ids! {
     RunnerId;
     /// A personal access token.
     TokenId;
+    /// A browser that is signed in.
+    SessionId;
     /// A registration token that is not used yet.
     RegistrationId;
 }
@@ -118,6 +120,12 @@ impl ArtifactId {
 }
 
 impl RunnerId {
+    pub fn random(entropy: &mut dyn Entropy) -> Self {
+        Self(entropy.uuid_v4())
+    }
+}
+
+impl SessionId {
     pub fn random(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4())
     }

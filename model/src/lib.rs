@@ -33,6 +33,7 @@ mod runner;
 mod scan_head;
 mod scope;
 mod sealing;
+mod session;
 mod source;
 #[cfg(test)]
 mod testing;
@@ -50,7 +51,7 @@ pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
     ArtifactId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
-    ScanKey, SourceName, SourceNameError, TokenId, WorkflowId,
+    ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{
@@ -74,6 +75,7 @@ pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
+pub use session::{BrowserSession, SessionCookie};
 pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
     TipRef,

@@ -65,6 +65,19 @@ pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 /// Personal access tokens. Each is a live record; a program that makes one for every call should get an error.
 pub const TOKENS: usize = 10_000;
 
+/// Browsers that are signed in with one token: more than one person has, and its record stays small.
+pub const SESSIONS: usize = 50;
+
+/// How long a browser stays signed in without being used, and at most.
+pub const SESSION_IDLE: TimeDelta = TimeDelta::days(7);
+pub const SESSION_LIFE: TimeDelta = TimeDelta::days(30);
+
+/// How exactly the last use of a session is known: each note is a commit.
+pub const SESSION_SEEN: TimeDelta = TimeDelta::hours(1);
+
+/// Characters kept of what a browser says it is.
+pub const SESSION_DEVICE_CHARS: usize = 200;
+
 /// How long before its end the holders of a token are reminded: long enough to change it where it is used.
 pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
 

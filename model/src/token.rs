@@ -16,6 +16,7 @@ use workflow::{hex, unhex};
 use crate::limits::TOKEN_EXPIRES_SOON;
 use crate::moment::Entropy;
 use crate::scope::Scopes;
+use crate::session::BrowserSession;
 use crate::viewer::Projects;
 use crate::{Timestamp, TokenId};
 
@@ -42,6 +43,9 @@ pub struct Token {
     /// The last day on which it was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<NaiveDate>,
+    /// The browsers that are signed in with it, the oldest first. Some of them may have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<BrowserSession>,
 }
 
 /// A secret that was replaced, and is accepted until then.
@@ -67,6 +71,14 @@ impl Token {
     pub fn accepts(&self, secret: &TokenHash, now: Timestamp) -> bool {
         let is_former = |former: &FormerSecret| former.hash == *secret && now < former.expires_at;
         self.is_valid(now) && (self.hash == *secret || self.former.as_ref().is_some_and(is_former))
+    }
+
+    /// The browsers that are signed in at `now`.
+    pub fn valid_sessions(&self, now: Timestamp) -> impl Iterator<Item = &BrowserSession> {
+        let is_valid = move |session: &&BrowserSession| {
+            session.is_valid(now) && self.accepts(&session.made_with, now)
+        };
+        self.sessions.iter().filter(is_valid)
     }
 
     /// The secrets by which it is found.
@@ -156,6 +168,21 @@ impl PlainToken {
     /// A fresh session token: a UUID v4.
     pub fn session(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4().to_string())
+    }
+
+    /// The secret of a browser's session: 256 random bits.
+    pub fn browser(entropy: &mut dyn Entropy) -> Self {
+        let mut random = [0; 32];
+        entropy.fill(&mut random);
+        Self(hex(&random))
+    }
+
+    /// Parses the secret of a browser's session. Only its form is checked.
+    pub fn parse_browser(text: &str) -> Result<Self, ParseTokenError> {
+        match unhex(text) {
+            Some(bytes) if bytes.len() == 32 => Ok(Self(text.to_owned())),
+            Some(_) | None => Err(ParseTokenError),
+        }
     }
 
     /// Parses a token with a prefix. Only its form is checked.

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::TimeDelta;
 use model::decide::{
     Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, NoteUse,
-    Refusal, RegenerateToken, RemoveRunner, RevokeToken, check_dispatch, repeated_dispatch,
+    Refusal, RegenerateToken, RemoveRunner, RevokeToken, SeeSession, check_dispatch,
+    repeated_dispatch,
 };
-use model::limits::WORKER_LAST_WORDS;
+use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
 use model::retention::RetentionSettings;
 use model::{
-    Actor, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId, SealingKey, SourceName,
-    Timestamp, Token, WorkflowId,
+    Actor, BrowserSession, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId,
+    SealingKey, SourceName, Timestamp, Token, TokenId, WorkflowId,
 };
 use serde_json::Value;
 use state::{AuditEntry, PayloadError, State, SubmitError};
@@ -165,6 +166,21 @@ impl Handle {
         regenerate: RegenerateToken,
     ) -> Result<NewToken, SubmitError> {
         self.state().end_secret(regenerate.token, regenerate).await
+    }
+
+    /// Notes that a session was used, if that was not noted within the hour. Nobody waits for it.
+    pub fn note_session(&self, token: TokenId, session: &BrowserSession) {
+        let now = self.state().read(|world| self.time(world));
+        if now - session.seen_at < SESSION_SEEN {
+            return;
+        }
+        let session = session.id;
+        let state = self.state().clone();
+        tokio::spawn(async move {
+            if let Err(error) = state.submit(SeeSession { token, session }).await {
+                tracing::debug!(%error, "the use of a session is not noted");
+            }
+        });
     }
 
     /// Revokes a token.

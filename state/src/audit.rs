@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use chrono::{Days, NaiveDate};
 use model::decide::{Command, Decision, Refusal, Urgency};
-use model::{Moment, Timestamp, TokenId, World};
+use model::{Moment, SessionId, Timestamp, TokenId, World};
 use serde::{Deserialize, Serialize};
 use store::{Append, Batch, Key, Piece};
 use uuid::Uuid;
@@ -28,6 +28,9 @@ pub struct AuditEntry {
     pub token: TokenId,
     /// The name of the token at that time.
     pub name: String,
+    /// The session of a browser, if it was made with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     pub address: IpAddr,
     /// What was asked: the method and the path of the request.
     pub method: String,
@@ -298,6 +301,7 @@ pub(crate) mod tests {
         let entry = AuditEntry {
             token: TokenId::from_uuid(Uuid::from_u128(7)),
             name: name.to_owned(),
+            session: None,
             address: "192.0.2.1".parse().unwrap(),
             method: "POST".to_owned(),
             path: "/v0/jobs/x/cancel".to_owned(),

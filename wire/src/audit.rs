@@ -11,6 +11,9 @@ use uuid::Uuid;
 pub struct AuditRecord {
     pub at: DateTime<Utc>,
     pub token: AuditToken,
+    /// The session of a browser, if the change was made with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Uuid>,
     /// The address that the request came from.
     pub address: IpAddr,
     /// The method and the path of the request.

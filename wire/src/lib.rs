@@ -16,6 +16,7 @@ mod problem;
 mod project;
 mod prune;
 mod runner;
+mod session;
 mod source;
 mod token;
 mod why;
@@ -41,6 +42,7 @@ pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
     Registration, Runner,
 };
+pub use session::{CreateSession, Session};
 pub use source::{Condition, Source, Tip};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{

@@ -1,5 +1,6 @@
 //! `/v0/audit`
 
+use model::SessionId;
 use state::{AuditFilter, AuditPlace, AuditRecord};
 use warp::reply::Response;
 use wire::{AuditToken, Page};
@@ -44,6 +45,7 @@ fn shown(record: AuditRecord) -> wire::AuditRecord {
             id: entry.token.uuid(),
             name: entry.name,
         },
+        session: entry.session.map(SessionId::uuid),
         address: entry.address,
         method: entry.method,
         path: entry.path,

@@ -37,8 +37,11 @@ fn expected(access: Access, kind: &Kind) -> Verdict {
                 Verdict::Forbidden
             }
         }
+        (Access::Session(_), Kind::Personal(_)) => Verdict::Welcome,
         (Access::Runner(_), Kind::Runner) | (Access::Worker(_), Kind::Worker) => Verdict::Welcome,
-        (Access::User(..) | Access::Runner(_) | Access::Worker(_), _) => Verdict::Unauthorized,
+        (Access::User(..) | Access::Session(_) | Access::Runner(_) | Access::Worker(_), _) => {
+            Verdict::Unauthorized
+        }
     }
 }
 
@@ -61,7 +64,11 @@ fn verdict(answer: &Answer) -> Verdict {
 fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
     let job = match route.access {
         Access::Worker(_) => &executed.id,
-        Access::Public(_) | Access::Local(..) | Access::User(..) | Access::Runner(_) => waiting,
+        Access::Public(_)
+        | Access::Local(..)
+        | Access::User(..)
+        | Access::Session(_)
+        | Access::Runner(_) => waiting,
     };
     route
         .path
@@ -74,6 +81,7 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{job}", job)
         .replace("{artifact}", "out")
         .replace("{token}", "11111111-1111-4111-8111-111111111111")
+        .replace("{session}", "11111111-1111-4111-8111-111111111111")
         .replace("{runner}", "11111111-1111-4111-8111-111111111111")
 }
 
@@ -248,7 +256,11 @@ fn only_these_routes_are_open_to_anyone() {
         .iter()
         .filter_map(|route| match route.access {
             Access::Public(route) => Some(route),
-            Access::Local(..) | Access::User(..) | Access::Runner(_) | Access::Worker(_) => None,
+            Access::Local(..)
+            | Access::User(..)
+            | Access::Session(_)
+            | Access::Runner(_)
+            | Access::Worker(_) => None,
         })
         .collect();
     assert_eq!(
@@ -257,7 +269,8 @@ fn only_these_routes_are_open_to_anyone() {
             PublicRoute::Healthz,
             PublicRoute::Readyz,
             PublicRoute::WorkflowSchema,
-            PublicRoute::RegisterRunner
+            PublicRoute::RegisterRunner,
+            PublicRoute::CreateSession,
         ]
     );
 }

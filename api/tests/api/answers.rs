@@ -138,6 +138,8 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         "/v0/events".to_owned(),
         // Its numbers differ from run to run; see `metrics`.
         "/metrics".to_owned(),
+        // Compared in `sessions`.
+        "/v0/sessions".to_owned(),
     ]);
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         let is_shown = shown.iter().any(|path| fits(route.path, path));

@@ -28,4 +28,5 @@ mod problems;
 mod projects;
 mod removal;
 mod service;
+mod sessions;
 mod tokens;

@@ -87,7 +87,7 @@ async fn they_count_requests_jobs_and_commits() {
         "everscan_commit_seconds_count",
         "everscan_decision_seconds_count",
         "everscan_commit_bytes_total",
-        "everscan_source_condition{source=\"main\",condition=\"valid\",status=\"false\"}",
+        "everscan_source_condition{source=\"main\",condition=\"Fetched\",status=\"true\"}",
         "everscan_disk{mark=\"enough\"}",
         "everscan_requests_total{method=\"POST\",route=\"/v0/jobs/{job}/complete\",status=\"200\"}",
         "everscan_request_seconds_count{route=\"/metrics\"}",

@@ -319,6 +319,20 @@ impl Service {
         }
     }
 
+    /// Waits until the sessions of a token are noted as used now, which happens beside their request.
+    pub(crate) async fn sessions_are_seen(&self, token: &str) {
+        let mut changed = self.handle.state().changed();
+        let id = token.parse().unwrap();
+        let is_seen = |world: &World| {
+            let now = self.handle.time(world);
+            let mut sessions = world.token(id).unwrap().valid_sessions(now);
+            sessions.all(|session| session.seen_at == now)
+        };
+        while !self.handle.state().read(is_seen) {
+            changed.changed().await.unwrap();
+        }
+    }
+
     /// Sends a call as the admin.
     pub(crate) async fn admin(&self, call: Call) -> Answer {
         call.bearer(&self.admin).send(self.address).await

@@ -114,6 +114,9 @@ pub enum Refusal {
     TooStrong,
     #[error("there is no such token")]
     NoSuchToken,
+    /// The session does not exist, or has ended.
+    #[error("there is no such session")]
+    NoSuchSession,
     /// Without it nobody could manage the daemon.
     #[error("this is the last token with the scope `admin`; make another one first")]
     LastAdmin,

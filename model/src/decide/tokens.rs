@@ -66,6 +66,7 @@ impl Command for CreateToken {
             expires_at,
             former: None,
             last_used: None,
+            sessions: Vec::new(),
         };
         Ok(changed(token, secret))
     }
@@ -247,6 +248,7 @@ impl Command for InitialToken {
             expires_at: None,
             former: None,
             last_used: None,
+            sessions: Vec::new(),
         };
         Ok(Decision {
             changes: vec![Change::Token(Arc::new(token))],

@@ -16,6 +16,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let entry = AuditEntry {
         token: TokenId::from_uuid(Uuid::from_u128(1)),
         name: "somebody".to_owned(),
+        session: None,
         address: "192.0.2.1".parse().unwrap(),
         method: "POST".to_owned(),
         path: "/v0/sources/recon/sync".to_owned(),

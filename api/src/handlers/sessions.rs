@@ -1,0 +1,121 @@
+//! `/v0/sessions`
+
+use http::StatusCode;
+use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
+use model::decide::SignIn;
+use model::{PlainToken, SessionId, Token, TokenKind};
+use reconciler::Handle;
+use warp::reply::Response;
+use wire::{CreateSession, ErrorCode, Page};
+
+use crate::access::audit_entry;
+use crate::failure::{Failure, unauthorized};
+use crate::reply;
+use crate::request::Request;
+use crate::session;
+use crate::visible::Visible;
+
+/// Signs a browser in with an access token.
+pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    let arrival = request.arrival.clone();
+    if !arrival.peer.is_https && !arrival.peer.is_local {
+        return Err(Failure::new(
+            ErrorCode::Forbidden,
+            "sessions need https, except on the daemon's own machine",
+        )
+        .hint("behind a proxy with TLS, start the daemon with `--trust-proxy` and the proxy's address"));
+    }
+    // A page of another site must not sign its visitors in with a token of its own.
+    if request.headers.contains_key("sec-fetch-site") || request.headers.contains_key("origin") {
+        session::check_origin(&arrival.method, &request.headers)?;
+    }
+    let asked: CreateSession = request.body.json(&request.headers).await?;
+    let secret = PlainToken::parse(TokenKind::Personal, &asked.token)
+        .map_err(|_| unauthorized())?
+        .hash();
+    let token = handle.state().read(|world| {
+        let token = world.token_of(&secret)?;
+        token
+            .accepts(&secret, handle.time(world))
+            .then(|| token.clone())
+    });
+    let token = token.ok_or_else(unauthorized)?;
+    handle.note_use(&token);
+    let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
+    let sign_in = SignIn {
+        token: token.id,
+        secret,
+        device,
+        address: arrival.peer.address,
+    };
+    let handle = handle.audited(audit_entry(&token, None, &arrival));
+    let made = handle.state().submit(sign_in).await?;
+    let body = shown(&made.session, true);
+    let mut response = reply::json(StatusCode::CREATED, &body);
+    let cookie = session::set(&request.headers, arrival.peer, &made.cookie);
+    reply::set(&mut response, SET_COOKIE, &cookie);
+    Ok(response)
+}
+
+/// The browsers that are signed in with the same token, the newest first.
+pub(super) fn list(me: &Visible) -> Response {
+    let now = me.steady();
+    let of = |token: &Token| {
+        let sessions = token.valid_sessions(now);
+        sessions
+            .map(|session| shown(session, me.session() == Some(session.id)))
+            .collect()
+    };
+    let mut sessions: Vec<wire::Session> = me.own_token().as_deref().map(of).unwrap_or_default();
+    sessions.reverse();
+    reply::ok(&Page::all(sessions))
+}
+
+/// Signs a browser out.
+pub(super) async fn end(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let text = request.parameter(0);
+    let id: SessionId = text
+        .parse()
+        .map_err(|_| Failure::not_found("session", text))?;
+    me.sign_out(id).await?;
+    let mut response = reply::empty();
+    if me.session() == Some(id) {
+        forget(&mut response, request);
+    }
+    Ok(response)
+}
+
+/// Signs all browsers out, and revokes the token if that is asked for.
+pub(super) async fn end_all(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    if request.query.flag("tokens")? {
+        me.revoke_token(me.token().id).await?;
+    } else {
+        me.sign_out_everywhere().await?;
+    }
+    let mut response = reply::empty();
+    forget(&mut response, request);
+    Ok(response)
+}
+
+fn forget(response: &mut Response, request: &Request) {
+    let cookie = session::unset(&request.headers, request.arrival.peer);
+    reply::set(response, SET_COOKIE, &cookie);
+    // Pages that the browser has kept are another person's from now on.
+    reply::set(
+        response,
+        HeaderName::from_static("clear-site-data"),
+        "\"cache\"",
+    );
+}
+
+fn shown(session: &model::BrowserSession, current: bool) -> wire::Session {
+    wire::Session {
+        id: session.id.uuid(),
+        device: session.device.clone(),
+        address: session.address,
+        created_at: session.created_at,
+        seen_at: session.seen_at,
+        expires_at: session.expires_at(),
+        current,
+    }
+}

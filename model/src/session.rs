@@ -1,0 +1,97 @@
+//! Sessions of browsers. A session is made with a token and can do less: the cookie that carries it is taken by few routes.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::limits::{SESSION_IDLE, SESSION_LIFE};
+use crate::token::{ParseTokenError, PlainToken, TokenHash};
+use crate::{SessionId, Timestamp, TokenId};
+
+/// A browser that is signed in, in the record of its token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrowserSession {
+    pub id: SessionId,
+    /// Hash of the secret in the cookie.
+    pub hash: TokenHash,
+    /// Hash of the token's secret with which it was made. The session ends with that secret.
+    pub made_with: TokenHash,
+    /// What the browser says it is.
+    pub device: String,
+    /// Where it signed in from.
+    pub address: IpAddr,
+    pub created_at: Timestamp,
+    /// When it was last used, to the hour.
+    pub seen_at: Timestamp,
+}
+
+impl BrowserSession {
+    /// When it ends by itself, if nobody uses it meanwhile.
+    pub fn expires_at(&self) -> Timestamp {
+        (self.seen_at + SESSION_IDLE).min(self.created_at + SESSION_LIFE)
+    }
+
+    /// Whether it is let in at `now`, as far as the session alone says. Its token must accept `made_with`, too.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        now < self.expires_at()
+    }
+}
+
+/// The value of a session's cookie: the id of its token, by which it is found, and its secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionCookie {
+    pub token: TokenId,
+    pub secret: PlainToken,
+}
+
+impl SessionCookie {
+    /// # Errors
+    /// If the text cannot be a cookie of ours. Only its form is checked.
+    pub fn parse(text: &str) -> Result<Self, ParseTokenError> {
+        let (token, secret) = text.split_once('.').ok_or(ParseTokenError)?;
+        Ok(Self {
+            token: TokenId::from_uuid(Uuid::try_parse(token).map_err(|_| ParseTokenError)?),
+            secret: PlainToken::parse_browser(secret)?,
+        })
+    }
+
+    /// The text for the browser.
+    pub fn reveal(&self) -> String {
+        format!("{}.{}", self.token, self.secret.reveal())
+    }
+}
+
+impl fmt::Debug for SessionCookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionCookie")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moment::SeededEntropy;
+
+    #[test]
+    fn a_cookie_reads_back_and_is_not_printed() {
+        let cookie = SessionCookie {
+            token: TokenId::from_uuid(Uuid::from_u128(7)),
+            secret: PlainToken::browser(&mut SeededEntropy::new(1)),
+        };
+        assert_eq!(SessionCookie::parse(&cookie.reveal()), Ok(cookie.clone()));
+        assert!(!format!("{cookie:?}").contains(cookie.secret.reveal()));
+        for bad in [
+            "",
+            ".",
+            "x.y",
+            &cookie.reveal()[1..],
+            &format!("{}0", cookie.reveal()),
+        ] {
+            assert!(SessionCookie::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

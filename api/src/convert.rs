@@ -374,7 +374,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
     }
 }
 
-fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {
+pub(crate) fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {
     wire::Revision {
         id: reference.id.uuid(),
         number: reference.number,

@@ -15,7 +15,7 @@ use wire::{ErrorCode, FieldError, Problem};
 use crate::limits::ECHO_CHARS;
 
 /// The hint for a record that cannot be read.
-const RESTORE: &str =
+pub(crate) const RESTORE: &str =
     "the daemon's log names the file; restore it from a backup and restart the daemon";
 
 /// Why a request failed.

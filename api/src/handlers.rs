@@ -9,6 +9,7 @@ mod log_search;
 mod logs;
 mod projects;
 mod prune;
+mod revisions;
 mod runners;
 mod schema;
 mod sources;
@@ -70,6 +71,9 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DeleteSecret => projects::delete_secret(me, &request).await,
         UserRoute::ListWorkflows => workflows::list(me, &request),
         UserRoute::ShowWorkflow => workflows::show(me, &request),
+        UserRoute::ListRevisions => revisions::list(me, &request).await,
+        UserRoute::ShowRevision => revisions::show(me, &request).await,
+        UserRoute::DiffRevision => revisions::diff(me, &request).await,
         UserRoute::Validate => validate::validate(request).await,
         UserRoute::PruneWorkflow => prune::prune(me, request).await,
         UserRoute::Dispatch => dispatch::dispatch(me, request).await,

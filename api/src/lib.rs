@@ -7,6 +7,7 @@
 mod access;
 mod body;
 mod convert;
+mod convert_diff;
 mod convert_why;
 mod events;
 mod failure;

@@ -78,6 +78,9 @@ routes! {
         DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0;
         ListWorkflows GET "/v0/workflows", WorkflowRead; ["state" "limit" "cursor"], 0;
         ShowWorkflow GET "/v0/workflows/{workflow}", WorkflowRead; [], 0;
+        ListRevisions GET "/v0/workflows/{workflow}/revisions", WorkflowRead; ["limit" "cursor"], 0;
+        ShowRevision GET "/v0/workflows/{workflow}/revisions/{revision}", WorkflowRead; [], 0;
+        DiffRevision GET "/v0/workflows/{workflow}/revisions/{revision}/diff", WorkflowRead; ["from"], 0;
         Validate POST "/v0/validate", WorkflowRead; [], VALIDATE_BODY;
         PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
         Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;

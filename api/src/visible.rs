@@ -9,15 +9,16 @@ use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
-    RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
-    TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
+    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRecord,
+    RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret,
+    Timestamp, Token, TokenHash, TokenId, Var, Viewer, WorkflowId, WorkflowRef, World, waiting,
 };
 use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
 use state::{
-    Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, SubmitError,
+    Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, ReadError,
+    StoredRevision, SubmitError,
 };
 use tokio::sync::watch;
 use wire::ErrorCode;
@@ -302,6 +303,34 @@ impl Visible {
         scan: &Shown<ScanKey>,
     ) -> Result<Option<RevisionRef>, Failure> {
         Ok(self.handle.state().removed_by(scan).await?)
+    }
+
+    /// The revisions of a workflow, newest first.
+    pub(crate) async fn revisions(
+        &self,
+        workflow: &Shown<WorkflowRef>,
+    ) -> Result<Vec<RevisionRef>, Failure> {
+        Ok(self.handle.state().revisions(workflow.id).await?)
+    }
+
+    /// The records of these revisions, as far as they can be read.
+    pub(crate) async fn revision_records(
+        &self,
+        workflow: &Shown<WorkflowRef>,
+        revisions: &[RevisionRef],
+    ) -> Result<Vec<Option<RevisionRecord>>, Failure> {
+        let state = self.handle.state();
+        Ok(state.revision_records(workflow.id, revisions).await?)
+    }
+
+    /// A revision with its text.
+    pub(crate) async fn revision_text(
+        &self,
+        workflow: &Shown<WorkflowRef>,
+        revision: &RevisionRef,
+    ) -> Result<StoredRevision, ReadError> {
+        let state = self.handle.state();
+        state.revision_text(workflow.id, revision).await
     }
 
     /// When the repository of a source was last read.

@@ -41,6 +41,14 @@ impl Session<'_> {
         self.terminal.data(&text)
     }
 
+    /// Tells how to go on with a list that has more.
+    pub(crate) fn say_more(&mut self, cursor: Option<&str>) {
+        if let Some(cursor) = cursor {
+            self.terminal
+                .say(&format!("there are more: --cursor {cursor}"));
+        }
+    }
+
     /// Warns about lines that are missing in an answer.
     pub(crate) fn say_missing(&mut self, damaged: &[DamagedLines]) {
         for DamagedLines { file, lines } in damaged {

@@ -43,6 +43,7 @@ mod rebuilt;
 mod recent;
 mod record;
 mod restored;
+mod revisions;
 mod scan_places;
 mod state;
 mod upload;
@@ -62,6 +63,7 @@ pub use log::{
     CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt, LogRecord,
     LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
+pub use revisions::StoredRevision;
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};
 pub use store::{Room, Seq};

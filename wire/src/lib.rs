@@ -14,6 +14,7 @@ mod page;
 mod problem;
 mod project;
 mod prune;
+mod revision;
 mod runner;
 mod source;
 mod token;
@@ -35,6 +36,9 @@ pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
 pub use project::{Named, Project, SetValue, Var};
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
+pub use revision::{
+    Change, Difference, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference,
+};
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
     Registration, Runner,

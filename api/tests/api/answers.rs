@@ -126,6 +126,10 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         format!("/v0/jobs/{finished}/artifacts/out"),
         // Compared in `events`.
         "/v0/events".to_owned(),
+        // Compared in `revisions`.
+        format!("/v0/workflows/{workflow}/revisions"),
+        format!("/v0/workflows/{workflow}/revisions/2"),
+        format!("/v0/workflows/{workflow}/revisions/2/diff"),
     ]);
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         let is_shown = shown.iter().any(|path| fits(route.path, path));

@@ -25,5 +25,6 @@ mod polls;
 mod problems;
 mod projects;
 mod removal;
+mod revisions;
 mod service;
 mod tokens;

@@ -75,11 +75,7 @@ impl List {
             .await?;
         session.show(&page, table)?;
         session.say_missing(&page.damaged);
-        if let Some(cursor) = &page.next_cursor {
-            session
-                .terminal
-                .say(&format!("there are more: --cursor {cursor}"));
-        }
+        session.say_more(page.next_cursor.as_deref());
         Ok(Exit::Succeeded)
     }
 }

@@ -1,9 +1,10 @@
 //! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
 use model::{
-    Artifact, Condition, Edit, Inputs, Job, JobState, ProjectId, Projects, Reason, RevisionRecord,
-    RevisionRef, Runner, Seen, Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef,
-    Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
+    Artifact, Condition, Edit, EndState, Inputs, Job, JobState, ProjectId, Projects, Reason,
+    RevisionRecord, RevisionRef, Runner, Seen, Slots, Source, StaleFile, Step, StepOutcome,
+    StepStatus, Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef,
+    WorkflowStatus,
 };
 use state::{DamagedLines, LogRecord};
 use std::collections::BTreeMap;
@@ -149,6 +150,15 @@ pub(crate) const fn state(state: &JobState) -> wire::JobState {
         JobState::Failed { .. } => wire::JobState::Failed,
         JobState::Cancelled { .. } => wire::JobState::Cancelled,
         JobState::Skipped { .. } => wire::JobState::Skipped,
+    }
+}
+
+pub(crate) const fn end_state(state: EndState) -> wire::JobState {
+    match state {
+        EndState::Succeeded => wire::JobState::Succeeded,
+        EndState::Failed => wire::JobState::Failed,
+        EndState::Cancelled => wire::JobState::Cancelled,
+        EndState::Skipped => wire::JobState::Skipped,
     }
 }
 
@@ -364,7 +374,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
         revision: revision(&record.revision, newest.map(|newest| &newest.record)),
         scans: definition
             .into_iter()
-            .flat_map(|definition| definition.scans().map(scan))
+            .flat_map(|definition| definition.scans().map(|it| scan(definition, it)))
             .collect(),
         warnings: newest
             .into_iter()
@@ -384,9 +394,11 @@ pub(crate) fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>)
     }
 }
 
-pub(crate) fn scan(scan: &workflow::Scan) -> wire::Scan {
+pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire::Scan {
+    let reads = workflow.reads(scan).into_iter();
     wire::Scan {
         name: scan.name.to_string(),
+        reads: reads.map(reading).collect(),
         cron: scan.on.cron.as_ref().map(|cron| cron.source().to_owned()),
         expr: scan.on.expr.as_ref().map(|expr| expr.source().to_owned()),
         inputs: scan
@@ -400,6 +412,16 @@ pub(crate) fn scan(scan: &workflow::Scan) -> wire::Scan {
             .map(|artifact| artifact.name.clone())
             .collect(),
         steps: u32::try_from(scan.steps.len()).unwrap_or(u32::MAX),
+    }
+}
+
+fn reading(reading: workflow::Reading) -> wire::Reading {
+    wire::Reading {
+        scan: reading.scan.to_string(),
+        how: match reading.how {
+            workflow::How::Starts => wire::How::Starts,
+            workflow::How::Reads => wire::How::Reads,
+        },
     }
 }
 
@@ -443,7 +465,14 @@ pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Toke
     }
 }
 
-pub(crate) fn runner(seen: Seen<'_>, runner: &Runner, heard_at: Option<Timestamp>) -> wire::Runner {
+/// A runner, with its slots without those jobs that are over.
+pub(crate) fn runner(
+    seen: Seen<'_>,
+    runner: &Runner,
+    slots: &Slots,
+    heard_at: Option<Timestamp>,
+    connected: bool,
+) -> wire::Runner {
     wire::Runner {
         id: runner.id.uuid(),
         name: runner.name.clone(),
@@ -452,9 +481,25 @@ pub(crate) fn runner(seen: Seen<'_>, runner: &Runner, heard_at: Option<Timestamp
         version: runner.version.clone(),
         registered_at: runner.registered_at,
         heard_at,
+        connected,
         running: seen
             .running_on(runner.id)
             .map(|job| job.id.uuid())
             .collect(),
+        taken: slots.taken(),
+        jobs: seen
+            .running_on(runner.id)
+            .map(|job| runner_job(job))
+            .collect(),
+    }
+}
+
+pub(crate) fn runner_job(job: &Job) -> wire::RunnerJob {
+    wire::RunnerJob {
+        id: job.id.uuid(),
+        workflow: workflow_ref(&job.workflow),
+        scan: job.scan.to_string(),
+        state: state(&job.state),
+        started_at: job.state.run().map(|run| run.started_at),
     }
 }

@@ -11,6 +11,7 @@ mod projects;
 mod prune;
 mod revisions;
 mod runners;
+mod scans;
 mod schema;
 mod sources;
 mod tokens;
@@ -77,6 +78,11 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::Validate => validate::validate(request).await,
         UserRoute::PruneWorkflow => prune::prune(me, request).await,
         UserRoute::Dispatch => dispatch::dispatch(me, request).await,
+        UserRoute::ListScans => scans::list(me, &request).await,
+        UserRoute::ShowScan => scans::show(me, &request).await,
+        UserRoute::ScanHistory => scans::history(me, &request).await,
+        UserRoute::ScanLedger => scans::ledger(me, &request).await,
+        UserRoute::Schedule => scans::schedule(me, &request),
         UserRoute::Why => why::why(me, &request).await,
         UserRoute::ListJobs => jobs::list(me, &request).await,
         UserRoute::ShowJob => jobs::show(me, &request).await,
@@ -93,6 +99,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::RegenerateToken => tokens::regenerate(me, request).await,
         UserRoute::RevokeToken => tokens::revoke(me, &request).await,
         UserRoute::ListRunners => runners::list(me, &request),
+        UserRoute::ShowRunner => runners::show(me, &request).await,
         UserRoute::DeleteRunner => runners::delete(me, &request).await,
         UserRoute::CreateRegistration => runners::create_registration(me).await,
     }

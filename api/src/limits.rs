@@ -86,6 +86,9 @@ pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 pub(crate) const PAGE: usize = 200;
 pub(crate) const DEFAULT_PAGE: usize = 50;
 
+/// Lines of one page of a scan's history: enough for a chart of some weeks, and about a quarter of a megabyte.
+pub(crate) const HISTORY_PAGE: usize = 1_000;
+
 /// Matches of one page of a search in a log, at most: each page reads the whole log again for its count, so a program that
 /// wants all takes many at once.
 pub(crate) const SEARCH_PAGE: usize = 10_000;

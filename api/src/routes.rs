@@ -84,6 +84,11 @@ routes! {
         Validate POST "/v0/validate", WorkflowRead; [], VALIDATE_BODY;
         PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
         Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
+        ListScans GET "/v0/scans", WorkflowRead; ["workflow" "limit" "cursor"], 0;
+        ShowScan GET "/v0/workflows/{workflow}/scans/{scan}", WorkflowRead; [], 0;
+        ScanHistory GET "/v0/workflows/{workflow}/scans/{scan}/history", JobRead; ["limit" "cursor"], 0;
+        ScanLedger GET "/v0/workflows/{workflow}/scans/{scan}/ledger", WorkflowRead; ["limit" "cursor"], 0;
+        Schedule GET "/v0/schedule", WorkflowRead; ["workflow" "scan" "limit"], 0;
         Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;
         ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "trigger" "runner" "reason" "since" "until" "limit" "cursor"], 0;
         ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
@@ -102,6 +107,7 @@ routes! {
         RegenerateToken POST "/v0/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;
         RevokeToken DELETE "/v0/tokens/{token}", TokenWrite; [], 0;
         ListRunners GET "/v0/runners", RunnerRead; ["limit" "cursor"], 0;
+        ShowRunner GET "/v0/runners/{runner}", RunnerRead; [], 0;
         DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
         CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;
     }

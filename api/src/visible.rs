@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
-use model::retention::RetentionPolicy;
+use model::retention::{Position, RetentionPolicy};
 use model::{
     ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRecord,
     RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret,
@@ -17,8 +17,8 @@ use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
 use state::{
-    Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, ReadError,
-    StoredRevision, SubmitError,
+    Download, HistoryPage, JobFilter, JobPage, Ledger, LogFilter, LogMatches, LogSearch, LogStream,
+    ReadError, StoredRevision, SubmitError,
 };
 use tokio::sync::watch;
 use wire::ErrorCode;
@@ -158,6 +158,11 @@ impl Visible {
         self.read(look).map(Shown)
     }
 
+    /// The time now.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.handle.now()
+    }
+
     /// The time with which ends are compared.
     pub(crate) fn steady(&self) -> Timestamp {
         self.handle.steady()
@@ -224,7 +229,7 @@ impl Visible {
     /// Why a scheduled job has not begun.
     pub(crate) fn why_waiting(&self, job: &ShownJob) -> Option<Reason> {
         // Read before the world: the code that hands out jobs reads both in the other order.
-        let in_hand: HashMap<RunnerId, BTreeSet<JobId>> = self.handle.jobs_in_hand();
+        let in_hand = self.jobs_in_hand();
         let holding = |runner| in_hand.get(&runner);
         self.handle.state().read(|world| {
             let is_connected = |runner| self.handle.is_connected(runner);
@@ -305,6 +310,41 @@ impl Visible {
         Ok(self.handle.state().removed_by(scan).await?)
     }
 
+    /// Finished jobs; none where there is no id, or the job is gone.
+    pub(crate) async fn finished_jobs(
+        &self,
+        ids: &Shown<Vec<Option<JobId>>>,
+    ) -> Result<Vec<Option<Job>>, Failure> {
+        let known: Vec<JobId> = ids.iter().copied().flatten().collect();
+        let mut jobs = self.handle.state().finished_jobs(&known).await?.into_iter();
+        let sees = |job: &Job| self.viewer.sees(job.project);
+        let found = ids
+            .iter()
+            .map(|id| id.and_then(|_| jobs.next().flatten()).filter(sees));
+        Ok(found.collect())
+    }
+
+    /// A page of the lines of a scan's finished jobs.
+    pub(crate) async fn history(
+        &self,
+        scan: &Shown<ScanKey>,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<HistoryPage, Failure> {
+        Ok(self.handle.state().history(scan, before, limit).await?)
+    }
+
+    /// A page of a scan's ledger.
+    pub(crate) async fn ledger(
+        &self,
+        scan: &Shown<ScanKey>,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<Ledger, Failure> {
+        let state = self.handle.state();
+        Ok(state.ledger(scan, None, before, limit).await?)
+    }
+
     /// The revisions of a workflow, newest first.
     pub(crate) async fn revisions(
         &self,
@@ -336,6 +376,16 @@ impl Visible {
     /// When the repository of a source was last read.
     pub(crate) fn checked_at(&self, source: &Source) -> Option<Timestamp> {
         self.handle.source_checked_at(&source.name)
+    }
+
+    /// Whether a runner has contacted the daemon recently.
+    pub(crate) fn is_connected(&self, runner: &Runner) -> bool {
+        self.handle.is_connected(runner.id)
+    }
+
+    /// The jobs that each runner holds, by its newest poll.
+    pub(crate) fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+        self.handle.jobs_in_hand()
     }
 
     /// When a runner last contacted the daemon.

@@ -21,6 +21,7 @@ mod repetition;
 mod route;
 mod runner;
 mod runner_session;
+mod scan;
 mod secret;
 pub mod settings;
 mod source;

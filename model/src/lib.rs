@@ -31,6 +31,7 @@ pub mod retention;
 mod revision;
 mod runner;
 mod scan_head;
+mod schedule;
 mod scope;
 mod sealing;
 mod source;
@@ -72,6 +73,7 @@ pub use revision::{
 };
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
+pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
 pub use source::{
@@ -80,7 +82,7 @@ pub use source::{
 };
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
 pub use viewer::{Projects, Seen, Viewer};
-pub use waiting::waiting;
+pub use waiting::{Slots, waiting};
 pub use world::World;
 
 /// Whether a record omits a number.

@@ -35,6 +35,7 @@ mod load;
 mod log;
 mod lost_workflows;
 mod page_index;
+mod past;
 mod payload;
 mod pretty;
 mod publication;
@@ -63,6 +64,7 @@ pub use log::{
     CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt, LogRecord,
     LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
+pub use past::HistoryPage;
 pub use revisions::StoredRevision;
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use model::decide::{Command, Decision};
+use model::retention::Position;
 use model::{
     Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp,
     TokenId, World,
@@ -334,15 +335,18 @@ impl State {
             .await
     }
 
-    /// The newest records of a scan's ledger that are not later than `until`, newest first.
+    /// The newest records of a scan's ledger that are not later than `until` and stand before the place `before`, newest
+    /// first.
     pub async fn ledger(
         &self,
         scan: &ScanKey,
         until: Option<Timestamp>,
+        before: Option<Position>,
         limit: usize,
     ) -> Result<Ledger, ReadError> {
+        let reader = &self.shared.reader;
         match self.read(|world| world.head(scan).cloned()) {
-            Some(head) => crate::ledger::newest(&self.shared.reader, &head, until, limit).await,
+            Some(head) => crate::ledger::newest(reader, &head, until, before, limit).await,
             None => Ok(Ledger::default()),
         }
     }

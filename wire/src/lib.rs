@@ -16,6 +16,7 @@ mod project;
 mod prune;
 mod revision;
 mod runner;
+mod scan;
 mod source;
 mod token;
 mod why;
@@ -41,8 +42,9 @@ pub use revision::{
 };
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
-    Registration, Runner,
+    Registration, Runner, RunnerJob,
 };
+pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
 pub use source::{Condition, Source, Tip};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{
@@ -53,7 +55,8 @@ pub use worker::{
     Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline,
 };
 pub use workflow::{
-    Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated, Workflow,
+    Diagnostic, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated,
+    Workflow,
 };
 
 /// The path prefix of this contract.

@@ -48,7 +48,9 @@ pub(super) async fn check(file: String, text: String) -> Result<Checked, Failure
 pub(super) fn verdict(checked: &Checked) -> (bool, Vec<wire::Scan>, Vec<wire::Diagnostic>) {
     let (valid, scans, diagnostics) = match checked {
         Ok(parsed) => {
-            let scans = parsed.workflow.scans().map(convert::scan).collect();
+            let workflow = &parsed.workflow;
+            let scans = workflow.scans().map(|scan| convert::scan(workflow, scan));
+            let scans = scans.collect();
             (true, scans, &parsed.warnings)
         }
         Err(diagnostics) => (false, Vec::new(), diagnostics),

@@ -126,6 +126,14 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         format!("/v0/jobs/{finished}/artifacts/out"),
         // Compared in `events`.
         "/v0/events".to_owned(),
+        // Compared in `scans`.
+        "/v0/scans".to_owned(),
+        "/v0/schedule".to_owned(),
+        format!("/v0/workflows/{workflow}/scans/build"),
+        format!("/v0/workflows/{workflow}/scans/build/history"),
+        format!("/v0/workflows/{workflow}/scans/build/ledger"),
+        // Compared in `runners`.
+        "/v0/runners/one".to_owned(),
         // Compared in `revisions`.
         format!("/v0/workflows/{workflow}/revisions"),
         format!("/v0/workflows/{workflow}/revisions/2"),

@@ -26,5 +26,7 @@ mod problems;
 mod projects;
 mod removal;
 mod revisions;
+mod runners;
+mod scans;
 mod service;
 mod tokens;

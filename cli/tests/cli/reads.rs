@@ -1,10 +1,15 @@
 //! The output of commands that read the past and the present: revisions, scans, runners, projects.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
-use wire::{Change, Difference, Edit, Fate, Page, Part, Revision, RevisionDiff, ScanDifference};
+use wire::{
+    Change, Difference, Edit, Fate, FinishedJobs, JobLine, JobState, Page, Part, Project, Revision,
+    RevisionDiff, Runner, ScanDifference, ScanStatus,
+};
 
 use crate::everscan::{Run, run, run_at};
-use crate::fixtures::{job, workflow};
+use crate::fixtures::{at, id, job, runner, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -44,8 +49,10 @@ fn the_revisions_of_a_workflow() {
 
 /// As the daemon sends it. The members of a change are in one object.
 fn revision_diff(changes: Vec<Change>) -> RevisionDiff {
-    let revision = job(wire::JobState::Running).revision;
-    let lines = changes.iter().map(|_| "scan `a`: timeout `1h` → `2h`".to_owned());
+    let revision = job(JobState::Running).revision;
+    let lines = changes
+        .iter()
+        .map(|_| "scan `a`: timeout `1h` → `2h`".to_owned());
     let lines = lines.collect();
     let scan = ScanDifference {
         scan: "a".to_owned(),
@@ -107,5 +114,112 @@ fn two_revisions_are_compared_by_the_daemon() {
 fn one_file_alone_is_compared_with_nothing() {
     let output = run("workflow diff recon.yaml");
     assert_eq!(output.code, 2);
-    assert!(output.stderr.contains("the second file is missing"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("the second file is missing"),
+        "{}",
+        output.stderr
+    );
+}
+
+/// The scans of a workflow: one that runs, one that never did.
+fn scans() -> Vec<ScanStatus> {
+    let workflow = workflow();
+    let running = job(JobState::Running);
+    let line = JobLine {
+        id: running.id,
+        state: running.state,
+        trigger: running.trigger,
+        revision: running.revision.id,
+        reason: Some("claimed".to_owned()),
+        runner: Some("box".to_owned()),
+        created_at: running.created_at,
+        started_at: running.started_at,
+        finished_at: None,
+        artifacts: BTreeMap::new(),
+        bytes: 0,
+    };
+    let status = |(position, scan): (u64, wire::Scan)| ScanStatus {
+        workflow: running.workflow.clone(),
+        next_slot: (position == 0).then(|| at(3600)),
+        unfinished: 1 - position,
+        finished: FinishedJobs::default(),
+        last_job: (position == 0).then(|| line.clone()),
+        scan,
+    };
+    (0..).zip(workflow.scans).map(status).collect()
+}
+
+#[test]
+fn scans_are_listed_with_what_starts_them() {
+    let page = Page::all(scans());
+    check(
+        "scan-list",
+        "scan list",
+        "GET /v0/scans",
+        Reply::json(&page),
+    );
+    let server = Server::start([Reply::json(&page)]);
+    let output = run_at(&server.url, "scan list --workflow main/recon");
+    assert_eq!(output.code, 0);
+    assert_eq!(server.lines(), ["GET /v0/scans?workflow=main%2Frecon"]);
+}
+
+#[test]
+fn the_jobs_of_a_scan() {
+    let page = Page::all(vec![job(JobState::Running), job(JobState::Failed)]);
+    let request = "GET /v0/jobs?workflow=main%2Frecon&scan=subdomains&limit=2";
+    let line = "scan jobs main/recon subdomains --limit 2";
+    check("scan-jobs", line, request, Reply::json(&page));
+}
+
+#[test]
+fn the_ledger_of_a_scan_page_by_page() {
+    let page = Page {
+        next_cursor: Some("0-99".to_owned()),
+        ..Page::all(why().records)
+    };
+    let request = "GET /v0/workflows/main%2Frecon/scans/changes/ledger?limit=6&cursor=1-20";
+    let line = "scan ledger main/recon changes --limit 6 --cursor 1-20";
+    let output = check("scan-ledger", line, request, Reply::json(&page));
+    assert!(output.stderr.contains("--cursor 0-99"), "{}", output.stderr);
+}
+
+#[test]
+fn a_runner_with_the_jobs_that_take_its_slots() {
+    let reply = Reply::json(&runner());
+    check(
+        "runner-show",
+        "runner show box",
+        "GET /v0/runners/box",
+        reply,
+    );
+    let hidden = Runner {
+        taken: 4,
+        heard_at: None,
+        connected: false,
+        ..runner()
+    };
+    let server = Server::start([Reply::json(&hidden)]);
+    let output = run_at(&server.url, "runner show box");
+    let wanted = "other jobs that take its slots: 2";
+    assert!(output.stdout.contains(wanted), "{}", output.stdout);
+    assert!(output.stdout.contains("not connected"), "{}", output.stdout);
+}
+
+#[test]
+fn projects() {
+    let project = |name: &str, configured| Project {
+        id: id(7),
+        name: name.to_owned(),
+        configured,
+        vars: 2,
+        secrets: 1,
+    };
+    let page = Page::all(vec![project("main", true), project("old", false)]);
+    check(
+        "project-list",
+        "project list",
+        "GET /v0/projects",
+        Reply::json(&page),
+    );
 }

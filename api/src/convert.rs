@@ -1,13 +1,13 @@
 //! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
 use model::{
-    Artifact, Condition, Edit, EndState, Inputs, Job, JobState, ProjectId, Projects, Reason,
-    RevisionRecord, RevisionRef, Runner, Seen, Slots, Source, StaleFile, Step, StepOutcome,
+    Artifact, Condition, Edit, EndState, Inputs, Job, JobState, NamedBy, ProjectId, Projects,
+    Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Source, StaleFile, Step, StepOutcome,
     StepStatus, Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef,
     WorkflowStatus,
 };
 use state::{DamagedLines, LogRecord};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use workflow::{InputValue, Severity};
 
 pub(crate) fn job(
@@ -279,23 +279,54 @@ pub(crate) fn project(seen: Seen<'_>, source: &Source) -> wire::Project {
         configured: source.configured,
         vars: vars.map_or(0, |record| record.vars.len() as u64),
         secrets: secrets.map_or(0, |record| record.secrets.len() as u64),
+        missing_vars: Vec::new(),
+        missing_secrets: Vec::new(),
     }
 }
 
-pub(crate) fn named(name: &str, edit: &Edit) -> wire::Named {
+/// The scans that name each var or secret of a project.
+type UsedBy = BTreeMap<String, BTreeSet<NamedBy>>;
+
+pub(crate) fn named(source: &Source, name: &str, edit: &Edit, uses: &UsedBy) -> wire::Named {
     wire::Named {
         name: name.to_owned(),
         version: edit.version,
         updated_at: edit.at,
         updated_by: edit.by.to_string(),
+        used_by: used_by(source.name.as_str(), uses.get(name)),
     }
 }
 
-pub(crate) fn var(name: &str, var: &Var) -> wire::Var {
+pub(crate) fn var(source: &Source, name: &str, var: &Var, uses: &UsedBy) -> wire::Var {
     wire::Var {
-        named: named(name, &var.edit),
+        named: named(source, name, &var.edit, uses),
         value: var.value.clone(),
     }
+}
+
+/// The names that scans of a project use and that are not set.
+pub(crate) fn missing(
+    project: &str,
+    uses: &UsedBy,
+    is_set: impl Fn(&str) -> bool,
+) -> Vec<wire::MissingName> {
+    let missing = uses.iter().filter(|(name, _)| !is_set(name));
+    missing
+        .map(|(name, by)| wire::MissingName {
+            name: name.clone(),
+            used_by: used_by(project, Some(by)),
+        })
+        .collect()
+}
+
+fn used_by(source: &str, by: Option<&BTreeSet<NamedBy>>) -> Vec<wire::ScanName> {
+    by.into_iter()
+        .flatten()
+        .map(|NamedBy { workflow, scan }| wire::ScanName {
+            workflow: format!("{source}/{workflow}"),
+            scan: scan.to_string(),
+        })
+        .collect()
 }
 
 pub(crate) fn tip(tip: &TipRef) -> wire::Tip {

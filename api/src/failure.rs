@@ -148,6 +148,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::OfferLapsed
         | ErrorCode::LogMismatch
         | ErrorCode::ArtifactMismatch
+        | ErrorCode::ArtifactUnreadable
         | ErrorCode::NameTaken
         | ErrorCode::RunnerInUse
         | ErrorCode::PollReplaced

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod dispatch;
+mod entries;
 mod events;
 mod health;
 mod jobs;
@@ -86,12 +87,15 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::Why => why::why(me, &request).await,
         UserRoute::ListJobs => jobs::list(me, &request).await,
         UserRoute::ShowJob => jobs::show(me, &request).await,
+        UserRoute::JobContext => jobs::context(me, &request).await,
         UserRoute::DeleteJob => jobs::delete(me, &request).await,
         UserRoute::CancelJob => jobs::cancel(me, &request).await,
         UserRoute::ReadLog => logs::read(me, &request).await,
         UserRoute::SearchLog => log_search::search(me, &request).await,
         UserRoute::ListArtifacts => artifacts::list(me, &request).await,
         UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
+        UserRoute::ListEntries => entries::list(me, &request).await,
+        UserRoute::DiffArtifact => entries::diff(me, &request).await,
         UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
         UserRoute::Events => events::listen(me, &request).await,
         UserRoute::ListTokens => tokens::list(me, &request),

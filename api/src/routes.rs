@@ -92,6 +92,7 @@ routes! {
         Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;
         ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "trigger" "runner" "reason" "since" "until" "limit" "cursor"], 0;
         ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
+        JobContext GET "/v0/jobs/{job}/context", JobRead; [], 0;
         DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
         CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
         ReadLog GET "/v0/jobs/{job}/logs", JobRead;
@@ -100,6 +101,8 @@ routes! {
             ["q" "case" "step" "stream" "since" "limit" "cursor"], 0;
         ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
         DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
+        ListEntries GET "/v0/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["limit" "cursor"], 0;
+        DiffArtifact GET "/v0/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "limit" "cursor"], 0;
         DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;
         Events GET "/v0/events", JobRead; ["project" "workflow" "job"], 0;
         ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;

@@ -7,26 +7,28 @@ use std::sync::Arc;
 
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
+use model::limits::ID_PART_DIGITS;
 use model::retention::{Position, RetentionPolicy};
 use model::{
-    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRecord,
-    RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret,
-    Timestamp, Token, TokenHash, TokenId, Var, Viewer, WorkflowId, WorkflowRef, World, waiting,
+    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason,
+    RevisionRecord, RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, Source, SourceName,
+    StoredSecret, Timestamp, Token, TokenHash, TokenId, Var, Viewer, WorkflowId, WorkflowRef,
+    World, waiting,
 };
 use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
 use state::{
     Download, HistoryPage, JobFilter, JobPage, Ledger, LogFilter, LogMatches, LogSearch, LogStream,
-    ReadError, StoredRevision, SubmitError,
+    ReadError, StoredRevision, SubmitError, ZipEntry, ZipProblem,
 };
 use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
 
 use crate::events::{Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::{Failure, unauthorized};
-use crate::limits::TOKEN_LOOK;
+use crate::failure::{Failure, shorten, unauthorized};
+use crate::limits::{CANDIDATES, NAMED_JOBS, TOKEN_LOOK};
 
 /// The daemon, as far as a caller may see it and act on it.
 #[derive(Clone)]
@@ -176,6 +178,57 @@ impl Visible {
             .ok_or_else(|| Failure::no_such_job(id))
     }
 
+    /// A job by its id, or by the first or last digits of it.
+    pub(crate) async fn job_named(&self, text: &str) -> Result<ShownJob, Failure> {
+        if let Ok(id) = text.parse() {
+            return self.job(id).await;
+        }
+        let part: JobIdPart = text.parse().map_err(|error| {
+            let failure = Failure::not_found("job", text);
+            match error {
+                NoJobIdPart::NotHexadecimal => failure,
+                NoJobIdPart::TooShort => failure.hint(format!(
+                    "give the whole id, or at least {ID_PART_DIGITS} of its first or last digits"
+                )),
+            }
+        })?;
+        let finished = self.newest_finished().await?;
+        let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
+        let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
+        ids.retain(|id| part.is_of(*id));
+        // A job that ended meanwhile is in both.
+        ids.sort_unstable();
+        ids.dedup();
+        let mut named = Vec::new();
+        for id in ids.into_iter().rev() {
+            match self.job(id).await {
+                Ok(job) => named.push(job),
+                // It was removed; its line is still there.
+                Err(failure) if failure.code == ErrorCode::NotFound => continue,
+                Err(failure) => return Err(failure),
+            }
+            if named.len() > CANDIDATES {
+                break;
+            }
+        }
+        if named.len() > 1 {
+            return Err(ambiguous(text, &named));
+        }
+        named.pop().ok_or_else(|| {
+            Failure::not_found("job", text).hint(format!(
+                "a part of an id finds jobs that are not over and the newest {NAMED_JOBS} that are; give the whole id of \
+                 an older one"
+            ))
+        })
+    }
+
+    /// The newest finished jobs by their lines in the histories. Some may have been removed.
+    async fn newest_finished(&self) -> Result<Vec<JobId>, Failure> {
+        let state = self.handle.state();
+        let projects = &self.viewer.projects;
+        Ok(state.newest_finished(projects, NAMED_JOBS).await?)
+    }
+
     /// Jobs, newest first, and where the next page begins.
     pub(crate) async fn jobs(
         &self,
@@ -290,6 +343,16 @@ impl Visible {
         name: &str,
     ) -> Result<Option<Download>, Failure> {
         Ok(self.handle.state().open_artifact(job.id, name).await?)
+    }
+
+    /// The files in an artifact, if its file is there.
+    pub(crate) async fn artifact_entries(
+        &self,
+        job: &ShownJob,
+        name: &str,
+    ) -> Result<Option<Result<Vec<ZipEntry>, ZipProblem>>, Failure> {
+        let state = self.handle.state();
+        Ok(state.artifact_entries(job.id, name).await?)
     }
 
     /// Why a scan ran or did not.
@@ -557,4 +620,24 @@ impl Visible {
     pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
         Ok(self.acting()?.create_registration().await?)
     }
+}
+
+/// The answer to a part of an id that several jobs have, newest first.
+fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
+    let shown = jobs.iter().take(CANDIDATES).map(|job| {
+        let (scan, state) = (&job.scan, job.state.name());
+        format!("{} ({scan}, {state})", job.id)
+    });
+    let shown: Vec<String> = shown.collect();
+    let more = if jobs.len() > CANDIDATES {
+        " and more"
+    } else {
+        ""
+    };
+    let text = format!(
+        "the ids of several jobs begin or end with `{}`",
+        shorten(part)
+    );
+    Failure::new(ErrorCode::AmbiguousName, text)
+        .hint(format!("give more of it: {}{more}", shown.join(", ")))
 }

@@ -16,6 +16,7 @@ mod id;
 mod idempotency;
 mod irregularity;
 mod job;
+mod job_id_part;
 mod ledger;
 mod life_cycle;
 pub mod limits;
@@ -38,6 +39,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 mod token;
+mod uses;
 mod view;
 mod viewer;
 mod waiting;
@@ -58,6 +60,7 @@ pub use job::{
     Artifact, End, EndState, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, StateKind,
     Step, StepOutcome, StepStatus, Trigger, large_payload,
 };
+pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
 pub use masker::{MaskStream, Masker, MaskerError};
@@ -81,6 +84,7 @@ pub use source::{
     TipRef,
 };
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
+pub use uses::{NamedBy, Uses};
 pub use viewer::{Projects, Seen, Viewer};
 pub use waiting::{Slots, waiting};
 pub use world::World;

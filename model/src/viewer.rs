@@ -12,7 +12,7 @@ use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
-use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord};
+use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::runner::Runner;
 use crate::scan_head::{ScanHead, Totals};
 use crate::schedule::Upcoming;
@@ -154,6 +154,15 @@ impl<'w> Seen<'w> {
     pub fn workflows(self) -> impl Iterator<Item = ActiveWorkflow> + 'w {
         let sees = move |workflow: &ActiveWorkflow| self.viewer.sees(workflow.record.project);
         self.world.workflows().filter(sees)
+    }
+
+    /// The active workflows of a project, with their revisions.
+    pub fn workflows_of(self, project: ProjectId) -> Vec<ActiveWorkflow> {
+        let is_its = |workflow: &ActiveWorkflow| {
+            let record = &workflow.record;
+            record.project == project && record.status == WorkflowStatus::Active
+        };
+        self.workflows().filter(is_its).collect()
     }
 
     pub fn workflow(self, id: WorkflowId) -> Option<ActiveWorkflow> {

@@ -19,6 +19,7 @@ mod committer;
 mod damaged;
 mod download;
 mod encode;
+mod entries;
 mod envelope;
 mod error;
 mod feed;
@@ -51,6 +52,7 @@ mod upload;
 mod warned;
 mod watchers;
 mod written;
+mod zip_directory;
 
 pub use backup::{back_up, restore};
 pub use download::Download;
@@ -71,6 +73,7 @@ pub use store::backup::{Copied, CopyError};
 pub use store::{Room, Seq};
 pub use upload::Upload;
 pub use warned::DamagedLines;
+pub use zip_directory::{ZipEntry, ZipProblem};
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use model::decide::{Command, Decision};
 use model::retention::Position;
 use model::{
-    Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp,
-    TokenId, World,
+    Change, Clock, Entropy, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey,
+    Timestamp, TokenId, World,
 };
 use store::file::FileEngine;
 use store::volume::Volume;
@@ -333,6 +333,22 @@ impl State {
         listing
             .page(reader, index, filter, before, limit, FRUITLESS_PIECES)
             .await
+    }
+
+    /// The ids of the newest finished jobs of these projects, newest first. Some may have been removed: only the histories
+    /// are read.
+    pub async fn newest_finished(
+        &self,
+        projects: &Projects,
+        limit: usize,
+    ) -> Result<Vec<JobId>, ReadError> {
+        let filter = JobFilter {
+            projects: projects.clone(),
+            ..JobFilter::default()
+        };
+        let listing = self.read(|world| Listing::of(world, &filter, None, 0));
+        let (reader, index) = (&self.shared.reader, &self.shared.page_index);
+        listing.finished(reader, index, limit).await
     }
 
     /// The newest records of a scan's ledger that are not later than `until` and stand before the place `before`, newest

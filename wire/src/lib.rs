@@ -4,6 +4,8 @@
 //! cannot change the contract; `client` sends and reads them. Times are RFC 3339 in UTC, ids are UUIDs, names are in
 //! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
 
+mod context;
+mod entry;
 mod event;
 mod explanation;
 mod health;
@@ -23,6 +25,8 @@ mod why;
 mod worker;
 mod workflow;
 
+pub use context::JobContext;
+pub use entry::{ArtifactDiff, ArtifactEntry, FileChange};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus};
@@ -35,7 +39,7 @@ pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Strea
 pub use log_text::LogText;
 pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
-pub use project::{Named, Project, SetValue, Var};
+pub use project::{MissingName, Named, Project, ScanName, SetValue, Var};
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
 pub use revision::{
     Change, Difference, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference,

@@ -132,6 +132,11 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         format!("/v0/workflows/{workflow}/scans/build"),
         format!("/v0/workflows/{workflow}/scans/build/history"),
         format!("/v0/workflows/{workflow}/scans/build/ledger"),
+        // Compared in `entries`.
+        format!("/v0/jobs/{finished}/artifacts/out/entries"),
+        format!("/v0/jobs/{finished}/artifacts/out/diff"),
+        // Compared in `job_ids`.
+        format!("/v0/jobs/{finished}/context"),
         // Compared in `runners`.
         "/v0/runners/one".to_owned(),
         // Compared in `revisions`.

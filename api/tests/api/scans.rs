@@ -63,7 +63,7 @@ async fn scans_say_who_starts_them_and_how_their_newest_job_went() {
         (&last["id"], &last["state"]),
         (&json!(large), &json!("cancelled"))
     );
-    assert_eq!(last["reason"], "cancelled");
+    assert_eq!(last["reason"], "cancelled_by_user");
     assert_eq!(scan("nightly")["next_slot"], "2026-11-21T03:00:00Z");
     assert_eq!(scan("nightly").get("last_job"), None);
 

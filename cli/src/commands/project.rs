@@ -3,15 +3,21 @@
 use clap::Subcommand;
 use wire::{Page, Project};
 
+use crate::commands::named::used_by;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List projects
     List,
+    /// Show a project, and the vars and secrets that its workflows use and that are not set
+    Show {
+        /// Name or id of the project
+        project: String,
+    },
 }
 
 impl Command {
@@ -22,6 +28,11 @@ impl Command {
                 session.show(&page, table)?;
                 Ok(Exit::Succeeded)
             }
+            Self::Show { project } => {
+                let project = session.client()?.project(&project).await?;
+                session.show(&project, show)?;
+                Ok(Exit::Succeeded)
+            }
         }
     }
 }
@@ -29,17 +40,42 @@ impl Command {
 fn table(page: &Page<Project>) -> String {
     let mut table = Table::new(&["PROJECT", "SOURCE", "VARS", "SECRETS", "ID"]);
     for project in &page.items {
-        let source = match project.configured {
-            true => "configured",
-            false => "no longer configured",
-        };
         table.row([
             project.name.clone(),
-            source.to_owned(),
+            source(project).to_owned(),
             project.vars.to_string(),
             project.secrets.to_string(),
             project.id.to_string(),
         ]);
     }
     table.text()
+}
+
+fn show(project: &Project) -> String {
+    let mut text = Fields::new()
+        .add("project", &project.name)
+        .add("id", project.id.to_string())
+        .add("source", source(project))
+        .add("vars", project.vars.to_string())
+        .add("secrets", project.secrets.to_string())
+        .text();
+    let mut missing = Table::new(&["NOT SET", "USED BY"]);
+    let vars = project.missing_vars.iter().map(|name| ("vars", name));
+    let secrets = project.missing_secrets.iter().map(|name| ("secrets", name));
+    for (kind, name) in vars.chain(secrets) {
+        missing.row([format!("{kind}.{}", name.name), used_by(&name.used_by)]);
+    }
+    if !missing.is_empty() {
+        text.push('\n');
+        text.push_str(&missing.text());
+    }
+    text
+}
+
+const fn source(project: &Project) -> &'static str {
+    if project.configured {
+        "configured"
+    } else {
+        "no longer configured"
+    }
 }

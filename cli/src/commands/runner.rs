@@ -6,7 +6,7 @@ use wire::{Page, Runner};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::table::{Fields, Table, time, time_or_dash};
+use crate::table::{Fields, Table, short_job, time, time_or_dash};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -87,7 +87,7 @@ fn show(runner: &Runner) -> String {
     let mut jobs = Table::new(&["JOB", "WORKFLOW", "SCAN", "STATE", "STARTED"]);
     for job in &runner.jobs {
         jobs.row([
-            job.id.to_string(),
+            short_job(&job.id),
             format!("{}/{}", job.workflow.source, job.workflow.name),
             job.scan.clone(),
             if job.state.is_terminal() {

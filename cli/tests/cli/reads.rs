@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use wire::{
-    Change, Difference, Edit, Fate, FinishedJobs, JobLine, JobState, Page, Part, Project, Revision,
-    RevisionDiff, Runner, ScanDifference, ScanStatus,
+    Change, Difference, Edit, Fate, FinishedJobs, JobContext, JobLine, JobState, MissingName, Page,
+    Part, Project, Revision, RevisionDiff, Runner, ScanDifference, ScanName, ScanStatus,
 };
 
 use crate::everscan::{Run, run, run_at};
@@ -214,6 +214,14 @@ fn projects() {
         configured,
         vars: 2,
         secrets: 1,
+        missing_vars: Vec::new(),
+        missing_secrets: vec![MissingName {
+            name: "KEY".to_owned(),
+            used_by: vec![ScanName {
+                workflow: "main/recon".to_owned(),
+                scan: "ports".to_owned(),
+            }],
+        }],
     };
     let page = Page::all(vec![project("main", true), project("old", false)]);
     check(
@@ -222,4 +230,44 @@ fn projects() {
         "GET /v0/projects",
         Reply::json(&page),
     );
+    let request = "GET /v0/projects/main";
+    let reply = Reply::json(&project("main", true));
+    check("project-show", "project show main", request, reply);
+}
+
+#[test]
+fn a_part_of_an_id_is_looked_up_first() {
+    let found = job(JobState::Running);
+    let cancelled = job(JobState::Cancelled);
+    let server = Server::start([Reply::json(&found), Reply::json(&cancelled)]);
+    let output = run_at(&server.url, "job cancel 0000-0001");
+    assert_eq!((output.code, output.stdout.as_str()), (0, "cancelled\n"));
+    let id = found.id;
+    assert_eq!(
+        server.lines(),
+        [
+            "GET /v0/jobs/0000-0001".to_owned(),
+            format!("POST /v0/jobs/{id}/cancel")
+        ]
+    );
+    for part in ["001", "job-9", "xyz0"] {
+        let output = run(&format!("job show {part}"));
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        let wanted = "4 or more of its first or last digits";
+        assert!(output.stderr.contains(wanted), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_context_is_what_an_expression_takes() {
+    let context = JobContext {
+        frozen_at: at(1),
+        context: json!({"project": "p", "workflow": "w", "revision": "r", "vars": {"A": "b"}}),
+        secrets: BTreeMap::from([("KEY".to_owned(), 3)]),
+    };
+    let request = format!("GET /v0/jobs/{}/context", id(1));
+    let line = format!("job context {}", id(1));
+    let output = check("job-context", &line, &request, Reply::json(&context));
+    let wanted = "KEY (version 3)";
+    assert!(output.stderr.contains(wanted), "{}", output.stderr);
 }

@@ -40,8 +40,8 @@ impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
             Self::Delete { job, artifact } => {
-                let id = job.id()?;
-                session.client()?.delete_artifact(id, &artifact).await?;
+                let (client, id) = session.client_and_job(&job).await?;
+                client.delete_artifact(id, &artifact).await?;
                 session
                     .terminal
                     .say(&format!("artifact {artifact} is deleted"));
@@ -49,8 +49,8 @@ impl Command {
             }
             Self::Download(command) => command.run(session).await,
             Self::List { job } => {
-                let id = job.id()?;
-                let page = Page::all(session.client()?.artifacts(id).await?);
+                let (client, id) = session.client_and_job(&job).await?;
+                let page = Page::all(client.artifacts(id).await?);
                 session.show(&page, |page| {
                     show::artifacts(&page.items).unwrap_or_default()
                 })?;

@@ -8,7 +8,7 @@ use crate::clock::format_duration;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::table::{Table, time};
+use crate::table::{Table, short_job, time};
 
 #[derive(Debug, Args)]
 pub(crate) struct Jobs {
@@ -48,7 +48,7 @@ fn table(page: &Page<Job>) -> String {
     let mut table = Table::new(&headings);
     for job in &page.items {
         table.row([
-            job.id.to_string(),
+            short_job(&job.id),
             job.state.as_str().to_owned(),
             job.trigger.as_str().to_owned(),
             job.reason.code.clone(),

@@ -24,31 +24,30 @@ struct Found {
 /// The scans of all active workflows, or of one, by source, workflow and name.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    let found = me.find(|seen| {
-        let mut scans: Vec<(ActiveWorkflow, ScanName)> = Vec::new();
-        for workflow in active(seen, &request.query)? {
-            let names = workflow.revision.definition.scans();
-            scans.extend(names.map(|scan| (workflow.clone(), scan.name.clone())));
-        }
-        Ok(window.cut(
-            scans.into_iter(),
-            |(workflow, scan)| format!("{}:{scan}", workflows::full_name(&workflow.record)),
-            |(workflow, scan)| Some(stands(seen, workflow, workflow.scan(scan)?)),
-        ))
-    })?;
-    let settled = found.map(|page| {
-        page.items
-            .iter()
-            .flatten()
-            .map(|scan| scan.settled)
-            .collect()
+    let workflows = me.find(|seen| active(seen, &request.query))?;
+    // Sorting thousands of names takes longer than a look at the world may.
+    let scans = workflows.iter().flat_map(|workflow| {
+        let scans = workflow.revision.definition.scans();
+        scans.map(move |scan| (workflow, scan))
     });
+    let page = window.cut(
+        scans,
+        |(workflow, scan)| format!("{}:{}", workflows::full_name(&workflow.record), scan.name),
+        |found| *found,
+    );
+    let found = me.find(|seen| {
+        let scans = page.items.iter();
+        Ok(scans
+            .map(|(workflow, scan)| stands(seen, workflow, scan))
+            .collect::<Vec<_>>())
+    })?;
+    let settled = found.map(|scans| scans.iter().map(|scan| scan.settled).collect());
     let last_jobs = me.finished_jobs(&settled).await?;
-    let items = found.items.iter().flatten().zip(last_jobs);
+    let items = found.iter().zip(last_jobs);
     let items = items.map(|(scan, settled)| scan.with(settled));
     Ok(reply::ok(&Page {
         items: items.collect(),
-        next_cursor: found.next_cursor.clone(),
+        next_cursor: page.next_cursor,
         damaged: Vec::new(),
     }))
 }

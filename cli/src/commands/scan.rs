@@ -4,6 +4,7 @@ mod dispatch;
 mod jobs;
 mod ledger;
 mod list;
+mod next;
 mod stay;
 mod why;
 
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Ledger(ledger::Ledger),
     /// List scans with what starts them, their next slot and their newest job
     List(list::List),
+    /// List the next slots of all schedules, or of those of a workflow or scan
+    Next(next::Next),
     /// Tell why a scan ran or did not
     ///
     /// Shows each look at its schedule or expression: what was read, what it said, the job that was made or the reason
@@ -43,6 +46,7 @@ impl Command {
             Self::Jobs(command) => command.run(session).await,
             Self::Ledger(command) => command.run(session).await,
             Self::List(command) => command.run(session).await,
+            Self::Next(command) => command.run(session).await,
             Self::Why(command) => command.run(session).await,
         }
     }

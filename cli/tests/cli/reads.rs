@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use wire::{
-    Change, Difference, Edit, Fate, FinishedJobs, JobContext, JobLine, JobState, MissingName, Page,
-    Part, Project, Revision, RevisionDiff, Runner, ScanDifference, ScanName, ScanStatus,
+    ArtifactDiff, ArtifactEntry, Change, Difference, Edit, Fate, FileChange, FinishedJobs,
+    JobContext, JobLine, JobState, MissingName, Page, Part, Project, Revision, RevisionDiff,
+    Runner, ScanDifference, ScanName, ScanStatus, Slot,
 };
 
 use crate::everscan::{Run, run, run_at};
@@ -270,4 +271,90 @@ fn a_context_is_what_an_expression_takes() {
     let output = check("job-context", &line, &request, Reply::json(&context));
     let wanted = "KEY (version 3)";
     assert!(output.stderr.contains(wanted), "{}", output.stderr);
+}
+
+#[test]
+fn the_next_slots_of_schedules() {
+    let slot = |hours: i64| Slot {
+        at: at(3600 * hours),
+        workflow: job(JobState::Running).workflow,
+        scan: "subdomains".to_owned(),
+        schedule: "0 * * * *".to_owned(),
+        timezone: "Europe/Oslo".to_owned(),
+    };
+    let page = Page::all(vec![slot(1), slot(2)]);
+    let request = "GET /v0/schedule?limit=2&workflow=main%2Frecon&scan=subdomains";
+    let line = "scan next main/recon subdomains --limit 2";
+    check("scan-next", line, request, Reply::json(&page));
+    let server = Server::start([Reply::json(&Page::<Slot>::all(Vec::new()))]);
+    let output = run_at(&server.url, "scan next");
+    assert_eq!(server.lines(), ["GET /v0/schedule?limit=10"]);
+    assert!(output.stderr.contains("no schedule"), "{}", output.stderr);
+}
+
+#[test]
+fn the_files_in_an_artifact_page_by_page() {
+    let page = |name: &str, next: Option<&str>| {
+        let entry = ArtifactEntry {
+            name: name.to_owned(),
+            size: 4096,
+            packed_size: 1000,
+            crc32: "916087ce".to_owned(),
+        };
+        let page = Page {
+            next_cursor: next.map(str::to_owned),
+            ..Page::all(vec![entry])
+        };
+        Reply::json(&page)
+    };
+    let server = Server::start([page("a\u{1b}", Some("a")), page("b", None)]);
+    let line = format!("job artifact files {} -a report", id(1));
+    let output = run_at(&server.url, &line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let path = format!(
+        "GET /v0/jobs/{}/artifacts/report/entries?limit=10000",
+        id(1)
+    );
+    assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=a")]);
+    let file = snapshot::folder("listings").join("artifact-files.txt");
+    snapshot::check(&file, &output.stdout);
+}
+
+#[test]
+fn two_artifacts_are_compared_by_the_daemon() {
+    let file = |name: &str, from_size, to_size| FileChange {
+        name: name.to_owned(),
+        from_size,
+        to_size,
+    };
+    let diff = |files, next: Option<&str>| {
+        Reply::json(&ArtifactDiff {
+            artifact: "report".to_owned(),
+            from: id(2),
+            to: id(1),
+            same: false,
+            added: 1,
+            removed: 1,
+            changed: 1,
+            unchanged: 7,
+            files,
+            next_cursor: next.map(str::to_owned),
+        })
+    };
+    let first = vec![file("gone", Some(1), None), file("new", None, Some(2048))];
+    let rest = vec![file("other", Some(3), Some(4))];
+    let server = Server::start([diff(first, Some("new")), diff(rest, None)]);
+    let line = format!("job artifact diff {} -a report --against {}", id(1), id(2));
+    let output = run_at(&server.url, &line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let path = format!(
+        "GET /v0/jobs/{}/artifacts/report/diff?against={}&limit=10000",
+        id(1),
+        id(2)
+    );
+    assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=new")]);
+    let wanted = "1 added, 1 removed, 1 changed, 7 unchanged";
+    assert!(output.stderr.contains(wanted), "{}", output.stderr);
+    let file = snapshot::folder("listings").join("artifact-diff.txt");
+    snapshot::check(&file, &output.stdout);
 }

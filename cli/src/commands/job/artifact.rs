@@ -1,6 +1,7 @@
 //! `everscan job artifact`.
 
 mod download;
+mod files;
 mod unpack;
 
 use clap::Subcommand;
@@ -24,11 +25,17 @@ pub(crate) enum Command {
         #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
         artifact: String,
     },
+    /// Show how the files of an artifact differ from those that another job has under its name
+    ///
+    /// A file has changed if its length or its CRC-32 differs.
+    Diff(files::Diff),
     /// Fetch an artifact as a zip file
     ///
     /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
     /// standard output is judged at its end, by the exit code.
     Download(download::Download),
+    /// List the files in an artifact, without fetching it
+    Files(files::Files),
     /// List the artifacts of a job
     List {
         #[command(flatten)]
@@ -47,6 +54,8 @@ impl Command {
                     .say(&format!("artifact {artifact} is deleted"));
                 Ok(Exit::Succeeded)
             }
+            Self::Diff(command) => command.run(session).await,
+            Self::Files(command) => command.run(session).await,
             Self::Download(command) => command.run(session).await,
             Self::List { job } => {
                 let (client, id) = session.client_and_job(&job).await?;

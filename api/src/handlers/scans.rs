@@ -123,29 +123,43 @@ pub(super) async fn ledger(me: &Visible, request: &Request) -> Result<Response, 
 pub(super) fn schedule(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let query = &request.query;
     let limit = query.limit()?;
+    let is_all = query.get("workflow").is_none() && query.get("scan").is_none();
     let first = me.find(|seen| {
-        let mut first: Vec<Upcoming> = Vec::new();
-        if query.get("workflow").is_none() && query.get("scan").is_none() {
+        if is_all {
             // No schedule behind the first `limit` can have one of the first `limit` slots.
-            return Ok(seen.next_slots().take(limit).collect());
+            Ok(seen.next_slots().take(limit).collect())
+        } else {
+            next_slots_of(seen, query)
         }
-        let name = query.get("scan");
-        for workflow in active(seen, query)? {
-            let scans = workflow.revision.definition.scans();
-            let scans = scans.filter(|scan| name.is_none_or(|name| scan.name.as_str() == name));
-            first.extend(scans.filter_map(|scan| {
-                Some(Upcoming {
-                    at: seen.next_slot_of(&key(&workflow, &scan.name))?,
-                    workflow: workflow.clone(),
-                    scan: scan.name.clone(),
-                })
-            }));
-        }
-        Ok(first)
     })?;
     let slots = upcoming(first.to_vec(), me.now(), limit);
     let items = slots.iter().filter_map(convert_scan::slot).collect();
     Ok(reply::ok(&Page::<wire::Slot>::all(items)))
+}
+
+/// The next slot of each schedule that the query names.
+fn next_slots_of(seen: Seen<'_>, query: &Query) -> Result<Vec<Upcoming>, Failure> {
+    let name = query.get("scan");
+    let (mut slots, mut is_known) = (Vec::new(), name.is_none());
+    for workflow in active(seen, query)? {
+        let scans = workflow.revision.definition.scans();
+        for scan in scans.filter(|scan| name.is_none_or(|name| scan.name.as_str() == name)) {
+            is_known = true;
+            if let Some(at) = seen.next_slot_of(&key(&workflow, &scan.name)) {
+                slots.push(Upcoming {
+                    at,
+                    workflow: workflow.clone(),
+                    scan: scan.name.clone(),
+                });
+            }
+        }
+    }
+    match name {
+        Some(name) if !is_known => {
+            Err(Failure::not_found("scan", name).hint("`everscan scan list` shows what there is"))
+        }
+        Some(_) | None => Ok(slots),
+    }
 }
 
 /// The active workflows, or the one that the query names.

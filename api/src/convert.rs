@@ -1,12 +1,13 @@
 //! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
 use model::{
-    Artifact, Condition, Edit, Inputs, Job, JobState, ProjectId, Projects, Reason, RevisionRecord,
-    RevisionRef, Runner, Seen, Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef,
-    Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
+    Artifact, Condition, Edit, EndState, Inputs, Job, JobState, NamedBy, ProjectId, Projects,
+    Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Source, StaleFile, Step, StepOutcome,
+    StepStatus, Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef,
+    WorkflowStatus,
 };
 use state::{DamagedLines, LogRecord};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use workflow::{InputValue, Severity};
 
 pub(crate) fn job(
@@ -152,6 +153,15 @@ pub(crate) const fn state(state: &JobState) -> wire::JobState {
     }
 }
 
+pub(crate) const fn end_state(state: EndState) -> wire::JobState {
+    match state {
+        EndState::Succeeded => wire::JobState::Succeeded,
+        EndState::Failed => wire::JobState::Failed,
+        EndState::Cancelled => wire::JobState::Cancelled,
+        EndState::Skipped => wire::JobState::Skipped,
+    }
+}
+
 pub(crate) const fn trigger(trigger: Trigger) -> wire::Trigger {
     match trigger {
         Trigger::Dispatch => wire::Trigger::Dispatch,
@@ -269,23 +279,54 @@ pub(crate) fn project(seen: Seen<'_>, source: &Source) -> wire::Project {
         configured: source.configured,
         vars: vars.map_or(0, |record| record.vars.len() as u64),
         secrets: secrets.map_or(0, |record| record.secrets.len() as u64),
+        missing_vars: Vec::new(),
+        missing_secrets: Vec::new(),
     }
 }
 
-pub(crate) fn named(name: &str, edit: &Edit) -> wire::Named {
+/// The scans that name each var or secret of a project.
+type UsedBy = BTreeMap<String, BTreeSet<NamedBy>>;
+
+pub(crate) fn named(source: &Source, name: &str, edit: &Edit, uses: &UsedBy) -> wire::Named {
     wire::Named {
         name: name.to_owned(),
         version: edit.version,
         updated_at: edit.at,
         updated_by: edit.by.to_string(),
+        used_by: used_by(source.name.as_str(), uses.get(name)),
     }
 }
 
-pub(crate) fn var(name: &str, var: &Var) -> wire::Var {
+pub(crate) fn var(source: &Source, name: &str, var: &Var, uses: &UsedBy) -> wire::Var {
     wire::Var {
-        named: named(name, &var.edit),
+        named: named(source, name, &var.edit, uses),
         value: var.value.clone(),
     }
+}
+
+/// The names that scans of a project use and that are not set.
+pub(crate) fn missing(
+    project: &str,
+    uses: &UsedBy,
+    is_set: impl Fn(&str) -> bool,
+) -> Vec<wire::MissingName> {
+    let missing = uses.iter().filter(|(name, _)| !is_set(name));
+    missing
+        .map(|(name, by)| wire::MissingName {
+            name: name.clone(),
+            used_by: used_by(project, Some(by)),
+        })
+        .collect()
+}
+
+fn used_by(source: &str, by: Option<&BTreeSet<NamedBy>>) -> Vec<wire::ScanName> {
+    by.into_iter()
+        .flatten()
+        .map(|NamedBy { workflow, scan }| wire::ScanName {
+            workflow: format!("{source}/{workflow}"),
+            scan: scan.to_string(),
+        })
+        .collect()
 }
 
 pub(crate) fn tip(tip: &TipRef) -> wire::Tip {
@@ -364,7 +405,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
         revision: revision(&record.revision, newest.map(|newest| &newest.record)),
         scans: definition
             .into_iter()
-            .flat_map(|definition| definition.scans().map(scan))
+            .flat_map(|definition| definition.scans().map(|it| scan(definition, it)))
             .collect(),
         warnings: newest
             .into_iter()
@@ -374,7 +415,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
     }
 }
 
-fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {
+pub(crate) fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {
     wire::Revision {
         id: reference.id.uuid(),
         number: reference.number,
@@ -384,9 +425,11 @@ fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::R
     }
 }
 
-pub(crate) fn scan(scan: &workflow::Scan) -> wire::Scan {
+pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire::Scan {
+    let reads = workflow.reads(scan).into_iter();
     wire::Scan {
         name: scan.name.to_string(),
+        reads: reads.map(reading).collect(),
         cron: scan.on.cron.as_ref().map(|cron| cron.source().to_owned()),
         expr: scan.on.expr.as_ref().map(|expr| expr.source().to_owned()),
         inputs: scan
@@ -400,6 +443,16 @@ pub(crate) fn scan(scan: &workflow::Scan) -> wire::Scan {
             .map(|artifact| artifact.name.clone())
             .collect(),
         steps: u32::try_from(scan.steps.len()).unwrap_or(u32::MAX),
+    }
+}
+
+fn reading(reading: workflow::Reading) -> wire::Reading {
+    wire::Reading {
+        scan: reading.scan.to_string(),
+        how: match reading.how {
+            workflow::How::Starts => wire::How::Starts,
+            workflow::How::Reads => wire::How::Reads,
+        },
     }
 }
 
@@ -443,7 +496,14 @@ pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Toke
     }
 }
 
-pub(crate) fn runner(seen: Seen<'_>, runner: &Runner, heard_at: Option<Timestamp>) -> wire::Runner {
+/// A runner, with its slots without those jobs that are over.
+pub(crate) fn runner(
+    seen: Seen<'_>,
+    runner: &Runner,
+    slots: &Slots,
+    heard_at: Option<Timestamp>,
+    connected: bool,
+) -> wire::Runner {
     wire::Runner {
         id: runner.id.uuid(),
         name: runner.name.clone(),
@@ -452,9 +512,25 @@ pub(crate) fn runner(seen: Seen<'_>, runner: &Runner, heard_at: Option<Timestamp
         version: runner.version.clone(),
         registered_at: runner.registered_at,
         heard_at,
+        connected,
         running: seen
             .running_on(runner.id)
             .map(|job| job.id.uuid())
             .collect(),
+        taken: slots.taken(),
+        jobs: seen
+            .running_on(runner.id)
+            .map(|job| runner_job(job))
+            .collect(),
+    }
+}
+
+pub(crate) fn runner_job(job: &Job) -> wire::RunnerJob {
+    wire::RunnerJob {
+        id: job.id.uuid(),
+        workflow: workflow_ref(&job.workflow),
+        scan: job.scan.to_string(),
+        state: state(&job.state),
+        started_at: job.state.run().map(|run| run.started_at),
     }
 }

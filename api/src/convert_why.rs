@@ -83,7 +83,7 @@ fn unfinished(job: &Job) -> wire::UnfinishedJob {
     }
 }
 
-fn record(record: LedgerRecord) -> wire::LedgerRecord {
+pub(crate) fn record(record: LedgerRecord) -> wire::LedgerRecord {
     wire::LedgerRecord {
         at: record.at,
         cause: cause(record.cause),

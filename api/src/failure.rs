@@ -17,7 +17,7 @@ use wire::{ErrorCode, FieldError, Problem};
 use crate::limits::ECHO_CHARS;
 
 /// The hint for a record that cannot be read.
-const RESTORE: &str =
+pub(crate) const RESTORE: &str =
     "the daemon's log names the file; restore it from a backup and restart the daemon";
 
 /// Why a request failed.
@@ -159,6 +159,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::OfferLapsed
         | ErrorCode::LogMismatch
         | ErrorCode::ArtifactMismatch
+        | ErrorCode::ArtifactUnreadable
         | ErrorCode::NameTaken
         | ErrorCode::RunnerInUse
         | ErrorCode::PollReplaced

@@ -3,6 +3,7 @@
 mod artifacts;
 mod audit;
 mod dispatch;
+mod entries;
 mod events;
 mod health;
 mod jobs;
@@ -10,7 +11,9 @@ mod log_search;
 mod logs;
 mod projects;
 mod prune;
+mod revisions;
 mod runners;
+mod scans;
 mod schema;
 mod sessions;
 mod sources;
@@ -89,18 +92,29 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DeleteSecret => projects::delete_secret(me, &request).await,
         UserRoute::ListWorkflows => workflows::list(me, &request),
         UserRoute::ShowWorkflow => workflows::show(me, &request),
+        UserRoute::ListRevisions => revisions::list(me, &request).await,
+        UserRoute::ShowRevision => revisions::show(me, &request).await,
+        UserRoute::DiffRevision => revisions::diff(me, &request).await,
         UserRoute::Validate => validate::validate(request).await,
         UserRoute::PruneWorkflow => prune::prune(me, request).await,
         UserRoute::Dispatch => dispatch::dispatch(me, request).await,
+        UserRoute::ListScans => scans::list(me, &request).await,
+        UserRoute::ShowScan => scans::show(me, &request).await,
+        UserRoute::ScanHistory => scans::history(me, &request).await,
+        UserRoute::ScanLedger => scans::ledger(me, &request).await,
+        UserRoute::Schedule => scans::schedule(me, &request),
         UserRoute::Why => why::why(me, &request).await,
         UserRoute::ListJobs => jobs::list(me, &request).await,
         UserRoute::ShowJob => jobs::show(me, &request).await,
+        UserRoute::JobContext => jobs::context(me, &request).await,
         UserRoute::DeleteJob => jobs::delete(me, &request).await,
         UserRoute::CancelJob => jobs::cancel(me, &request).await,
         UserRoute::ReadLog => logs::read(me, &request).await,
         UserRoute::SearchLog => log_search::search(me, &request).await,
         UserRoute::ListArtifacts => artifacts::list(me, &request).await,
         UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
+        UserRoute::ListEntries => entries::list(me, &request).await,
+        UserRoute::DiffArtifact => entries::diff(me, &request).await,
         UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
         UserRoute::Events => events::listen(me, &request).await,
         UserRoute::ListTokens => tokens::list(me, &request),
@@ -109,6 +123,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::RevokeToken => tokens::revoke(me, &request).await,
         UserRoute::ListAudit => audit::list(me, &request).await,
         UserRoute::ListRunners => runners::list(me, &request),
+        UserRoute::ShowRunner => runners::show(me, &request).await,
         UserRoute::DeleteRunner => runners::delete(me, &request).await,
         UserRoute::CreateRegistration => runners::create_registration(me).await,
     }

@@ -7,6 +7,8 @@
 mod access;
 mod body;
 mod convert;
+mod convert_diff;
+mod convert_scan;
 mod convert_why;
 mod events;
 mod failure;

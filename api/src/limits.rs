@@ -108,6 +108,20 @@ pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 pub(crate) const PAGE: usize = 200;
 pub(crate) const DEFAULT_PAGE: usize = 50;
 
+/// Lines of one page of a scan's history: enough for a chart of some weeks, and about a quarter of a megabyte.
+pub(crate) const HISTORY_PAGE: usize = 1_000;
+
+/// Newest finished jobs among which a part of an id is looked for: some pages of a list. Their lines are read for it, not
+/// their records.
+pub(crate) const NAMED_JOBS: usize = 1_000;
+
+/// Jobs that are named to whoever gives a part of an id that several have.
+pub(crate) const CANDIDATES: usize = 10;
+
+/// Files of one page of an artifact: each page reads the directory of the zip again, so a program that wants all takes
+/// many at once.
+pub(crate) const ENTRIES_PAGE: usize = 10_000;
+
 /// Matches of one page of a search in a log, at most: each page reads the whole log again for its count, so a program that
 /// wants all takes many at once.
 pub(crate) const SEARCH_PAGE: usize = 10_000;

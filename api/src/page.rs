@@ -4,6 +4,7 @@
 use wire::Page;
 
 use crate::failure::Failure;
+use crate::limits::PAGE;
 use crate::request::Query;
 
 /// Which page the caller wants.
@@ -14,9 +15,14 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        Self::up_to(query, PAGE)
+    }
+
+    /// A page of at most `most` items.
+    pub(crate) fn up_to(query: &Query, most: usize) -> Result<Self, Failure> {
         Ok(Self {
             after: query.get("cursor").map(str::to_owned),
-            limit: query.limit()?,
+            limit: query.limit_of(most)?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use http::header::{HeaderName, IF_NONE_MATCH};
 use http::{HeaderMap, Method};
-use model::{JobId, Timestamp};
+use model::Timestamp;
 use uuid::Uuid;
 
 use crate::body::Body;
@@ -44,12 +44,6 @@ impl Request {
         let is_this = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
         self.header(IF_NONE_MATCH)
             .is_some_and(|tags| tags.split(',').map(str::trim).any(is_this))
-    }
-
-    /// The job in the path.
-    pub(crate) fn job(&self) -> Result<JobId, Failure> {
-        let text = self.parameter(0);
-        text.parse().map_err(|_| Failure::not_found("job", text))
     }
 }
 

@@ -86,12 +86,21 @@ routes! {
         DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0;
         ListWorkflows GET "/v0/workflows", WorkflowRead; ["state" "limit" "cursor"], 0;
         ShowWorkflow GET "/v0/workflows/{workflow}", WorkflowRead; [], 0;
+        ListRevisions GET "/v0/workflows/{workflow}/revisions", WorkflowRead; ["limit" "cursor"], 0;
+        ShowRevision GET "/v0/workflows/{workflow}/revisions/{revision}", WorkflowRead; [], 0;
+        DiffRevision GET "/v0/workflows/{workflow}/revisions/{revision}/diff", WorkflowRead; ["from"], 0;
         Validate POST "/v0/validate", WorkflowRead; [], VALIDATE_BODY;
         PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
         Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
+        ListScans GET "/v0/scans", WorkflowRead; ["workflow" "limit" "cursor"], 0;
+        ShowScan GET "/v0/workflows/{workflow}/scans/{scan}", WorkflowRead; [], 0;
+        ScanHistory GET "/v0/workflows/{workflow}/scans/{scan}/history", JobRead; ["limit" "cursor"], 0;
+        ScanLedger GET "/v0/workflows/{workflow}/scans/{scan}/ledger", WorkflowRead; ["limit" "cursor"], 0;
+        Schedule GET "/v0/schedule", WorkflowRead; ["workflow" "scan" "limit"], 0;
         Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;
         ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "trigger" "runner" "reason" "since" "until" "limit" "cursor"], 0;
         ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
+        JobContext GET "/v0/jobs/{job}/context", JobRead; [], 0;
         DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
         CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
         ReadLog GET "/v0/jobs/{job}/logs", JobRead;
@@ -100,6 +109,8 @@ routes! {
             ["q" "case" "step" "stream" "since" "limit" "cursor"], 0;
         ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
         DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
+        ListEntries GET "/v0/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["limit" "cursor"], 0;
+        DiffArtifact GET "/v0/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "limit" "cursor"], 0;
         DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;
         Events GET "/v0/events", JobRead; ["project" "workflow" "job"], 0;
         ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;
@@ -108,6 +119,7 @@ routes! {
         RevokeToken DELETE "/v0/tokens/{token}", TokenWrite; [], 0;
         ListAudit GET "/v0/audit", Admin; ["token" "since" "until" "limit" "cursor"], 0;
         ListRunners GET "/v0/runners", RunnerRead; ["limit" "cursor"], 0;
+        ShowRunner GET "/v0/runners/{runner}", RunnerRead; [], 0;
         DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
         CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;
     }

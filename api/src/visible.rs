@@ -7,26 +7,29 @@ use std::sync::Arc;
 
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
-use model::retention::RetentionPolicy;
+use model::limits::ID_PART_DIGITS;
+use model::retention::{Position, RetentionPolicy};
 use model::{
-    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
-    RunnerId, ScanKey, SecretValue, Seen, SessionId, Source, SourceName, StoredSecret, Timestamp,
-    Token, TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
+    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason,
+    RevisionRecord, RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, SessionId, Source,
+    SourceName, StoredSecret, Timestamp, Token, TokenHash, TokenId, Var, Viewer, WorkflowId,
+    WorkflowRef, World, waiting,
 };
 use reconciler::{Handle, Retained, Why};
 use serde_json::Value;
 use state::Seq;
 use state::{
-    AuditFilter, AuditPage, AuditPlace, Download, JobFilter, JobPage, LogFilter, LogMatches,
-    LogSearch, LogStream, SubmitError,
+    AuditFilter, AuditPage, AuditPlace, Download, HistoryPage, JobFilter, JobPage, Ledger,
+    LogFilter, LogMatches, LogSearch, LogStream, ReadError, StoredRevision, SubmitError, ZipEntry,
+    ZipProblem,
 };
 use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
 
 use crate::events::{Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::{Failure, unauthorized};
-use crate::limits::TOKEN_LOOK;
+use crate::failure::{Failure, shorten, unauthorized};
+use crate::limits::{CANDIDATES, NAMED_JOBS, TOKEN_LOOK};
 
 /// The daemon, as far as a caller may see it and act on it.
 #[derive(Clone)]
@@ -182,6 +185,11 @@ impl Visible {
         self.read(look).map(Shown)
     }
 
+    /// The time now.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.handle.now()
+    }
+
     /// The time with which ends are compared.
     pub(crate) fn steady(&self) -> Timestamp {
         self.handle.steady()
@@ -193,6 +201,57 @@ impl Visible {
         job.filter(|job| self.viewer.sees(job.project))
             .map(Shown)
             .ok_or_else(|| Failure::no_such_job(id))
+    }
+
+    /// A job by its id, or by the first or last digits of it.
+    pub(crate) async fn job_named(&self, text: &str) -> Result<ShownJob, Failure> {
+        if let Ok(id) = text.parse() {
+            return self.job(id).await;
+        }
+        let part: JobIdPart = text.parse().map_err(|error| {
+            let failure = Failure::not_found("job", text);
+            match error {
+                NoJobIdPart::NotHexadecimal => failure,
+                NoJobIdPart::TooShort => failure.hint(format!(
+                    "give the whole id, or at least {ID_PART_DIGITS} of its first or last digits"
+                )),
+            }
+        })?;
+        let finished = self.newest_finished().await?;
+        let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
+        let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
+        ids.retain(|id| part.is_of(*id));
+        // A job that ended meanwhile is in both.
+        ids.sort_unstable();
+        ids.dedup();
+        let mut named = Vec::new();
+        for id in ids.into_iter().rev() {
+            match self.job(id).await {
+                Ok(job) => named.push(job),
+                // It was removed; its line is still there.
+                Err(failure) if failure.code == ErrorCode::NotFound => continue,
+                Err(failure) => return Err(failure),
+            }
+            if named.len() > CANDIDATES {
+                break;
+            }
+        }
+        if named.len() > 1 {
+            return Err(ambiguous(text, &named));
+        }
+        named.pop().ok_or_else(|| {
+            Failure::not_found("job", text).hint(format!(
+                "a part of an id finds jobs that are not over and the newest {NAMED_JOBS} that are; give the whole id of \
+                 an older one"
+            ))
+        })
+    }
+
+    /// The newest finished jobs by their lines in the histories. Some may have been removed.
+    async fn newest_finished(&self) -> Result<Vec<JobId>, Failure> {
+        let state = self.handle.state();
+        let projects = &self.viewer.projects;
+        Ok(state.newest_finished(projects, NAMED_JOBS).await?)
     }
 
     /// Jobs, newest first, and where the next page begins.
@@ -248,7 +307,7 @@ impl Visible {
     /// Why a scheduled job has not begun.
     pub(crate) fn why_waiting(&self, job: &ShownJob) -> Option<Reason> {
         // Read before the world: the code that hands out jobs reads both in the other order.
-        let in_hand: HashMap<RunnerId, BTreeSet<JobId>> = self.handle.jobs_in_hand();
+        let in_hand = self.jobs_in_hand();
         let holding = |runner| in_hand.get(&runner);
         self.handle.state().read(|world| {
             let is_connected = |runner| self.handle.is_connected(runner);
@@ -321,6 +380,16 @@ impl Visible {
         Ok(self.handle.state().audit(filter, from, limit).await?)
     }
 
+    /// The files in an artifact, if its file is there.
+    pub(crate) async fn artifact_entries(
+        &self,
+        job: &ShownJob,
+        name: &str,
+    ) -> Result<Option<Result<Vec<ZipEntry>, ZipProblem>>, Failure> {
+        let state = self.handle.state();
+        Ok(state.artifact_entries(job.id, name).await?)
+    }
+
     /// Why a scan ran or did not.
     pub(crate) async fn why(
         &self,
@@ -339,9 +408,82 @@ impl Visible {
         Ok(self.handle.state().removed_by(scan).await?)
     }
 
+    /// Finished jobs; none where there is no id, or the job is gone.
+    pub(crate) async fn finished_jobs(
+        &self,
+        ids: &Shown<Vec<Option<JobId>>>,
+    ) -> Result<Vec<Option<Job>>, Failure> {
+        let known: Vec<JobId> = ids.iter().copied().flatten().collect();
+        let mut jobs = self.handle.state().finished_jobs(&known).await?.into_iter();
+        let sees = |job: &Job| self.viewer.sees(job.project);
+        let found = ids
+            .iter()
+            .map(|id| id.and_then(|_| jobs.next().flatten()).filter(sees));
+        Ok(found.collect())
+    }
+
+    /// A page of the lines of a scan's finished jobs.
+    pub(crate) async fn history(
+        &self,
+        scan: &Shown<ScanKey>,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<HistoryPage, Failure> {
+        Ok(self.handle.state().history(scan, before, limit).await?)
+    }
+
+    /// A page of a scan's ledger.
+    pub(crate) async fn ledger(
+        &self,
+        scan: &Shown<ScanKey>,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<Ledger, Failure> {
+        let state = self.handle.state();
+        Ok(state.ledger(scan, None, before, limit).await?)
+    }
+
+    /// The revisions of a workflow, newest first.
+    pub(crate) async fn revisions(
+        &self,
+        workflow: &Shown<WorkflowRef>,
+    ) -> Result<Vec<RevisionRef>, Failure> {
+        Ok(self.handle.state().revisions(workflow.id).await?)
+    }
+
+    /// The records of these revisions, as far as they can be read.
+    pub(crate) async fn revision_records(
+        &self,
+        workflow: &Shown<WorkflowRef>,
+        revisions: &[RevisionRef],
+    ) -> Result<Vec<Option<RevisionRecord>>, Failure> {
+        let state = self.handle.state();
+        Ok(state.revision_records(workflow.id, revisions).await?)
+    }
+
+    /// A revision with its text.
+    pub(crate) async fn revision_text(
+        &self,
+        workflow: &Shown<WorkflowRef>,
+        revision: &RevisionRef,
+    ) -> Result<StoredRevision, ReadError> {
+        let state = self.handle.state();
+        state.revision_text(workflow.id, revision).await
+    }
+
     /// When the repository of a source was last read.
     pub(crate) fn checked_at(&self, source: &Source) -> Option<Timestamp> {
         self.handle.source_checked_at(&source.name)
+    }
+
+    /// Whether a runner has contacted the daemon recently.
+    pub(crate) fn is_connected(&self, runner: &Runner) -> bool {
+        self.handle.is_connected(runner.id)
+    }
+
+    /// The jobs that each runner holds, by its newest poll.
+    pub(crate) fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+        self.handle.jobs_in_hand()
     }
 
     /// When a runner last contacted the daemon.
@@ -528,4 +670,24 @@ impl Visible {
     pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
         Ok(self.acting()?.create_registration().await?)
     }
+}
+
+/// The answer to a part of an id that several jobs have, newest first.
+fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
+    let shown = jobs.iter().take(CANDIDATES).map(|job| {
+        let (scan, state) = (&job.scan, job.state.name());
+        format!("{} ({scan}, {state})", job.id)
+    });
+    let shown: Vec<String> = shown.collect();
+    let more = if jobs.len() > CANDIDATES {
+        " and more"
+    } else {
+        ""
+    };
+    let text = format!(
+        "the ids of several jobs begin or end with `{}`",
+        shorten(part)
+    );
+    Failure::new(ErrorCode::AmbiguousName, text)
+        .hint(format!("give more of it: {}{more}", shown.join(", ")))
 }

@@ -5,6 +5,7 @@ mod cron;
 mod expr;
 mod job;
 mod named;
+mod project;
 mod runner;
 mod scan;
 mod secret;
@@ -47,6 +48,9 @@ pub(crate) enum Command {
     /// Runners: the machines that execute jobs
     #[command(subcommand)]
     Runner(runner::Command),
+    /// Projects: the owners of vars and secrets, one for each source
+    #[command(subcommand)]
+    Project(project::Command),
     /// Vars: values that the workflows of a project share
     #[command(subcommand)]
     Var(var::Command),
@@ -75,6 +79,7 @@ impl Command {
                 Ok(Exit::Succeeded)
             }
             Self::Runner(command) => command.run(session).await,
+            Self::Project(command) => command.run(session).await,
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,

@@ -27,6 +27,10 @@ pub(crate) const SECRET_CHARS: usize = 8;
 /// Matches that one request for a search brings: the most that the daemon gives, because each page reads the whole log.
 pub(crate) const MATCHES: u32 = 10_000;
 
+/// Files of an artifact that one request brings: the most that the daemon gives, because each page reads the directory of
+/// the zip.
+pub(crate) const ENTRIES: u32 = 10_000;
+
 /// Least time between two questions whether a job is over. It matters only if a daemon does not hold its answer.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 

@@ -2,6 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::Client;
 use client::settings::is_typed;
 use uuid::Uuid;
 
@@ -9,30 +10,63 @@ use crate::error::Error;
 
 /// A job named by an argument, by a flag, or by the environment of a step.
 #[derive(Debug)]
-pub(crate) struct SelectedJob(Option<Uuid>);
+pub(crate) struct SelectedJob(Option<JobName>);
+
+/// A job's id, or a part of it that the daemon looks up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JobName {
+    Id(Uuid),
+    /// Its first or last digits.
+    Part(String),
+}
+
+/// Digits of a part, at least: the daemon takes no fewer.
+const PART_DIGITS: usize = 4;
 
 #[derive(Debug, Args)]
 struct Flags {
-    /// Id of the job; may be left out where --job-id is given
-    #[arg(value_name = "JOB", value_parser = job_id)]
-    job: Option<Uuid>,
-    /// Id of the job
-    #[arg(long, short, env = "SERVICE_JOB_ID", value_name = "JOB", value_parser = job_id)]
-    job_id: Option<Uuid>,
+    /// Id of the job, or at least four of its first or last digits; may be left out where --job-id is given
+    #[arg(value_name = "JOB", value_parser = job_name)]
+    job: Option<JobName>,
+    /// Id of the job, or at least four of its first or last digits
+    #[arg(long, short, env = "SERVICE_JOB_ID", value_name = "JOB", value_parser = job_name)]
+    job_id: Option<JobName>,
 }
 
-/// Reads the id of a job. The error is a sentence for the person who wrote it.
-pub(crate) fn job_id(text: &str) -> Result<Uuid, String> {
-    text.parse().map_err(|_| {
-        "a job's id looks like 0192f0c1-2d3e-7a4b-8c5d-000000000001; `everscan scan dispatch` prints it, and \
-         `everscan job list` shows those of all jobs"
-            .to_owned()
-    })
+/// Reads what names a job. The error is a sentence for the person who wrote it.
+pub(crate) fn job_name(text: &str) -> Result<JobName, String> {
+    if let Ok(id) = text.parse() {
+        return Ok(JobName::Id(id));
+    }
+    let digits = text.chars().filter(|digit| *digit != '-');
+    let (mut count, mut is_hexadecimal) = (0, true);
+    for digit in digits {
+        count += 1;
+        is_hexadecimal &= digit.is_ascii_hexdigit();
+    }
+    if is_hexadecimal && count >= PART_DIGITS {
+        return Ok(JobName::Part(text.to_owned()));
+    }
+    Err(format!(
+        "a job's id looks like 0192f0c1-2d3e-7a4b-8c5d-000000000001, and {PART_DIGITS} or more of its first or last digits \
+         will do; `everscan scan dispatch` prints it, and `everscan job list` shows the last digits of all"
+    ))
+}
+
+impl JobName {
+    /// The whole id, which the daemon knows if only a part is given.
+    pub(crate) async fn id(&self, client: &Client) -> Result<Uuid, Error> {
+        match self {
+            Self::Id(id) => Ok(*id),
+            Self::Part(part) => Ok(client.job_by_part(part).await?.id),
+        }
+    }
 }
 
 impl SelectedJob {
-    pub(crate) fn id(&self) -> Result<Uuid, Error> {
-        self.0.ok_or_else(|| Error::Usage {
+    /// What names the job.
+    pub(crate) fn name(&self) -> Result<&JobName, Error> {
+        self.0.as_ref().ok_or_else(|| Error::Usage {
             what: "no job is named".to_owned(),
             hint: "give its id as an argument or with --job-id; `everscan job list` knows it",
         })

@@ -2,11 +2,13 @@
 
 use client::Client;
 use serde::Serialize;
+use uuid::Uuid;
 use wire::DamagedLines;
 
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::format::Format;
+use crate::selected_job::SelectedJob;
 use crate::terminal::Terminal;
 
 /// The terminal, the output form, and the connection to the daemon.
@@ -19,6 +21,15 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     pub(crate) fn client(&self) -> Result<Client, Error> {
         self.connection.client()
+    }
+
+    /// The client, and the id of a job.
+    pub(crate) async fn client_and_job(&self, job: &SelectedJob) -> Result<(Client, Uuid), Error> {
+        // A job that is missing on the command line is reported before a daemon that is.
+        let name = job.name()?;
+        let client = self.client()?;
+        let id = name.id(&client).await?;
+        Ok((client, id))
     }
 
     /// Prints a value. `table` makes the form for people.
@@ -39,6 +50,14 @@ impl Session<'_> {
         };
         let text = format.show(value, |_| String::new())?;
         self.terminal.data(&text)
+    }
+
+    /// Tells how to go on with a list that has more.
+    pub(crate) fn say_more(&mut self, cursor: Option<&str>) {
+        if let Some(cursor) = cursor {
+            self.terminal
+                .say(&format!("there are more: --cursor {cursor}"));
+        }
     }
 
     /// Warns about lines that are missing in an answer.

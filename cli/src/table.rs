@@ -3,8 +3,12 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::presets::NOTHING;
+use uuid::Uuid;
 
 use crate::untrusted::clean;
+
+/// Digits of a job's id in a table. Among 10,000 jobs, two share them in one of a hundred cases.
+const JOB_DIGITS: usize = 8;
 
 /// Rows below a line of headings.
 pub struct Table(comfy_table::Table);
@@ -65,6 +69,12 @@ pub(crate) fn time(time: &DateTime<Utc>) -> String {
 /// A time, or a dash if there is none.
 pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
     point.map_or_else(|| "-".to_owned(), time)
+}
+
+/// A job's id in a table: its last digits. The first ones tell the time, and jobs of one moment share them.
+pub(crate) fn short_job(id: &Uuid) -> String {
+    let id = id.simple().to_string();
+    id.chars().skip(id.len() - JOB_DIGITS).collect()
 }
 
 /// A commit id as people write it.

@@ -5,7 +5,7 @@ use http::Method;
 use http::header::ETAG;
 use tokio::time::timeout;
 use uuid::Uuid;
-use wire::Artifact;
+use wire::{Artifact, ArtifactDiff, ArtifactEntry, Page};
 
 use crate::call::Answer;
 use crate::job::job_route;
@@ -20,6 +20,43 @@ impl Client {
     /// The stored artifacts of a job: `GET /jobs/{id}/artifacts`.
     pub async fn artifacts(&self, job: Uuid) -> Result<Vec<Artifact>, Error> {
         self.all(&job_route(job).then("artifacts")).await
+    }
+
+    /// One page of the files in an artifact, by name: `GET /jobs/{id}/artifacts/{artifact}/entries`.
+    pub async fn artifact_entries(
+        &self,
+        job: Uuid,
+        artifact: &str,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<ArtifactEntry>, Error> {
+        let route = job_route(job)
+            .then("artifacts")
+            .name(artifact)?
+            .then("entries")
+            .with("limit", limit)
+            .with_some("cursor", cursor);
+        self.get(&route).answer().await
+    }
+
+    /// How an artifact differs from the one of the same name that the job `against` has: `GET
+    /// /jobs/{id}/artifacts/{artifact}/diff`.
+    pub async fn artifact_diff(
+        &self,
+        job: Uuid,
+        artifact: &str,
+        against: Uuid,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<ArtifactDiff, Error> {
+        let route = job_route(job)
+            .then("artifacts")
+            .name(artifact)?
+            .then("diff")
+            .with("against", against)
+            .with("limit", limit)
+            .with_some("cursor", cursor);
+        self.get(&route).answer().await
     }
 
     /// Removes an artifact of a job that is over, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. Its record

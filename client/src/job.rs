@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
 use uuid::Uuid;
-use wire::{CancelJob, Job, JobState, Page, Trigger};
+use wire::{CancelJob, Job, JobContext, JobState, Page, Trigger};
 
 use crate::repetition::Patience;
 use crate::route::Route;
@@ -60,6 +60,18 @@ impl Client {
     /// One job: `GET /jobs/{id}`.
     pub async fn job(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id)).answer().await
+    }
+
+    /// One job by the first or last digits of its id: `GET /jobs/{part}`.
+    ///
+    /// A part that several jobs have is refused with [`wire::ErrorCode::AmbiguousName`].
+    pub async fn job_by_part(&self, part: &str) -> Result<Job, Error> {
+        self.get(&Route::v0("jobs").name(part)?).answer().await
+    }
+
+    /// What the expressions of a claimed job read: `GET /jobs/{id}/context`.
+    pub async fn job_context(&self, id: Uuid) -> Result<JobContext, Error> {
+        self.get(&job_route(id).then("context")).answer().await
     }
 
     /// One job, like [`Client::job`]. Waits for a daemon that restarts.

@@ -22,6 +22,7 @@ mod repetition;
 mod route;
 mod runner;
 mod runner_session;
+mod scan;
 mod secret;
 pub mod settings;
 mod source;

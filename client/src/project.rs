@@ -12,6 +12,13 @@ impl Client {
         self.all(&Route::v0("projects")).await
     }
 
+    /// One project with the names that are used and not set: `GET /projects/{project}`.
+    pub async fn project(&self, project: &str) -> Result<Project, Error> {
+        self.get(&Route::v0("projects").name(project)?)
+            .answer()
+            .await
+    }
+
     /// The vars of a project without their values: `GET /projects/{project}/vars`.
     pub async fn vars(&self, project: &str) -> Result<Vec<Named>, Error> {
         self.all(&below(project, "vars")?).await

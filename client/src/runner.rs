@@ -12,6 +12,11 @@ impl Client {
         self.all(&Route::v0("runners")).await
     }
 
+    /// One runner with the jobs that take its slots, by id or name: `GET /runners/{runner}`.
+    pub async fn runner(&self, runner: &str) -> Result<Runner, Error> {
+        self.get(&Route::v0("runners").name(runner)?).answer().await
+    }
+
     /// Removes a runner, by id or name: `DELETE /runners/{runner}`. Its jobs fail.
     pub async fn delete_runner(&self, runner: &str) -> Result<(), Error> {
         self.call(Method::DELETE, &Route::v0("runners").name(runner)?)

@@ -1,7 +1,10 @@
 //! Workflows, and starting their scans. `workflow` is always the id, the name, or `source/name`.
 
 use http::Method;
-use wire::{DispatchRequest, DispatchResponse, Job, PruneRequest, Pruned, Why, Workflow};
+use wire::{
+    DispatchRequest, DispatchResponse, Job, Page, PruneRequest, Pruned, Revision, RevisionDiff,
+    RevisionText, Why, Workflow,
+};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -17,6 +20,40 @@ impl Client {
         self.get(&Route::v0("workflows").name(workflow)?)
             .answer()
             .await
+    }
+
+    /// One page of the revisions of a workflow, newest first: `GET /workflows/{workflow}/revisions`.
+    pub async fn revisions(
+        &self,
+        workflow: &str,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Revision>, Error> {
+        let route = revisions(workflow)?
+            .with("limit", limit)
+            .with_some("cursor", cursor);
+        self.get(&route).answer().await
+    }
+
+    /// A revision with its text, by number or id, or as `newest`: `GET /workflows/{workflow}/revisions/{revision}`.
+    pub async fn revision(&self, workflow: &str, revision: &str) -> Result<RevisionText, Error> {
+        let route = revisions(workflow)?.name(revision)?;
+        self.get(&route).answer().await
+    }
+
+    /// How a revision differs from another one, or from the one before it: `GET
+    /// /workflows/{workflow}/revisions/{revision}/diff`.
+    pub async fn revision_diff(
+        &self,
+        workflow: &str,
+        from: Option<&str>,
+        revision: &str,
+    ) -> Result<RevisionDiff, Error> {
+        let route = revisions(workflow)?
+            .name(revision)?
+            .then("diff")
+            .with_some("from", from);
+        self.get(&route).answer().await
     }
 
     /// Why a scan ran or did not, now or at the time `at` (RFC 3339), with the newest records of its ledger: `GET
@@ -70,4 +107,8 @@ impl Client {
             .await?;
         Ok(response.job)
     }
+}
+
+fn revisions(workflow: &str) -> Result<Route, Error> {
+    Ok(Route::v0("workflows").name(workflow)?.then("revisions"))
 }

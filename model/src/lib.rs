@@ -16,6 +16,7 @@ mod id;
 mod idempotency;
 mod irregularity;
 mod job;
+mod job_id_part;
 mod ledger;
 mod life_cycle;
 pub mod limits;
@@ -31,6 +32,7 @@ pub mod retention;
 mod revision;
 mod runner;
 mod scan_head;
+mod schedule;
 mod scope;
 mod sealing;
 mod session;
@@ -38,6 +40,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 mod token;
+mod uses;
 mod view;
 mod viewer;
 mod waiting;
@@ -58,6 +61,7 @@ pub use job::{
     Artifact, End, EndState, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, StateKind,
     Step, StepOutcome, StepStatus, Trigger, large_payload,
 };
+pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
 pub use masker::{MaskStream, Masker, MaskerError};
@@ -73,6 +77,7 @@ pub use revision::{
 };
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
+pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
 pub use session::{BrowserSession, SessionCookie};
@@ -81,8 +86,9 @@ pub use source::{
     TipRef,
 };
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
+pub use uses::{NamedBy, Uses};
 pub use viewer::{Projects, Seen, Viewer};
-pub use waiting::waiting;
+pub use waiting::{Slots, waiting};
 pub use world::World;
 
 /// Whether a record omits a number.

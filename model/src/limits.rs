@@ -204,3 +204,6 @@ pub const IDEMPOTENCY_SWEEP: usize = 2;
 
 /// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
 pub const NAMED_JOBS: usize = 3;
+
+/// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
+pub const ID_PART_DIGITS: usize = 4;

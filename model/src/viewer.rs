@@ -12,14 +12,16 @@ use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
-use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord};
+use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::runner::Runner;
-use crate::scan_head::ScanHead;
+use crate::scan_head::{ScanHead, Totals};
+use crate::schedule::Upcoming;
 use crate::scope::Scopes;
 use crate::source::{Source, StaleFile};
 use crate::token::Token;
+use crate::waiting::Slots;
 use crate::world::World;
-use crate::{JobId, ProjectId, RunnerId, ScanKey, SourceName, WorkflowId};
+use crate::{JobId, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
 
 /// The projects that a credential is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +156,15 @@ impl<'w> Seen<'w> {
         self.world.workflows().filter(sees)
     }
 
+    /// The active workflows of a project, with their revisions.
+    pub fn workflows_of(self, project: ProjectId) -> Vec<ActiveWorkflow> {
+        let is_its = |workflow: &ActiveWorkflow| {
+            let record = &workflow.record;
+            record.project == project && record.status == WorkflowStatus::Active
+        };
+        self.workflows().filter(is_its).collect()
+    }
+
     pub fn workflow(self, id: WorkflowId) -> Option<ActiveWorkflow> {
         self.workflow_record(id)?;
         self.world.workflow(id)
@@ -201,6 +212,31 @@ impl<'w> Seen<'w> {
         self.sees_workflow(head.workflow).then_some(head)
     }
 
+    /// How many finished jobs of a scan there are.
+    pub fn finished(self, scan: &ScanKey) -> Totals {
+        let head = self.head(scan);
+        head.map(|head| self.world.retained(head))
+            .unwrap_or_default()
+    }
+
+    /// The next slot of a scan's schedule.
+    pub fn next_slot_of(self, scan: &ScanKey) -> Option<Timestamp> {
+        let is_seen = self.sees_workflow(scan.workflow);
+        self.world.next_slot_of(scan).filter(|_| is_seen)
+    }
+
+    /// The next slot of every schedule, in their order.
+    pub fn next_slots(self) -> impl Iterator<Item = Upcoming> + 'w {
+        let slots = self.world.next_slots();
+        slots.filter_map(move |(at, scan)| {
+            Some(Upcoming {
+                at,
+                workflow: self.workflow(scan.workflow)?,
+                scan: scan.scan.clone(),
+            })
+        })
+    }
+
     /// An unfinished job.
     pub fn job(self, id: JobId) -> Option<&'w Arc<Job>> {
         let job = self.world.job(id)?;
@@ -232,6 +268,11 @@ impl<'w> Seen<'w> {
     pub fn running_on(self, runner: RunnerId) -> impl Iterator<Item = &'w Arc<Job>> {
         let sees = move |job: &&Arc<Job>| self.viewer.sees(job.project);
         self.world.running_on(runner).filter(sees)
+    }
+
+    /// What takes the slots of a runner, which serves all projects: jobs of others are among them.
+    pub fn slots(self, runner: RunnerId, holding: Option<&BTreeSet<JobId>>) -> Slots {
+        Slots::of(self.world, runner, holding)
     }
 
     /// The tokens that may do no more than the viewer.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
-use crate::runner::Runner;
 use crate::{JobId, Reason, RunnerId, World};
 
 /// Why the job waits, if it does. `connected` tells which runners have contacted the daemon recently. `holding` gives
@@ -50,36 +49,38 @@ pub fn waiting<'h>(
             labels: scan.runs_on.clone(),
         });
     }
-    let slots: Option<Vec<Slots>> = fitting
-        .iter()
-        .map(|runner| Slots::all_taken(world, runner, holding(runner.id)))
-        .collect();
+    let slots = fitting.iter().map(|runner| {
+        let slots = Slots::of(world, runner.id, holding(runner.id));
+        (slots.taken() >= u64::from(runner.capacity)).then_some(slots)
+    });
+    let slots: Option<Vec<Slots>> = slots.collect();
     Some(slots.map_or(Reason::NotFetched, |slots| busy(&slots)))
 }
 
-/// The slots of a runner that has no free one.
-struct Slots {
-    running: Vec<JobId>,
-    /// Finished jobs that the runner still holds.
-    over: Vec<JobId>,
+/// What takes the slots of a runner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slots {
+    /// The jobs that it executes.
+    pub running: Vec<JobId>,
+    /// Finished jobs that it still holds.
+    pub over: Vec<JobId>,
 }
 
 impl Slots {
-    fn all_taken(
-        world: &World,
-        runner: &Runner,
-        holding: Option<&BTreeSet<JobId>>,
-    ) -> Option<Self> {
-        let running: Vec<JobId> = world.running_on(runner.id).map(|job| job.id).collect();
+    /// `holding` are the jobs that the runner reports to hold.
+    pub fn of(world: &World, runner: RunnerId, holding: Option<&BTreeSet<JobId>>) -> Self {
         // A scheduled job is on its way to the runner.
         let is_over = |job: &JobId| world.job(*job).is_none();
         let held = holding.into_iter().flatten().copied();
-        let slots = Self {
+        Self {
+            running: world.running_on(runner).map(|job| job.id).collect(),
             over: held.filter(is_over).collect(),
-            running,
-        };
-        let taken = slots.running.len() + slots.over.len();
-        (taken as u64 >= u64::from(runner.capacity)).then_some(slots)
+        }
+    }
+
+    /// How many slots are taken.
+    pub const fn taken(&self) -> u64 {
+        (self.running.len() + self.over.len()) as u64
     }
 }
 

@@ -113,7 +113,10 @@ impl Handle {
             }
             Some(_) => (Vec::new(), None, None),
         });
-        let Ledger { records, damaged } = self.state().ledger(scan, at, limit).await?;
+        let ledger = self.state().ledger(scan, at, None, limit).await?;
+        let Ledger {
+            records, damaged, ..
+        } = ledger;
         let newest = match at {
             None => self.newest_job(scan).await?,
             Some(_) => None,

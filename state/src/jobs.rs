@@ -14,7 +14,7 @@ use crate::envelope;
 use crate::error::ReadError;
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::layout::Layout;
-use crate::limits::LINES_OF_A_PIECE;
+use crate::limits::{FRUITLESS_PIECES, LINES_OF_A_PIECE};
 use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 use crate::warned::DamagedLines;
@@ -126,6 +126,26 @@ impl Listing {
             .map(|head| KnownPast::of(world, head))
             .collect();
         Self { live, pasts }
+    }
+
+    /// The ids of the newest finished jobs, without reading their records. Some may have been removed.
+    pub(crate) async fn finished(
+        self,
+        reader: &StoreReader,
+        index: &Arc<PageIndex>,
+        limit: usize,
+    ) -> Result<Vec<JobId>, ReadError> {
+        let mut fruitless = FRUITLESS_PIECES;
+        let mut merge = Merge::new(self, reader, index, &Wanted::default());
+        let mut ids = Vec::new();
+        while ids.len() < limit {
+            match merge.next(&mut fruitless).await? {
+                Found::Job(Listed::Settled(id)) => ids.push(id),
+                Found::Job(Listed::Live(_)) => {}
+                Found::Nothing | Found::TooFar => break,
+            }
+        }
+        Ok(ids)
     }
 
     /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.

@@ -20,6 +20,7 @@ mod committer;
 mod damaged;
 mod download;
 mod encode;
+mod entries;
 mod envelope;
 mod error;
 mod feed;
@@ -37,6 +38,7 @@ mod log;
 mod lost_workflows;
 mod measure;
 mod page_index;
+mod past;
 mod payload;
 mod pretty;
 mod publication;
@@ -45,12 +47,14 @@ mod rebuilt;
 mod recent;
 mod record;
 mod restored;
+mod revisions;
 mod scan_places;
 mod state;
 mod upload;
 mod warned;
 mod watchers;
 mod written;
+mod zip_directory;
 
 pub use audit::{AuditEntry, AuditFilter, AuditPage, AuditPlace, AuditRecord};
 pub use backup::{back_up, restore};
@@ -66,11 +70,14 @@ pub use log::{
     LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use measure::CommitMeasure;
+pub use past::HistoryPage;
+pub use revisions::StoredRevision;
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};
 pub use store::{Room, Seq};
 pub use upload::Upload;
 pub use warned::DamagedLines;
+pub use zip_directory::{ZipEntry, ZipProblem};
 
 #[cfg(test)]
 mod tests;

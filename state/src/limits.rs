@@ -95,3 +95,8 @@ pub(crate) const FEED_CHANGES: usize = 8_192;
 
 /// What is read of the file of the first token: more than a token has.
 pub(crate) const FIRST_TOKEN_BYTES: usize = 256;
+
+/// Files of an artifact that can be listed, and bytes of the directory that names them: they are in memory meanwhile. A
+/// folder of dependencies has as many.
+pub(crate) const ARTIFACT_ENTRIES: u64 = 100_000;
+pub(crate) const DIRECTORY_BYTES: usize = 32 * 1024 * 1024;

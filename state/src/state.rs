@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use model::decide::{Command, Decision};
+use model::retention::Position;
 use model::{
-    Change, Clock, Entropy, Job, JobId, PlainToken, Recent, RevisionRef, ScanKey, Timestamp,
-    TokenId, World,
+    Change, Clock, Entropy, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey,
+    Timestamp, TokenId, World,
 };
 use store::file::FileEngine;
 use store::volume::Volume;
@@ -365,15 +366,34 @@ impl State {
             .await
     }
 
-    /// The newest records of a scan's ledger that are not later than `until`, newest first.
+    /// The ids of the newest finished jobs of these projects, newest first. Some may have been removed: only the histories
+    /// are read.
+    pub async fn newest_finished(
+        &self,
+        projects: &Projects,
+        limit: usize,
+    ) -> Result<Vec<JobId>, ReadError> {
+        let filter = JobFilter {
+            projects: projects.clone(),
+            ..JobFilter::default()
+        };
+        let listing = self.read(|world| Listing::of(world, &filter, None, 0));
+        let (reader, index) = (&self.shared.reader, &self.shared.page_index);
+        listing.finished(reader, index, limit).await
+    }
+
+    /// The newest records of a scan's ledger that are not later than `until` and stand before the place `before`, newest
+    /// first.
     pub async fn ledger(
         &self,
         scan: &ScanKey,
         until: Option<Timestamp>,
+        before: Option<Position>,
         limit: usize,
     ) -> Result<Ledger, ReadError> {
+        let reader = &self.shared.reader;
         match self.read(|world| world.head(scan).cloned()) {
-            Some(head) => crate::ledger::newest(&self.shared.reader, &head, until, limit).await,
+            Some(head) => crate::ledger::newest(reader, &head, until, before, limit).await,
             None => Ok(Ledger::default()),
         }
     }

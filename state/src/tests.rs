@@ -16,6 +16,7 @@ mod life;
 mod lists;
 mod logs;
 mod objects;
+mod past;
 mod picture;
 mod record;
 pub(crate) mod removal;

@@ -5,6 +5,8 @@
 //! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
 
 mod audit;
+mod context;
+mod entry;
 mod event;
 mod explanation;
 mod health;
@@ -15,7 +17,9 @@ mod page;
 mod problem;
 mod project;
 mod prune;
+mod revision;
 mod runner;
+mod scan;
 mod session;
 mod source;
 mod token;
@@ -24,6 +28,8 @@ mod worker;
 mod workflow;
 
 pub use audit::{AuditRecord, AuditToken};
+pub use context::JobContext;
+pub use entry::{ArtifactDiff, ArtifactEntry, FileChange};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus, Readiness, ReadyStatus};
@@ -36,12 +42,16 @@ pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Strea
 pub use log_text::LogText;
 pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
-pub use project::{Named, Project, SetValue, Var};
+pub use project::{MissingName, Named, Project, ScanName, SetValue, Var};
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
+pub use revision::{
+    Change, Difference, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference,
+};
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,
-    Registration, Runner,
+    Registration, Runner, RunnerJob,
 };
+pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
 pub use session::{CreateSession, Session};
 pub use source::{Condition, Source, Tip};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
@@ -53,7 +63,8 @@ pub use worker::{
     Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline,
 };
 pub use workflow::{
-    Diagnostic, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated, Workflow,
+    Diagnostic, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated,
+    Workflow,
 };
 
 /// The path prefix of this contract.

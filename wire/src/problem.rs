@@ -99,6 +99,8 @@ pub enum ErrorCode {
     LogMismatch,
     /// 409: an artifact of that name is stored with other content.
     ArtifactMismatch,
+    /// 409: the files of an artifact cannot be listed.
+    ArtifactUnreadable,
     /// 409: a runner of that name is already registered.
     NameTaken,
     /// 409: another process works as this runner; a second one needs its own registration.

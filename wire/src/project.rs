@@ -19,6 +19,28 @@ pub struct Project {
     pub vars: u64,
     /// The number of secrets.
     pub secrets: u64,
+    /// Vars that scans name and that are not set. Only in the answer about one project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_vars: Vec<MissingName>,
+    /// The same for secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_secrets: Vec<MissingName>,
+}
+
+/// A var or secret that is not set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingName {
+    pub name: String,
+    /// The scans that name it.
+    pub used_by: Vec<ScanName>,
+}
+
+/// A scan of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanName {
+    /// The workflow as `source/name`.
+    pub workflow: String,
+    pub scan: String,
 }
 
 /// The body that sets a var or secret.
@@ -46,6 +68,9 @@ pub struct Named {
     pub updated_at: DateTime<Utc>,
     /// The actor who set it.
     pub updated_by: String,
+    /// The scans of active workflows that name it, by workflow and name.
+    #[serde(default)]
+    pub used_by: Vec<ScanName>,
 }
 
 /// A var with its value.

@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::{JobState, WorkflowRef};
+
 /// A registration token. Its holder may register one runner.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
@@ -104,8 +106,30 @@ pub struct Runner {
     /// The last request since the daemon started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_at: Option<DateTime<Utc>>,
-    /// The jobs it runs.
+    /// Whether it was heard within the last two minutes.
+    #[serde(default)]
+    pub connected: bool,
+    /// The ids of the jobs that it runs, as far as the caller sees them.
     pub running: Vec<Uuid>,
+    /// How many of its slots are taken: by jobs of all projects, and by jobs that are over and that it still holds.
+    #[serde(default)]
+    pub taken: u64,
+    /// The jobs that take its slots, as far as the caller sees them. Only the answer about one runner has those that are
+    /// over.
+    #[serde(default)]
+    pub jobs: Vec<RunnerJob>,
+}
+
+/// A job that takes a slot of a runner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerJob {
+    pub id: Uuid,
+    pub workflow: WorkflowRef,
+    pub scan: String,
+    /// `running`, or how it ended if the runner still holds it.
+    pub state: JobState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<DateTime<Utc>>,
 }
 
 macro_rules! redacted {

@@ -89,8 +89,28 @@ pub struct Scan {
     pub inputs: Option<Vec<ScanInput>>,
     /// The artifacts that a success may leave.
     pub artifacts: Vec<String>,
+    /// The scans that it reads: the edges of the workflow's graph.
+    #[serde(default)]
+    pub reads: Vec<Reading>,
     /// The number of steps.
     pub steps: u32,
+}
+
+/// A scan that another one reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    pub scan: String,
+    pub how: How,
+}
+
+/// How a scan reads another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// A success of the other scan is a reason to evaluate `expr`, which may start this one.
+    Starts,
+    /// This one reads its results in another expression or a template, or reads its own past.
+    Reads,
 }
 
 /// A declared input.

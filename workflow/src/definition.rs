@@ -91,6 +91,15 @@ pub struct Scan {
 impl Scan {
     /// All scans, variables, secrets and inputs that the scan's expressions and templates name.
     pub fn references(&self) -> References {
+        let mut all = self.executed_references();
+        if let Some(expr) = &self.on.expr {
+            all.add(expr.references());
+        }
+        all
+    }
+
+    /// The same without `on.expr`: what a job of the scan names.
+    pub(crate) fn executed_references(&self) -> References {
         let mut all = References::default();
         let env = self
             .env
@@ -107,7 +116,6 @@ impl Scan {
             .filter_map(|artifact| artifact.condition.as_ref());
         env.chain(steps)
             .chain(artifacts.map(Expression::references))
-            .chain(self.on.expr.as_ref().map(Expression::references))
             .for_each(|references| all.add(references));
         all
     }

@@ -20,6 +20,7 @@ mod parse;
 mod position;
 #[cfg(test)]
 mod random;
+mod reading;
 mod report;
 mod schema;
 mod size;
@@ -48,6 +49,7 @@ pub use expression::{
 pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use parse::{Parsed, TemplatePolicy, parse};
+pub use reading::{How, Reading};
 pub use schema::json_schema;
 pub use size::{SizeError, format_size, parse_size};
 pub use template::Template;

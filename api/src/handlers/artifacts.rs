@@ -24,7 +24,7 @@ use crate::visible::Visible;
 
 /// The artifacts of a job.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job(request.job()?).await?;
+    let job = me.job_named(request.parameter(0)).await?;
     let items = job
         .state
         .run()
@@ -35,17 +35,14 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
 
 /// The zip of an artifact, by id or name: the whole, or one range.
 pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job(request.job()?).await?;
+    let job = me.job_named(request.parameter(0)).await?;
     let artifact = find(&job, request.parameter(1))?;
     if let Some(gone) = gone(artifact, me.steady()) {
         return Err(gone);
     }
     let opened = me.open_artifact(&job, &artifact.name).await?;
     let Some(stored) = opened else {
-        return Err(Failure::new(
-            ErrorCode::Gone,
-            format!("the file of the artifact `{}` is missing", artifact.name),
-        ));
+        return Err(missing(&artifact.name));
     };
     // If the file is shorter than the promised length, the download breaks off.
     let size = artifact.size;
@@ -72,7 +69,7 @@ pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response
 }
 
 /// Finds an artifact of the job by id or name.
-fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
+pub(super) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
     let artifacts = job
         .state
         .run()
@@ -97,7 +94,7 @@ fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
 }
 
 /// Why an artifact cannot be downloaded any more. An expired artifact is gone even if its file is still there.
-fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
+pub(super) fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
     let name = &artifact.name;
     let text = match (&artifact.removed, artifact.expires_at) {
         (Some(Removed { at, reason, actor }), _) => {
@@ -113,9 +110,15 @@ fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
     Some(Failure::new(ErrorCode::Gone, text))
 }
 
+/// The answer to a read of an artifact whose file somebody removed from the state folder.
+pub(super) fn missing(name: &str) -> Failure {
+    let text = format!("the file of the artifact `{name}` is missing");
+    Failure::new(ErrorCode::Gone, text)
+}
+
 /// Removes the file of an artifact of a job that is over. Repeating this is harmless.
 pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job(request.job()?).await?;
+    let job = me.job_named(request.parameter(0)).await?;
     let name = find(&job, request.parameter(1))?.name.clone();
     me.delete_artifact(&job, &name).await?;
     Ok(reply::empty())

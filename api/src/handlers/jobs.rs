@@ -6,8 +6,8 @@ use model::{JobId, JobState, Reason, Seen, StateKind, Trigger, WorkflowId};
 use state::JobFilter;
 use tokio::time::Instant;
 use warp::reply::Response;
-use wire::Page;
-use workflow::ScanName;
+use wire::{ErrorCode, JobContext, Page};
+use workflow::{Context, ScanName};
 
 use super::workflows;
 use crate::convert;
@@ -83,7 +83,7 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
         match wire_job(me, job).await {
             Ok(job) => items.push(job),
             // The job was removed while the page was read.
-            Err(failure) if failure.code == wire::ErrorCode::NotFound => {}
+            Err(failure) if failure.code == ErrorCode::NotFound => {}
             Err(failure) => return Err(failure),
         }
     }
@@ -125,9 +125,9 @@ fn known(seen: Seen<'_>, workflow: Option<WorkflowId>, name: &ScanName) -> Resul
 
 /// One job. With `wait=true` the answer is held until the job is over, up to 50 s.
 pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let id = request.job()?;
     let is_waited_for = request.query.flag("wait")?;
-    let job = me.job(id).await?;
+    let job = me.job_named(request.parameter(0)).await?;
+    let id = job.id;
     if job.state.is_terminal() || !is_waited_for {
         return Ok(reply::ok(&wire_job(me, &job).await?));
     }
@@ -151,10 +151,33 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
     }
 }
 
+/// What the expressions of a claimed job read. Values of secrets are in no record.
+pub(super) async fn context(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job_named(request.parameter(0)).await?;
+    let Some(run) = job.state.run() else {
+        let text = format!(
+            "job {} is {}: no runner has claimed it, so nothing is frozen",
+            job.id,
+            job.state.name()
+        );
+        return Err(Failure::new(ErrorCode::IllegalTransition, text)
+            .hint("`everscan scan why` shows what the expression of its scan reads now"));
+    };
+    let context = Context {
+        inputs: me.inputs(&job).await?,
+        ..run.context.clone()
+    };
+    Ok(reply::ok(&JobContext {
+        frozen_at: run.started_at,
+        context: serde_json::to_value(&context).map_err(|error| Failure::internal(&error))?,
+        secrets: run.secrets.clone(),
+    }))
+}
+
 /// Cancels a job. A job that is already over is returned as it is, so a repeat is harmless.
 pub(super) async fn cancel(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let id = request.job()?;
-    let before = me.job(id).await?;
+    let before = me.job_named(request.parameter(0)).await?;
+    let id = before.id;
     let job = if before.state.is_terminal() {
         before
     } else {
@@ -170,7 +193,7 @@ pub(super) async fn cancel(me: &Visible, request: &Request) -> Result<Response, 
         | JobState::Succeeded { .. }
         | JobState::Failed { .. }
         | JobState::Skipped { .. }) => Err(Failure::new(
-            wire::ErrorCode::IllegalTransition,
+            ErrorCode::IllegalTransition,
             format!("job {id} is {} and cannot be cancelled", state.name()),
         )),
     }
@@ -178,7 +201,7 @@ pub(super) async fn cancel(me: &Visible, request: &Request) -> Result<Response, 
 
 /// Removes a job that is over, with its log and artifacts. A repeat answers that there is no such job.
 pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job(request.job()?).await?;
+    let job = me.job_named(request.parameter(0)).await?;
     me.delete_job(&job).await?;
     Ok(reply::empty())
 }

@@ -14,7 +14,7 @@ use crate::visible::Visible;
 /// The records of a job's log whose text contains `q`. Each page has the count of all of them. Without `case`, a text
 /// without upper-case letters is found in either case.
 pub(super) async fn search(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job(request.job()?).await?;
+    let job = me.job_named(request.parameter(0)).await?;
     let query = &request.query;
     let text = text(query)?;
     let is_exact = match query.get("case") {

@@ -114,7 +114,7 @@ pub(super) fn filter(query: &Query) -> Result<LogFilter, Failure> {
 /// A job's log from record `from` on, or its last records with `tail`; with `follow=true` until the job is over. An event
 /// stream continues after `Last-Event-ID`.
 pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job(request.job()?).await?;
+    let job = me.job_named(request.parameter(0)).await?;
     let query = &request.query;
     let form = Form::of(request)?;
     let filter = filter(query)?;

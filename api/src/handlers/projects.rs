@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{ProjectId, SecretValue, Seen, Source};
+use model::{ProjectId, SecretValue, Seen, Source, Uses};
 use warp::reply::Response;
 use wire::SetValue;
 
@@ -26,54 +26,88 @@ pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure>
     })))
 }
 
-/// One project.
+/// One project, with the names that are used and not set.
 pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let shown = me.read(|seen| {
+    let (mut shown, vars, secrets, workflows) = me.read(|seen| {
         let source = find(seen, request.parameter(0))?;
-        Ok::<_, Failure>(convert::project(seen, source))
+        let project = source.project;
+        let shown = convert::project(seen, source);
+        let (vars, secrets) = (seen.vars(project).cloned(), seen.secrets(project).cloned());
+        Ok::<_, Failure>((shown, vars, secrets, seen.workflows_of(project)))
     })?;
+    let uses = Uses::of(&workflows);
+    let has_var = |name: &str| vars.as_ref().is_some_and(|it| it.vars.contains_key(name));
+    let has_secret = |name: &str| {
+        secrets
+            .as_ref()
+            .is_some_and(|it| it.secrets.contains_key(name))
+    };
+    shown.missing_vars = convert::missing(&shown.name, &uses.vars, has_var);
+    shown.missing_secrets = convert::missing(&shown.name, &uses.secrets, has_secret);
     Ok(reply::ok(&shown))
+}
+
+/// A project as its names need it.
+struct Named<R> {
+    source: Arc<Source>,
+    /// Its vars or secrets, if it ever had any.
+    record: Option<R>,
+    uses: Uses,
+}
+
+/// Finds the project of the path with a record of it. Which scans use its names is found out of the world, because it
+/// takes time.
+fn named<R>(
+    me: &Visible,
+    request: &Request,
+    record: impl FnOnce(Seen<'_>, ProjectId) -> Option<R>,
+) -> Result<Named<R>, Failure> {
+    let (source, record, workflows) = me.read(|seen| {
+        let source = find(seen, request.parameter(0))?;
+        let record = record(seen, source.project);
+        Ok::<_, Failure>((source.clone(), record, seen.workflows_of(source.project)))
+    })?;
+    Ok(Named {
+        source,
+        record,
+        uses: Uses::of(&workflows),
+    })
 }
 
 /// The vars of a project by name, without their values.
 pub(super) fn list_vars(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    let page = me.read(|seen| {
-        let record = seen.vars(find(seen, request.parameter(0))?.project);
-        let vars = record.into_iter().flat_map(|record| &record.vars);
-        Ok::<_, Failure>(window.cut(
-            vars,
-            |(name, _)| (*name).clone(),
-            |(name, var)| convert::named(name, &var.edit),
-        ))
-    })?;
-    Ok(reply::ok(&page))
+    let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
+    let vars = found.record.iter().flat_map(|record| &record.vars);
+    Ok(reply::ok(&window.cut(
+        vars,
+        |(name, _)| (*name).clone(),
+        |(name, var)| convert::named(&found.source, name, &var.edit, &found.uses.vars),
+    )))
 }
 
 /// The secrets of a project by name.
 pub(super) fn list_secrets(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
-    let page = me.read(|seen| {
-        let record = seen.secrets(find(seen, request.parameter(0))?.project);
-        let secrets = record.into_iter().flat_map(|record| &record.secrets);
-        Ok::<_, Failure>(window.cut(
-            secrets,
-            |(name, _)| (*name).clone(),
-            |(name, secret)| convert::named(name, &secret.edit),
-        ))
-    })?;
-    Ok(reply::ok(&page))
+    let found = named(me, request, |seen, project| seen.secrets(project).cloned())?;
+    let secrets = found.record.iter().flat_map(|record| &record.secrets);
+    Ok(reply::ok(&window.cut(
+        secrets,
+        |(name, _)| (*name).clone(),
+        |(name, secret)| convert::named(&found.source, name, &secret.edit, &found.uses.secrets),
+    )))
 }
 
 /// A var with its value.
 pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = request.parameter(1);
-    let shown = me.read(|seen| {
-        let record = seen.vars(find(seen, request.parameter(0))?.project);
-        let var = record.and_then(|record| record.vars.get(name));
-        var.map(|var| convert::var(name, var))
-            .ok_or_else(|| Failure::not_found("var", name))
-    })?;
+    let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
+    let var = found
+        .record
+        .as_ref()
+        .and_then(|record| record.vars.get(name));
+    let var = var.ok_or_else(|| Failure::not_found("var", name))?;
+    let shown = convert::var(&found.source, name, var, &found.uses.vars);
     Ok(reply::ok(&shown))
 }
 
@@ -95,7 +129,9 @@ pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
     let var = me.set_var(&project, name, value).await?;
-    Ok(reply::ok(&convert::var(name, &var)))
+    let found = named(me, &request, |_, _| Some(()))?;
+    let shown = convert::var(&found.source, name, &var, &found.uses.vars);
+    Ok(reply::ok(&shown))
 }
 
 /// Removes a var.
@@ -111,7 +147,9 @@ pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Res
     let value = SecretValue::new(value_of(&mut request).await?);
     let name = request.parameter(1);
     let secret = me.set_secret(&project, name, value).await?;
-    Ok(reply::ok(&convert::named(name, &secret.edit)))
+    let found = named(me, &request, |_, _| Some(()))?;
+    let shown = convert::named(&found.source, name, &secret.edit, &found.uses.secrets);
+    Ok(reply::ok(&shown))
 }
 
 /// Removes a secret.

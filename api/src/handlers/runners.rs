@@ -3,11 +3,11 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide;
-use model::{JobId, PlainToken, Runner, Seen, TokenKind};
+use model::{JobId, PlainToken, Runner, Seen, Slots, TokenKind};
 use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
-    Hello, JobAssigned, JobCancelled, Message, Poll, REFRESH_HEADER, RegisterRunner,
+    ErrorCode, Hello, JobAssigned, JobCancelled, Message, Poll, REFRESH_HEADER, RegisterRunner,
     RegisteredRunner, Registration,
 };
 
@@ -21,13 +21,48 @@ use crate::visible::Visible;
 /// The runners by name.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let window = Window::of(&request.query)?;
+    // Before the world: the code that hands out jobs reads both in the other order.
+    let in_hand = me.jobs_in_hand();
     Ok(reply::ok(&me.read(|seen| {
         window.cut(
             seen.runners(),
             |runner| runner.name.clone(),
-            |runner| convert::runner(seen, runner, me.heard_at(runner)),
+            |runner| {
+                let slots = seen.slots(runner.id, in_hand.get(&runner.id));
+                present(me, seen, runner, &slots)
+            },
         )
     })))
+}
+
+/// One runner, by id or name, with the jobs that take its slots.
+pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let in_hand = me.jobs_in_hand();
+    let (mut shown, over) = me.read(|seen| {
+        let runner = find(seen, request.parameter(0))?;
+        let slots = seen.slots(runner.id, in_hand.get(&runner.id));
+        let shown = present(me, seen, runner, &slots);
+        Ok::<_, Failure>((shown, slots.over))
+    })?;
+    // A runner may say that it holds many. Those that take its slots are enough.
+    for job in over.into_iter().take(shown.capacity as usize) {
+        match me.job(job).await {
+            Ok(job) => shown.jobs.push(convert::runner_job(&job)),
+            Err(failure) if failure.code == ErrorCode::NotFound => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(reply::ok(&shown))
+}
+
+fn present(me: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wire::Runner {
+    convert::runner(
+        seen,
+        runner,
+        slots,
+        me.heard_at(runner),
+        me.is_connected(runner),
+    )
 }
 
 /// Removes a runner, by id or name. Its jobs fail.

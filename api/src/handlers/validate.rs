@@ -3,7 +3,7 @@
 use tokio::sync::Semaphore;
 use warp::reply::Response;
 use wire::{ErrorCode, Validate, Validated};
-use workflow::TemplatePolicy;
+use workflow::{Diagnostic, Parsed, TemplatePolicy};
 
 use crate::convert;
 use crate::failure::Failure;
@@ -22,22 +22,39 @@ pub(super) async fn validate(mut request: Request) -> Result<Response, Failure> 
         let problem = format!("must have 1 to {VALIDATED_FILE_CHARS} characters");
         return Err(Failure::invalid("file", problem));
     }
+    let checked = check(file, text).await?;
+    let (valid, scans, diagnostics) = verdict(&checked);
+    Ok(reply::ok(&Validated {
+        valid,
+        scans,
+        diagnostics,
+    }))
+}
+
+/// A valid file, or all that is wrong with it.
+pub(super) type Checked = Result<Parsed, Vec<Diagnostic>>;
+
+/// Checks a text on a thread that may block.
+pub(super) async fn check(file: String, text: String) -> Result<Checked, Failure> {
     let _room = ROOM.acquire().await;
     let checked =
         tokio::task::spawn_blocking(move || workflow::parse(&file, &text, TemplatePolicy::Warn));
-    let checked = checked
+    checked
         .await
-        .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))?;
-    let (valid, scans, diagnostics) = match &checked {
+        .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
+}
+
+/// Whether the file is valid, its scans, and its problems.
+pub(super) fn verdict(checked: &Checked) -> (bool, Vec<wire::Scan>, Vec<wire::Diagnostic>) {
+    let (valid, scans, diagnostics) = match checked {
         Ok(parsed) => {
-            let scans = parsed.workflow.scans().map(convert::scan).collect();
+            let workflow = &parsed.workflow;
+            let scans = workflow.scans().map(|scan| convert::scan(workflow, scan));
+            let scans = scans.collect();
             (true, scans, &parsed.warnings)
         }
         Err(diagnostics) => (false, Vec::new(), diagnostics),
     };
-    Ok(reply::ok(&Validated {
-        valid,
-        scans,
-        diagnostics: diagnostics.iter().map(convert::diagnostic).collect(),
-    }))
+    let diagnostics = diagnostics.iter().map(convert::diagnostic).collect();
+    (valid, scans, diagnostics)
 }

@@ -27,7 +27,10 @@ pub(super) async fn why(me: &Visible, request: &Request) -> Result<Response, Fai
 }
 
 /// Finds the scan: one that the workflow has, or had while there was a job of it.
-fn scan(seen: Seen<'_>, request: &Request) -> Result<(ActiveWorkflow, ScanKey), Failure> {
+pub(super) fn scan(
+    seen: Seen<'_>,
+    request: &Request,
+) -> Result<(ActiveWorkflow, ScanKey), Failure> {
     let workflow = workflows::find_readable(seen, request.parameter(0))?;
     let name = request.parameter(1);
     let key = name.parse().ok().map(|scan| ScanKey {

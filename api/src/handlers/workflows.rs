@@ -113,7 +113,8 @@ fn invalid_file<'w>(seen: Seen<'w>, text: &str) -> Option<&'w SourceName> {
     found.map(|source| &source.name)
 }
 
-fn full_name(record: &WorkflowRecord) -> String {
+/// A workflow as `source/name`.
+pub(super) fn full_name(record: &WorkflowRecord) -> String {
     format!("{}/{}", record.source, record.name)
 }
 

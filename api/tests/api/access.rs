@@ -78,6 +78,7 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{secret}", "KEY")
         .replace("{workflow}", "pipeline")
         .replace("{scan}", "build")
+        .replace("{revision}", "1")
         .replace("{job}", job)
         .replace("{artifact}", "out")
         .replace("{token}", "11111111-1111-4111-8111-111111111111")

@@ -140,6 +140,23 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         "/metrics".to_owned(),
         // Compared in `sessions`.
         "/v0/sessions".to_owned(),
+        // Compared in `scans`.
+        "/v0/scans".to_owned(),
+        "/v0/schedule".to_owned(),
+        format!("/v0/workflows/{workflow}/scans/build"),
+        format!("/v0/workflows/{workflow}/scans/build/history"),
+        format!("/v0/workflows/{workflow}/scans/build/ledger"),
+        // Compared in `entries`.
+        format!("/v0/jobs/{finished}/artifacts/out/entries"),
+        format!("/v0/jobs/{finished}/artifacts/out/diff"),
+        // Compared in `job_ids`.
+        format!("/v0/jobs/{finished}/context"),
+        // Compared in `runners`.
+        "/v0/runners/one".to_owned(),
+        // Compared in `revisions`.
+        format!("/v0/workflows/{workflow}/revisions"),
+        format!("/v0/workflows/{workflow}/revisions/2"),
+        format!("/v0/workflows/{workflow}/revisions/2/diff"),
     ]);
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         let is_shown = shown.iter().any(|path| fits(route.path, path));

@@ -74,7 +74,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::JobOver => Some(ErrorCode::OfferLapsed),
         ErrorCode::OfferLapsed => Some(ErrorCode::LogMismatch),
         ErrorCode::LogMismatch => Some(ErrorCode::ArtifactMismatch),
-        ErrorCode::ArtifactMismatch => Some(ErrorCode::NameTaken),
+        ErrorCode::ArtifactMismatch => Some(ErrorCode::ArtifactUnreadable),
+        ErrorCode::ArtifactUnreadable => Some(ErrorCode::NameTaken),
         ErrorCode::NameTaken => Some(ErrorCode::RunnerInUse),
         ErrorCode::RunnerInUse => Some(ErrorCode::PollReplaced),
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
@@ -201,6 +202,8 @@ async fn every_code_is_answered_like_this() {
     let answer = service.admin(call).await;
     assert_eq!(answer.header("content-range"), Some("bytes */5"));
     seen.take(416, ErrorCode::RangeNotSatisfiable, &answer);
+    let answer = service.get(&worker.path("artifacts/out/entries")).await;
+    seen.take(409, ErrorCode::ArtifactUnreadable, &answer);
     service.complete(&worker, 0).await.expect(200);
     let answer = worker.append(0, &["late"]).send(address).await;
     seen.take(409, ErrorCode::JobOver, &answer);

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::client::Call;
-use crate::service::{Service, text};
+use crate::service::{PLAIN, Service, text};
 
 const USE: &str = "
 scans:
@@ -121,4 +121,40 @@ async fn a_secret_goes_to_the_worker_of_a_job_that_names_it_and_to_nobody_else()
         .get("/v0/projects/main/secrets/KEY")
         .await
         .problem(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn names_tell_which_scans_use_them_and_a_project_which_are_missing() {
+    let service = Service::follow(&["main", "other"]).await;
+    service.push(&[("workflows/use.yaml", USE)]).await;
+    service.set("vars/UNUSED", "x").await.expect(200);
+    service.set("secrets/KEY", "hunter2").await.expect(200);
+    let by_use = json!([{"workflow": "main/use", "scan": "use"}]);
+    let project = service.get("/v0/projects/main").await.expect(200);
+    assert_eq!(
+        project["missing_vars"],
+        json!([{"name": "URL", "used_by": by_use}])
+    );
+    assert_eq!(
+        project["missing_secrets"],
+        json!([{"name": "LOST", "used_by": by_use}])
+    );
+    let vars = service.get("/v0/projects/main/vars").await.expect(200);
+    assert_eq!(vars["items"][0]["used_by"], json!([]));
+    let secrets = service.get("/v0/projects/main/secrets").await.expect(200);
+    assert_eq!(secrets["items"][0]["used_by"], by_use);
+    let set = service
+        .set("vars/URL", "https://localhost")
+        .await
+        .expect(200);
+    assert_eq!(set["used_by"], by_use);
+    let shown = service.get("/v0/projects/main/vars/URL").await.expect(200);
+    assert_eq!(shown["used_by"], by_use);
+    // Workflows of another project, which name the same, do not count.
+    let other = service.get("/v0/projects/other").await.expect(200);
+    assert_eq!(other.get("missing_vars"), None);
+    // Nor does a workflow that is retired.
+    service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
+    let project = service.get("/v0/projects/main").await.expect(200);
+    assert_eq!(project.get("missing_secrets"), None);
 }

@@ -1,6 +1,7 @@
 //! `everscan job`.
 
 mod artifact;
+mod context;
 mod list;
 mod logs;
 mod show;
@@ -8,12 +9,11 @@ mod show;
 use std::time::Duration;
 
 use clap::Subcommand;
-use uuid::Uuid;
 
 use crate::clock::parse_duration;
 use crate::error::Error;
 use crate::exit::{self, Exit};
-use crate::selected_job::{SelectedJob, job_id};
+use crate::selected_job::{JobName, SelectedJob, job_name};
 use crate::session::Session;
 use crate::wait;
 
@@ -29,13 +29,20 @@ pub(crate) enum Command {
         #[command(flatten)]
         job: SelectedJob,
     },
+    /// Print what the expressions of a job read, as a context for `everscan expr eval`
+    ///
+    /// The values were frozen when a runner claimed the job. Secrets have no values here.
+    Context {
+        #[command(flatten)]
+        job: SelectedJob,
+    },
     /// Delete jobs that are over, with their logs and artifacts
     ///
     /// What expressions know of the scan's newest successes stays, and so do its counters.
     Delete {
-        /// Ids of the jobs
-        #[arg(required = true, value_name = "JOB", value_parser = job_id)]
-        jobs: Vec<Uuid>,
+        /// Ids of the jobs, or at least four of their first or last digits
+        #[arg(required = true, value_name = "JOB", value_parser = job_name)]
+        jobs: Vec<JobName>,
     },
     /// List jobs, newest first
     List(list::List),
@@ -65,15 +72,17 @@ impl Command {
         match self {
             Self::Artifact(command) => command.run(session).await,
             Self::Cancel { job } => {
-                let id = job.id()?;
-                let job = session.client()?.cancel_job(id).await?;
+                let (client, id) = session.client_and_job(&job).await?;
+                let job = client.cancel_job(id).await?;
                 session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
                 Ok(Exit::Succeeded)
             }
+            Self::Context { job } => context::run(job, session).await,
             // Stops at the first job that cannot be deleted, after reporting each one that was.
             Self::Delete { jobs } => {
                 let client = session.client()?;
                 for job in jobs {
+                    let job = job.id(&client).await?;
                     client.delete_job(job).await?;
                     session.terminal.say(&format!("job {job} is deleted"));
                 }
@@ -82,14 +91,13 @@ impl Command {
             Self::List(command) => command.run(session).await,
             Self::Logs(command) => command.run(session).await,
             Self::Show { job } => {
-                let id = job.id()?;
-                let job = session.client()?.job(id).await?;
+                let (client, id) = session.client_and_job(&job).await?;
+                let job = client.job(id).await?;
                 session.show(&job, show::text)?;
                 Ok(Exit::Succeeded)
             }
             Self::Wait { job, timeout } => {
-                let id = job.id()?;
-                let client = session.client()?;
+                let (client, id) = session.client_and_job(&job).await?;
                 let end = wait::end_of(session, &client, id);
                 let job = wait::within(timeout, id, end).await?;
                 session.show(&job, |job| format!("{}\n", job.state.as_str()))?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use client::Client;
-use wire::{Named, Page};
+use wire::{Named, Page, ScanName};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -11,6 +11,9 @@ use crate::table::{Table, time};
 
 /// The environment variable with the project of a step.
 const PROJECT_ID: &str = "SERVICE_PROJECT_ID";
+
+/// Scans that a table names beside a var or secret.
+const SHOWN_SCANS: usize = 3;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -74,16 +77,31 @@ impl List {
 
 /// Names without values.
 fn table(page: &Page<Named>) -> String {
-    let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY"]);
+    let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY", "USED BY"]);
     for named in &page.items {
         table.row([
             named.name.clone(),
             named.version.to_string(),
             time(&named.updated_at),
             named.updated_by.clone(),
+            used_by(&named.used_by),
         ]);
     }
     table.text()
+}
+
+/// The scans that use a name. A long list is cut; JSON has all of it.
+pub(crate) fn used_by(scans: &[ScanName]) -> String {
+    let shown: Vec<String> = scans
+        .iter()
+        .take(SHOWN_SCANS)
+        .map(|by| format!("{} {}", by.workflow, by.scan))
+        .collect();
+    match (shown.is_empty(), scans.len() - shown.len()) {
+        (true, _) => "-".to_owned(),
+        (false, 0) => shown.join(", "),
+        (false, more) => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use wire::{Page, Runner};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::table::{Table, time, time_or_dash};
+use crate::table::{Fields, Table, short_job, time, time_or_dash};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -19,6 +19,11 @@ pub(crate) enum Command {
     List,
     /// Make a token with which one runner can register
     RegisterToken,
+    /// Show a runner and the jobs that take its slots
+    Show {
+        /// Name or id of the runner
+        runner: String,
+    },
 }
 
 impl Command {
@@ -42,17 +47,19 @@ impl Command {
                     time(&registration.expires_at)
                 ));
             }
+            Self::Show { runner } => session.show(&client.runner(&runner).await?, show)?,
         }
         Ok(Exit::Succeeded)
     }
 }
 
 fn table(page: &Page<Runner>) -> String {
-    let mut table = Table::new(&["NAME", "RUNNING", "LABELS", "VERSION", "HEARD", "ID"]);
+    let mut table = Table::new(&["NAME", "STATE", "SLOTS", "LABELS", "VERSION", "HEARD", "ID"]);
     for runner in &page.items {
         table.row([
             runner.name.clone(),
-            format!("{} of {}", runner.running.len(), runner.capacity),
+            state(runner).to_owned(),
+            slots(runner),
             runner.labels.join(","),
             runner.version.clone(),
             time_or_dash(runner.heard_at.as_ref()),
@@ -60,4 +67,56 @@ fn table(page: &Page<Runner>) -> String {
         ]);
     }
     table.text()
+}
+
+fn show(runner: &Runner) -> String {
+    let heard = match &runner.heard_at {
+        Some(at) => time(at),
+        None => "not since the daemon started".to_owned(),
+    };
+    let mut text = Fields::new()
+        .add("runner", &runner.name)
+        .add("id", runner.id.to_string())
+        .add("state", state(runner))
+        .add("heard", heard)
+        .add("slots", slots(runner))
+        .add("labels", runner.labels.join(", "))
+        .add("version", &runner.version)
+        .add("registered", time(&runner.registered_at))
+        .text();
+    let mut jobs = Table::new(&["JOB", "WORKFLOW", "SCAN", "STATE", "STARTED"]);
+    for job in &runner.jobs {
+        jobs.row([
+            short_job(&job.id),
+            format!("{}/{}", job.workflow.source, job.workflow.name),
+            job.scan.clone(),
+            if job.state.is_terminal() {
+                format!("{}, still held", job.state.as_str())
+            } else {
+                job.state.as_str().to_owned()
+            },
+            time_or_dash(job.started_at.as_ref()),
+        ]);
+    }
+    if !jobs.is_empty() {
+        text.push('\n');
+        text.push_str(&jobs.text());
+    }
+    let hidden = runner.taken.saturating_sub(runner.jobs.len() as u64);
+    if hidden > 0 {
+        text.push_str(&format!("\nother jobs that take its slots: {hidden}\n"));
+    }
+    text
+}
+
+const fn state(runner: &Runner) -> &'static str {
+    if runner.connected {
+        "connected"
+    } else {
+        "not connected"
+    }
+}
+
+fn slots(runner: &Runner) -> String {
+    format!("{} of {} taken", runner.taken, runner.capacity)
 }

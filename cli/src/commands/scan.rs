@@ -1,6 +1,10 @@
 //! `everscan scan`.
 
 mod dispatch;
+mod jobs;
+mod ledger;
+mod list;
+mod next;
 mod stay;
 mod why;
 
@@ -18,6 +22,16 @@ pub(crate) enum Command {
     /// does with --wait and --output json or yaml, which print the job as it ended.
     #[command(after_help = exit::CODES)]
     Dispatch(dispatch::Dispatch),
+    /// List the jobs of a scan, newest first
+    Jobs(jobs::Jobs),
+    /// List the looks at a scan's schedule and expression, newest first
+    ///
+    /// Each tells what was read, what it said, and the job that was made or the reason why none was.
+    Ledger(ledger::Ledger),
+    /// List scans with what starts them, their next slot and their newest job
+    List(list::List),
+    /// List the next slots of all schedules, or of those of a workflow or scan
+    Next(next::Next),
     /// Tell why a scan ran or did not
     ///
     /// Shows each look at its schedule or expression: what was read, what it said, the job that was made or the reason
@@ -29,6 +43,10 @@ impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
             Self::Dispatch(command) => command.run(session).await,
+            Self::Jobs(command) => command.run(session).await,
+            Self::Ledger(command) => command.run(session).await,
+            Self::List(command) => command.run(session).await,
+            Self::Next(command) => command.run(session).await,
             Self::Why(command) => command.run(session).await,
         }
     }

@@ -1,6 +1,7 @@
 //! `everscan workflow`.
 
 mod diff;
+mod history;
 mod prune;
 mod show;
 
@@ -14,10 +15,13 @@ use crate::table::{Table, short_commit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tell what differs between two workflow files, without a daemon
+    /// Tell how two workflow files, or two revisions of a workflow, differ in meaning
     ///
-    /// Comments, the order of keys, quoting and defaults that are written out make no difference.
+    /// Comments, the order of keys, quoting and defaults that are written out make no difference. Files are compared without
+    /// a daemon.
     Diff(diff::Diff),
+    /// List the revisions of a workflow, newest first
+    History(history::History),
     /// List workflows
     List,
     /// Remove finished jobs that are too many, too old or too large
@@ -32,7 +36,8 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
-            Self::Diff(command) => command.run(session),
+            Self::Diff(command) => command.run(session).await,
+            Self::History(command) => command.run(session).await,
             Self::List => {
                 let page = Page::all(session.client()?.workflows().await?);
                 session.show(&page, table)?;

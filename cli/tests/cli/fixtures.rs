@@ -7,9 +7,9 @@ use uuid::Uuid;
 use wire::{
     Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
     JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord,
-    Revision, RevisionRef, Runner, RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity,
-    Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger, UnfinishedJob,
-    Watching, Why, Workflow, WorkflowRef,
+    Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule,
+    Severity, Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger,
+    UnfinishedJob, Watching, Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -199,6 +199,7 @@ pub(crate) fn workflow() -> Workflow {
                     default: String::new(),
                 }]),
                 artifacts: vec!["report.zip".to_owned()],
+                reads: Vec::new(),
                 steps: 2,
             },
             Scan {
@@ -207,6 +208,10 @@ pub(crate) fn workflow() -> Workflow {
                 expr: Some("scans.subdomains.has_diff()".to_owned()),
                 inputs: None,
                 artifacts: Vec::new(),
+                reads: vec![wire::Reading {
+                    scan: "subdomains".to_owned(),
+                    how: wire::How::Starts,
+                }],
                 steps: 1,
             },
         ],
@@ -224,7 +229,18 @@ pub(crate) fn runner() -> Runner {
         version: "0.1.0".to_owned(),
         registered_at: at(0),
         heard_at: Some(at(6)),
+        connected: true,
         running: vec![id(1)],
+        taken: 2,
+        jobs: [(1, JobState::Running), (2, JobState::Cancelled)]
+            .map(|(number, state)| RunnerJob {
+                id: id(number),
+                workflow: job(state).workflow,
+                scan: "subdomains".to_owned(),
+                state,
+                started_at: Some(at(1)),
+            })
+            .to_vec(),
     }
 }
 

@@ -14,6 +14,7 @@ mod help;
 mod jobs;
 mod language;
 mod listings;
+mod reads;
 mod removal;
 mod server;
 mod snapshot;

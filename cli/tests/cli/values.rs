@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 use uuid::Uuid;
-use wire::{Named, Page, Project, Var};
+use wire::{Named, Page, Project, ScanName, Var};
 
 use crate::everscan::{Run, command, finished, run_at};
 use crate::server::{Reply, Server};
@@ -18,6 +18,8 @@ fn project(name: &str, configured: bool) -> Project {
         configured,
         vars: 1,
         secrets: 1,
+        missing_vars: Vec::new(),
+        missing_secrets: Vec::new(),
     }
 }
 
@@ -27,6 +29,12 @@ fn named(name: &str) -> Named {
         version: 3,
         updated_at: "2026-11-20T12:00:00Z".parse().unwrap(),
         updated_by: "token ci".to_owned(),
+        used_by: (1..=4)
+            .map(|number| ScanName {
+                workflow: "main/recon".to_owned(),
+                scan: format!("scan{number}"),
+            })
+            .collect(),
     }
 }
 

@@ -228,7 +228,7 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
     }
     let records = handle
         .state()
-        .ledger(&job.scan_key(), None, SEARCHED_RECORDS)
+        .ledger(&job.scan_key(), None, None, SEARCHED_RECORDS)
         .await;
     let made = Outcome::Made { job: job.id };
     let record = records

@@ -27,6 +27,14 @@ impl World {
         later.map(|(slot, _)| *slot)
     }
 
+    /// The next slot of every schedule, in their order.
+    pub fn next_slots(&self) -> impl Iterator<Item = (Timestamp, &ScanKey)> {
+        self.triggers
+            .by_time
+            .iter()
+            .map(|(slot, scan)| (*slot, scan))
+    }
+
     /// The next slot of a scan's schedule. A due slot may wait for a job to end.
     pub fn next_slot_of(&self, scan: &ScanKey) -> Option<Timestamp> {
         self.triggers.next.get(scan).copied()

@@ -160,7 +160,7 @@ async fn seen(folder: &Folder, opened: &Opened) -> Value {
     let scans: Vec<_> = state.read(|world| world.heads().map(|head| head.key()).collect());
     let mut ledgers = BTreeMap::new();
     for scan in scans {
-        let ledger = state.ledger(&scan, None, 100).await.unwrap().records;
+        let ledger = state.ledger(&scan, None, None, 100).await.unwrap().records;
         ledgers.insert(format!("{}/{}", scan.workflow, scan.scan), ledger);
     }
     let jobs: Vec<_> = page.jobs.iter().map(|job| json!(**job)).collect();

@@ -38,7 +38,7 @@ async fn an_expression_reads_jobs_that_ended_before_a_restart() {
     assert_eq!(waiting(&opened, fleet), 1);
     let records = opened
         .state
-        .ledger(&fleet.scan("announce"), None, 10)
+        .ledger(&fleet.scan("announce"), None, None, 10)
         .await
         .unwrap()
         .records;
@@ -74,7 +74,11 @@ async fn a_ledger_goes_on_behind_what_was_damaged_or_lost() {
 
     let opened = folder.open().await;
     succeed(&opened, fleet).await;
-    let ledger = opened.state.ledger(&announce, None, 10).await.unwrap();
+    let ledger = opened
+        .state
+        .ledger(&announce, None, None, 10)
+        .await
+        .unwrap();
     assert_eq!(ledger.records.len(), 1, "the damaged line is left out");
     let file = Layout::ledger(&announce, 0).to_string();
     assert_eq!(ledger.damaged, [DamagedLines { file, lines: 1 }]);

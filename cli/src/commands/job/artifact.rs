@@ -1,6 +1,7 @@
 //! `everscan job artifact`.
 
 mod download;
+mod files;
 mod unpack;
 
 use clap::Subcommand;
@@ -24,11 +25,17 @@ pub(crate) enum Command {
         #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
         artifact: String,
     },
+    /// Show how the files of an artifact differ from those that another job has under its name
+    ///
+    /// A file has changed if its length or its CRC-32 differs.
+    Diff(files::Diff),
     /// Fetch an artifact as a zip file
     ///
     /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
     /// standard output is judged at its end, by the exit code.
     Download(download::Download),
+    /// List the files in an artifact, without fetching it
+    Files(files::Files),
     /// List the artifacts of a job
     List {
         #[command(flatten)]
@@ -40,17 +47,19 @@ impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
             Self::Delete { job, artifact } => {
-                let id = job.id()?;
-                session.client()?.delete_artifact(id, &artifact).await?;
+                let (client, id) = session.client_and_job(&job).await?;
+                client.delete_artifact(id, &artifact).await?;
                 session
                     .terminal
                     .say(&format!("artifact {artifact} is deleted"));
                 Ok(Exit::Succeeded)
             }
+            Self::Diff(command) => command.run(session).await,
+            Self::Files(command) => command.run(session).await,
             Self::Download(command) => command.run(session).await,
             Self::List { job } => {
-                let id = job.id()?;
-                let page = Page::all(session.client()?.artifacts(id).await?);
+                let (client, id) = session.client_and_job(&job).await?;
+                let page = Page::all(client.artifacts(id).await?);
                 session.show(&page, |page| {
                     show::artifacts(&page.items).unwrap_or_default()
                 })?;

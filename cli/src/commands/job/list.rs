@@ -10,7 +10,7 @@ use crate::clock::moment_or_age;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::table::{Table, time};
+use crate::table::{Table, short_job, time};
 
 const STATES: [JobState; 6] = [
     JobState::Scheduled,
@@ -75,11 +75,7 @@ impl List {
             .await?;
         session.show(&page, table)?;
         session.say_missing(&page.damaged);
-        if let Some(cursor) = &page.next_cursor {
-            session
-                .terminal
-                .say(&format!("there are more: --cursor {cursor}"));
-        }
+        session.say_more(page.next_cursor.as_deref());
         Ok(Exit::Succeeded)
     }
 }
@@ -104,7 +100,7 @@ fn table(page: &Page<Job>) -> String {
     let mut table = Table::new(&["ID", "WORKFLOW", "SCAN", "STATE", "TRIGGER", "CREATED"]);
     for job in &page.items {
         table.row([
-            job.id.to_string(),
+            short_job(&job.id),
             format!("{}/{}", job.workflow.source, job.workflow.name),
             job.scan.clone(),
             job.state.as_str().to_owned(),

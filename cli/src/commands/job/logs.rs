@@ -57,8 +57,7 @@ pub(crate) struct Logs {
 
 impl Logs {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let job = self.job.id()?;
-        let client = session.client()?;
+        let (client, job) = session.client_and_job(&self.job).await?;
         let query = LogQuery {
             from: self.from,
             tail: self.tail,

@@ -120,7 +120,7 @@ fn state(why: &Why) -> String {
 }
 
 /// A ledger record with its evaluation.
-fn ledger_record(record: &LedgerRecord) -> String {
+pub(super) fn ledger_record(record: &LedgerRecord) -> String {
     let cause = match &record.cause {
         LedgerCause::Slots { last, count: 1, .. } => format!("due at {}", time(last)),
         LedgerCause::Slots { first, last, count } => {

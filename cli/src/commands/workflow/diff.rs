@@ -1,8 +1,9 @@
-//! `everscan workflow diff`: how two files differ in meaning.
+//! `everscan workflow diff`: how two files, or two revisions of a workflow, differ in meaning.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use wire::RevisionDiff;
 use workflow::{Diagnostic, Difference, TemplatePolicy, Workflow};
 
 use crate::error::Error;
@@ -10,37 +11,112 @@ use crate::exit::Exit;
 use crate::limits;
 use crate::reading::read_given;
 use crate::session::Session;
+use crate::table::short_commit;
 use crate::untrusted::clean;
 
 /// The end of the help text. This command tells unreadable files from invalid ones.
 const CODES: &str = "\
 Exit codes:
   0  compared, whether they differ or not
-  1  a file has errors
+  1  a file has errors, or the daemon refused
   2  wrong usage, or a file cannot be read";
 
+/// The word for the newest revision.
+const NEWEST: &str = "newest";
+
 #[derive(Debug, Args)]
-#[command(after_help = CODES)]
+#[command(
+    after_help = CODES,
+    override_usage = "everscan workflow diff [OPTIONS] <FILE> <FILE>\n       everscan workflow diff [OPTIONS] <WORKFLOW> [FROM [TO]]"
+)]
 pub(crate) struct Diff {
-    /// File as it was; - is standard input
-    #[arg(value_name = "A")]
-    before: PathBuf,
-    /// File as it is now; - is standard input
-    #[arg(value_name = "B")]
-    after: PathBuf,
+    /// File as it was, - is standard input; or a workflow: its name, SOURCE/NAME, or id
+    #[arg(value_name = "FILE|WORKFLOW")]
+    first: String,
+    /// File as it is now; or the number of the revision to compare with, by default the one before TO
+    #[arg(value_name = "FILE|FROM")]
+    second: Option<String>,
+    /// Number of the revision to compare, or newest
+    #[arg(value_name = "TO", default_value = NEWEST)]
+    to: String,
+}
+
+/// What a command line compares.
+#[derive(Debug, PartialEq, Eq)]
+enum Compared {
+    Files(PathBuf, PathBuf),
+    Revisions {
+        workflow: String,
+        from: Option<String>,
+        to: String,
+    },
 }
 
 impl Diff {
-    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let before = read(&self.before)?;
-        let after = read(&self.after)?;
-        let difference = workflow::diff(&before, &after);
-        session.show(&difference, text)?;
-        if difference.is_empty() {
+    /// A number or `newest` in second place is a revision. Anything else there is a file; one of such a name is `./3`.
+    fn compared(self) -> Result<Compared, Error> {
+        let Self { first, second, to } = self;
+        let is_revision = |text: &str| text == NEWEST || text.parse::<u64>().is_ok();
+        match second {
+            Some(second) if !is_revision(&second) => {
+                if to != NEWEST {
+                    return Err(Error::Usage {
+                        what: format!("`{second}` is no revision"),
+                        hint: "revisions have numbers, which `everscan workflow history` lists",
+                    });
+                }
+                Ok(Compared::Files(first.into(), second.into()))
+            }
+            None if is_file_name(&first) => Err(Error::Usage {
+                what: "the second file is missing".to_owned(),
+                hint: "name two files, or a workflow of the daemon, without the end of its file's name",
+            }),
+            from => Ok(Compared::Revisions {
+                workflow: first,
+                from,
+                to,
+            }),
+        }
+    }
+
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let is_same = match self.compared()? {
+            Compared::Files(before, after) => {
+                let difference = workflow::diff(&read(&before)?, &read(&after)?);
+                session.show(&difference, text)?;
+                difference.is_empty()
+            }
+            Compared::Revisions { workflow, from, to } => {
+                let client = session.client()?;
+                let diff = client.revision_diff(&workflow, from.as_deref(), &to);
+                let diff = diff.await?;
+                session.terminal.say(&heading(&diff));
+                session.show(&diff, |diff| cleaned(diff.lines.iter().map(String::as_str)))?;
+                diff.lines.is_empty()
+            }
+        };
+        if is_same {
             session.terminal.say("no difference");
         }
         Ok(Exit::Succeeded)
     }
+}
+
+/// Whether a text looks like a file. Names of workflows end without the end of their files' names.
+fn is_file_name(text: &str) -> bool {
+    let extension = Path::new(text).extension();
+    text == "-" || extension.is_some_and(|end| end == "yaml" || end == "yml")
+}
+
+fn heading(diff: &RevisionDiff) -> String {
+    let RevisionDiff { from, to, .. } = diff;
+    clean(&format!(
+        "revision {} ({}) → {} ({})",
+        from.number,
+        short_commit(&from.commit),
+        to.number,
+        short_commit(&to.commit)
+    ))
 }
 
 /// Reads a file, which must be valid: an invalid one has no meaning to compare.
@@ -63,9 +139,47 @@ fn read(path: &Path) -> Result<Workflow, Error> {
 }
 
 fn text(difference: &Difference) -> String {
-    difference
-        .to_string()
-        .lines()
-        .map(|line| clean(line) + "\n")
-        .collect()
+    cleaned(difference.to_string().lines())
+}
+
+fn cleaned<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.map(|line| clean(line) + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_in_second_place_is_a_revision_and_anything_else_a_file() {
+        let compared = |words: &[&str]| {
+            let diff = Diff {
+                first: words[0].to_owned(),
+                second: words.get(1).map(ToString::to_string),
+                to: words.get(2).unwrap_or(&NEWEST).to_string(),
+            };
+            diff.compared()
+        };
+        let revisions = |from: Option<&str>, to: &str| Compared::Revisions {
+            workflow: "recon".to_owned(),
+            from: from.map(str::to_owned),
+            to: to.to_owned(),
+        };
+        for (words, expected) in [
+            (&["recon"][..], revisions(None, "newest")),
+            (&["recon", "3"], revisions(Some("3"), "newest")),
+            (&["recon", "3", "5"], revisions(Some("3"), "5")),
+            (
+                &["a.yaml", "b.yaml"],
+                Compared::Files("a.yaml".into(), "b.yaml".into()),
+            ),
+            (&["a", "./3"], Compared::Files("a".into(), "./3".into())),
+            (&["-", "b"], Compared::Files("-".into(), "b".into())),
+        ] {
+            assert_eq!(compared(words).unwrap(), expected, "{words:?}");
+        }
+        for words in [&["a.yaml"][..], &["-"], &["recon", "x", "3"]] {
+            assert!(compared(words).is_err(), "{words:?}");
+        }
+    }
 }

@@ -56,7 +56,7 @@ enum Destination {
 
 impl Download {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let id = self.job.id()?;
+        self.job.name()?;
         let artifact = &self.artifact;
         let destination = match (self.output_file, self.unpack) {
             (Some(path), _) if path == Path::new("-") => Destination::Stdout,
@@ -70,7 +70,8 @@ impl Download {
                 hint: "name a file, or let a program read it: -o - | bsdtar -x",
             });
         }
-        let mut transfer = session.client()?.download_artifact(id, artifact).await?;
+        let (client, id) = session.client_and_job(&self.job).await?;
+        let mut transfer = client.download_artifact(id, artifact).await?;
         match destination {
             Destination::Stdout => {
                 let write = |terminal: &mut Terminal, piece: &[u8]| terminal.bytes(piece);

@@ -1,0 +1,91 @@
+//! Scans, their past and their slots: from the domain to the wire.
+
+use model::{ActiveWorkflow, HistoryLine, Job, ScanKey, Seen, Totals, Upcoming};
+use workflow::Scan;
+
+use crate::convert;
+
+/// Where a scan stands, without its last job if that is over.
+pub(crate) fn status(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> wire::ScanStatus {
+    let key = ScanKey {
+        workflow: workflow.record.id,
+        scan: scan.name.clone(),
+    };
+    let mut unfinished = seen.jobs_of(&key);
+    let last_job = unfinished.next_back().map(|job| job_line(job));
+    let finished = seen.finished(&key);
+    wire::ScanStatus {
+        workflow: convert::workflow_ref(&workflow.record.reference()),
+        scan: convert::scan(&workflow.revision.definition, scan),
+        next_slot: seen.next_slot_of(&key),
+        unfinished: unfinished.count() as u64 + u64::from(last_job.is_some()),
+        finished: finished_jobs(finished),
+        last_job,
+    }
+}
+
+const fn finished_jobs(totals: Totals) -> wire::FinishedJobs {
+    wire::FinishedJobs {
+        succeeded: totals.succeeded,
+        failed: totals.failed,
+        cancelled: totals.cancelled,
+        skipped: totals.skipped,
+    }
+}
+
+/// A job in short. A finished one has the line of its history.
+pub(crate) fn job_line(job: &Job) -> wire::JobLine {
+    if let Some(line) = HistoryLine::of(job) {
+        return history_line(line);
+    }
+    let run = job.state.run();
+    wire::JobLine {
+        id: job.id.uuid(),
+        state: convert::state(&job.state),
+        trigger: convert::trigger(job.trigger),
+        revision: job.revision.id.uuid(),
+        reason: Some(job.reason().code().to_owned()),
+        runner: run.map(|run| run.runner.name.clone()),
+        created_at: job.created_at,
+        started_at: run.map(|run| run.started_at),
+        finished_at: None,
+        artifacts: Default::default(),
+        bytes: 0,
+    }
+}
+
+pub(crate) fn history_line(line: HistoryLine) -> wire::JobLine {
+    let artifacts = line.artifacts.into_iter();
+    let artifacts = artifacts.map(|(name, (content_digest, size))| {
+        let artifact = wire::ArtifactLine {
+            content_digest,
+            size,
+        };
+        (name, artifact)
+    });
+    wire::JobLine {
+        id: line.id.uuid(),
+        state: convert::end_state(line.state),
+        trigger: convert::trigger(line.trigger),
+        revision: line.revision.uuid(),
+        reason: line.reason,
+        runner: line.runner,
+        created_at: line.created_at,
+        started_at: line.started_at,
+        finished_at: Some(line.finished_at),
+        artifacts: artifacts.collect(),
+        bytes: line.bytes,
+    }
+}
+
+/// A slot; none if its scan has no schedule any more.
+pub(crate) fn slot(slot: &Upcoming) -> Option<wire::Slot> {
+    let on = &slot.workflow.scan(&slot.scan)?.on;
+    Some(wire::Slot {
+        at: slot.at,
+        workflow: convert::workflow_ref(&slot.workflow.record.reference()),
+        scan: slot.scan.to_string(),
+        schedule: on.cron.as_ref()?.source().to_owned(),
+        timezone: on.timezone.name().to_owned(),
+    })
+}

@@ -1,0 +1,158 @@
+//! `/v0/workflows/{workflow}/revisions`
+
+use model::{RevisionRecord, RevisionRef, WorkflowRef};
+use state::{ReadError, StoredRevision};
+use warp::reply::Response;
+use wire::{ErrorCode, Page, RevisionDiff, RevisionText};
+use workflow::{Diagnostic, Workflow};
+
+use super::{validate, workflows};
+use crate::failure::{Failure, RESTORE};
+use crate::reply;
+use crate::request::Request;
+use crate::visible::{Shown, Visible};
+use crate::{convert, convert_diff};
+
+/// The word for the newest revision.
+const NEWEST: &str = "newest";
+
+/// The revisions of a workflow, newest first.
+pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let workflow = workflow(me, request)?;
+    let limit = request.query.limit()?;
+    let before = request.query.number("cursor")?;
+    let known = me.revisions(&workflow).await?;
+    let mut rest = known
+        .into_iter()
+        .filter(|revision| before.is_none_or(|before| revision.number < before));
+    let page: Vec<RevisionRef> = rest.by_ref().take(limit).collect();
+    let has_more = rest.next().is_some();
+    let records = me.revision_records(&workflow, &page).await?;
+    let items = page.iter().zip(&records);
+    let items = items.map(|(reference, record)| revision(reference, record.as_ref()));
+    Ok(reply::ok(&Page {
+        items: items.collect(),
+        next_cursor: page
+            .last()
+            .filter(|_| has_more)
+            .map(|last| last.number.to_string()),
+        damaged: Vec::new(),
+    }))
+}
+
+/// A revision with its text and all problems of it.
+pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let workflow = workflow(me, request)?;
+    let known = me.revisions(&workflow).await?;
+    let at = find(&known, request.parameter(1))?;
+    let StoredRevision { record, text } = read(me, &workflow, &known, at).await?;
+    let checked = validate::check(record.file.clone(), text.clone()).await?;
+    let (valid, scans, diagnostics) = validate::verdict(&checked);
+    Ok(reply::ok(&RevisionText {
+        revision: revision(&record.reference, Some(&record)),
+        file: record.file,
+        text,
+        valid,
+        scans,
+        diagnostics,
+    }))
+}
+
+/// How a revision differs from another one, by default from the one before it.
+pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let workflow = workflow(me, request)?;
+    let known = me.revisions(&workflow).await?;
+    let to = find(&known, request.parameter(1))?;
+    let from = match request.query.get("from") {
+        Some(named) => find(&known, named)?,
+        None if to + 1 < known.len() => to + 1,
+        None => {
+            let text = "there is no revision before it to compare with";
+            return Err(
+                Failure::new(ErrorCode::NotFound, text).hint("name another revision with `from`")
+            );
+        }
+    };
+    let (to, after) = defined(me, &workflow, &known, to).await?;
+    let (from, before) = defined(me, &workflow, &known, from).await?;
+    let difference = workflow::diff(&before, &after);
+    Ok(reply::ok(&RevisionDiff {
+        from: convert::revision_ref(&from),
+        to: convert::revision_ref(&to),
+        difference: convert_diff::difference(&difference),
+        lines: difference.to_string().lines().map(str::to_owned).collect(),
+    }))
+}
+
+fn workflow(me: &Visible, request: &Request) -> Result<Shown<WorkflowRef>, Failure> {
+    me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.reference()))
+}
+
+/// The position of a revision, given by number or id, or as `newest`.
+fn find(known: &[RevisionRef], text: &str) -> Result<usize, Failure> {
+    let is_it = |revision: &RevisionRef| {
+        text.parse()
+            .is_ok_and(|number: u64| number == revision.number)
+            || text.parse().is_ok_and(|id| revision.id == id)
+    };
+    let found = match text {
+        NEWEST => (!known.is_empty()).then_some(0),
+        _ => known.iter().position(is_it),
+    };
+    found.ok_or_else(|| {
+        Failure::not_found("revision", text)
+            .hint("give its number or id, or `newest`; `everscan workflow history` lists them")
+    })
+}
+
+/// Reads one of the known revisions.
+async fn read(
+    me: &Visible,
+    workflow: &Shown<WorkflowRef>,
+    known: &[RevisionRef],
+    at: usize,
+) -> Result<StoredRevision, Failure> {
+    let revision = known.get(at).ok_or_else(Failure::defect)?;
+    me.revision_text(workflow, revision)
+        .await
+        .map_err(|error| match error {
+            ReadError::Damaged { path, problem } => {
+                tracing::error!(path, problem, "a revision cannot be read");
+                unreadable(workflow, revision.number, "cannot be read").hint(RESTORE)
+            }
+            error => error.into(),
+        })
+}
+
+/// What one of the known revisions defines.
+async fn defined(
+    me: &Visible,
+    workflow: &Shown<WorkflowRef>,
+    known: &[RevisionRef],
+    at: usize,
+) -> Result<(RevisionRef, Workflow), Failure> {
+    let StoredRevision { record, text } = read(me, workflow, known, at).await?;
+    let number = record.reference.number;
+    match validate::check(record.file, text).await? {
+        Ok(parsed) => Ok((record.reference, parsed.workflow)),
+        Err(problems) => {
+            let problem: String = problems
+                .first()
+                .map_or_else(String::new, |first: &Diagnostic| first.message.clone());
+            let text = format!("is not valid in the language of this daemon: {problem}");
+            Err(unreadable(workflow, number, &text)
+                .hint("its text and all problems of it can be read, but it cannot be compared"))
+        }
+    }
+}
+
+fn unreadable(workflow: &Shown<WorkflowRef>, number: u64, what: &str) -> Failure {
+    let WorkflowRef { source, name, .. } = &**workflow;
+    let text = format!("revision {number} of `{source}/{name}` {what}");
+    Failure::new(ErrorCode::WorkflowUnreadable, text)
+}
+
+fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {
+    let reference = record.map_or(reference, |record| &record.reference);
+    convert::revision(reference, record)
+}

@@ -1,0 +1,198 @@
+//! `/v0/scans`, `/v0/schedule`, and below `/v0/workflows/{workflow}/scans/{scan}` the past of one scan.
+
+use model::retention::Position;
+use model::{ActiveWorkflow, Job, JobId, ScanKey, Seen, Upcoming, WorkflowStatus, upcoming};
+use warp::reply::Response;
+use wire::{Page, ScanStatus};
+use workflow::{Scan, ScanName};
+
+use super::{why, workflows};
+use crate::failure::Failure;
+use crate::limits::HISTORY_PAGE;
+use crate::page::Window;
+use crate::reply;
+use crate::request::{Query, Request};
+use crate::visible::Visible;
+use crate::{convert, convert_scan, convert_why};
+
+/// Where a scan stands, and its newest job if the record of that is on disk.
+struct Found {
+    status: ScanStatus,
+    settled: Option<JobId>,
+}
+
+/// The scans of all active workflows, or of one, by source, workflow and name.
+pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let window = Window::of(&request.query)?;
+    let workflows = me.find(|seen| active(seen, &request.query))?;
+    // Sorting thousands of names takes longer than a look at the world may.
+    let scans = workflows.iter().flat_map(|workflow| {
+        let scans = workflow.revision.definition.scans();
+        scans.map(move |scan| (workflow, scan))
+    });
+    let page = window.cut(
+        scans,
+        |(workflow, scan)| format!("{}:{}", workflows::full_name(&workflow.record), scan.name),
+        |found| *found,
+    );
+    let found = me.find(|seen| {
+        let scans = page.items.iter();
+        Ok(scans
+            .map(|(workflow, scan)| stands(seen, workflow, scan))
+            .collect::<Vec<_>>())
+    })?;
+    let settled = found.map(|scans| scans.iter().map(|scan| scan.settled).collect());
+    let last_jobs = me.finished_jobs(&settled).await?;
+    let items = found.iter().zip(last_jobs);
+    let items = items.map(|(scan, settled)| scan.with(settled));
+    Ok(reply::ok(&Page {
+        items: items.collect(),
+        next_cursor: page.next_cursor,
+        damaged: Vec::new(),
+    }))
+}
+
+/// One scan of a workflow's newest revision.
+pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let found = me.find(|seen| {
+        let workflow = workflows::find_readable(seen, request.parameter(0))?;
+        let name = request.parameter(1);
+        match workflow.revision.definition.scan(name) {
+            Some(scan) => Ok(stands(seen, &workflow, scan)),
+            None => Err(Failure::not_found("scan", name).hint(workflows::scans_of(&workflow))),
+        }
+    })?;
+    let last_job = me
+        .finished_jobs(&found.map(|scan| vec![scan.settled]))
+        .await?;
+    let last_job = last_job.into_iter().next().flatten();
+    Ok(reply::ok(&found.with(last_job)))
+}
+
+fn stands(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> Found {
+    let status = convert_scan::status(seen, workflow, scan);
+    let head = seen.head(&key(workflow, &scan.name));
+    let unfinished = status.last_job.as_ref().map(|line| line.id);
+    let is_newest = |latest: &JobId| unfinished.is_none_or(|id| id < latest.uuid());
+    Found {
+        settled: head.map(|head| head.latest_job).filter(is_newest),
+        status,
+    }
+}
+
+impl Found {
+    /// With its newest job, of which the record on disk is given.
+    fn with(&self, settled: Option<Job>) -> ScanStatus {
+        let mut status = self.status.clone();
+        if let Some(job) = settled {
+            status.last_job = Some(convert_scan::job_line(&job));
+        }
+        status
+    }
+}
+
+/// The lines of a scan's finished jobs, the one that ended last first.
+pub(super) async fn history(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
+    let limit = request.query.limit_of(HISTORY_PAGE)?;
+    let page = me.history(&scan, place(&request.query)?, limit).await?;
+    Ok(reply::ok(&Page {
+        items: page
+            .lines
+            .into_iter()
+            .map(convert_scan::history_line)
+            .collect(),
+        next_cursor: page.next.map(cursor),
+        damaged: convert::damaged(page.damaged),
+    }))
+}
+
+/// The records of a scan's ledger, newest first.
+pub(super) async fn ledger(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
+    let before = place(&request.query)?;
+    let page = me.ledger(&scan, before, request.query.limit()?).await?;
+    Ok(reply::ok(&Page {
+        items: page.records.into_iter().map(convert_why::record).collect(),
+        next_cursor: page.next.map(cursor),
+        damaged: convert::damaged(page.damaged),
+    }))
+}
+
+/// The next slots of all schedules, or of those of a workflow or scan. There is no last page, so there is no cursor.
+pub(super) fn schedule(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let query = &request.query;
+    let limit = query.limit()?;
+    let is_all = query.get("workflow").is_none() && query.get("scan").is_none();
+    let first = me.find(|seen| {
+        if is_all {
+            // No schedule behind the first `limit` can have one of the first `limit` slots.
+            Ok(seen.next_slots().take(limit).collect())
+        } else {
+            next_slots_of(seen, query)
+        }
+    })?;
+    let slots = upcoming(first.to_vec(), me.now(), limit);
+    let items = slots.iter().filter_map(convert_scan::slot).collect();
+    Ok(reply::ok(&Page::<wire::Slot>::all(items)))
+}
+
+/// The next slot of each schedule that the query names.
+fn next_slots_of(seen: Seen<'_>, query: &Query) -> Result<Vec<Upcoming>, Failure> {
+    let name = query.get("scan");
+    let (mut slots, mut is_known) = (Vec::new(), name.is_none());
+    for workflow in active(seen, query)? {
+        let scans = workflow.revision.definition.scans();
+        for scan in scans.filter(|scan| name.is_none_or(|name| scan.name.as_str() == name)) {
+            is_known = true;
+            if let Some(at) = seen.next_slot_of(&key(&workflow, &scan.name)) {
+                slots.push(Upcoming {
+                    at,
+                    workflow: workflow.clone(),
+                    scan: scan.name.clone(),
+                });
+            }
+        }
+    }
+    match name {
+        Some(name) if !is_known => {
+            Err(Failure::not_found("scan", name).hint("`everscan scan list` shows what there is"))
+        }
+        Some(_) | None => Ok(slots),
+    }
+}
+
+/// The active workflows, or the one that the query names.
+fn active(seen: Seen<'_>, query: &Query) -> Result<Vec<ActiveWorkflow>, Failure> {
+    if let Some(named) = query.get("workflow") {
+        let workflow = workflows::find_readable(seen, named)?;
+        return Ok(vec![workflow]);
+    }
+    let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
+    Ok(seen.workflows().filter(is_active).collect())
+}
+
+fn key(workflow: &ActiveWorkflow, scan: &ScanName) -> ScanKey {
+    ScanKey {
+        workflow: workflow.record.id,
+        scan: scan.clone(),
+    }
+}
+
+/// The cursor of a list that is in pages on disk.
+fn cursor(place: Position) -> String {
+    format!("{}-{}", place.page, place.at)
+}
+
+fn place(query: &Query) -> Result<Option<Position>, Failure> {
+    let Some(text) = query.get("cursor") else {
+        return Ok(None);
+    };
+    let place = text.split_once('-').and_then(|(page, at)| {
+        let (page, at) = (page.parse().ok()?, at.parse().ok()?);
+        Some(Position { page, at })
+    });
+    place
+        .map(Some)
+        .ok_or_else(|| Failure::invalid("cursor", "is not from this list"))
+}

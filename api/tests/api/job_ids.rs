@@ -1,0 +1,130 @@
+//! Jobs named by a part of their id, and what their expressions read.
+
+use model::Scope;
+use serde_json::json;
+
+use crate::answers::check;
+use crate::client::Call;
+use crate::service::{Service, text};
+
+#[tokio::test]
+async fn a_job_is_found_by_the_first_or_last_digits_of_its_id() {
+    let service = Service::follow(&["main", "other"]).await;
+    let (_, worker) = service.claimed("one").await;
+    service.complete(&worker, 0).await.expect(200);
+    let waiting = service.dispatch("large").await;
+    for id in [&worker.id, &waiting] {
+        let digits = id.replace('-', "");
+        for part in [&id[id.len() - 8..], &id[..30], &digits[28..], &digits[..30]] {
+            let found = service.get(&format!("/v0/jobs/{part}")).await;
+            assert_eq!(found.expect(200)["id"], json!(id), "{part}");
+        }
+    }
+    let end = &waiting[waiting.len() - 8..];
+    // Every route of a user takes it.
+    service
+        .get(&format!("/v0/jobs/{end}/artifacts"))
+        .await
+        .expect(200);
+    let log = service.get(&format!("/v0/jobs/{end}/logs")).await;
+    assert_eq!(log.status, 200);
+    let cancel = Call::post(format!("/v0/jobs/{end}/cancel"));
+    let cancelled = service.admin(cancel).await.expect(200);
+    assert_eq!(cancelled["id"], json!(waiting));
+
+    let stranger = service.limited([Scope::JobRead], &["other"]).await;
+    let call = Call::get(format!("/v0/jobs/{end}")).bearer(&stranger);
+    call.send(service.address).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_part_that_several_jobs_have_names_them_and_one_that_none_has_says_how_far_it_looked() {
+    let service = Service::follow(&["main", "other"]).await;
+    let first = service.dispatch("large").await;
+    service
+        .admin(Call::post(format!("/v0/jobs/{first}/cancel")))
+        .await
+        .expect(200);
+    let second = service.dispatch("build").await;
+    // The first digits tell the time, which stands still.
+    let shared = &first[..9];
+    let answer = service.get(&format!("/v0/jobs/{shared}")).await;
+    check(&service, "ambiguous_job", &answer);
+    let hint = text(&answer.problem(409, "ambiguous_name")["hint"]);
+    assert!(hint.contains(&first) && hint.contains(&second), "{hint}");
+
+    // Jobs of other projects are no candidates.
+    let stranger = service.limited([Scope::JobRead], &["other"]).await;
+    let call = Call::get(format!("/v0/jobs/{shared}")).bearer(&stranger);
+    call.send(service.address).await.problem(404, "not_found");
+
+    for (part, hint) in [
+        ("ffffffff", "the newest 1000 that are"),
+        ("123", "at least 4"),
+    ] {
+        let problem = service.get(&format!("/v0/jobs/{part}")).await;
+        let problem = problem.problem(404, "not_found");
+        assert!(text(&problem["hint"]).contains(hint), "{problem}");
+    }
+    service
+        .get("/v0/jobs/no-id")
+        .await
+        .problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn the_candidates_of_a_part_end_somewhere() {
+    let service = Service::start().await;
+    for _ in 0..12 {
+        service.dispatch("large").await;
+    }
+    let id = service.dispatch("large").await;
+    let answer = service.get(&format!("/v0/jobs/{}", &id[..8])).await;
+    let hint = text(&answer.problem(409, "ambiguous_name")["hint"]);
+    assert_eq!(hint.matches("large").count(), 10, "{hint}");
+    assert!(hint.ends_with("and more"), "{hint}");
+}
+
+#[tokio::test]
+async fn a_context_has_what_was_frozen_at_the_claim_and_no_secret() {
+    let service = Service::start().await;
+    let file = "
+scans:
+  base: { on: { dispatch: {} }, steps: [ { run: x } ] }
+  use:
+    on: { dispatch: { inputs: { target: { required: true } } } }
+    env: { URL: '${{ vars.URL }}', TARGET: '${{ inputs.target }}' }
+    steps: [ { run: 'echo ${{ secrets.KEY }} ${{ scans.base.size() }}' } ]
+";
+    service.push(&[("workflows/use.yaml", file)]).await;
+    service
+        .set("vars/URL", "https://localhost")
+        .await
+        .expect(200);
+    service.set("vars/UNUSED", "x").await.expect(200);
+    service.set("secrets/KEY", "hunter2").await.expect(200);
+    let dispatch = json!({"inputs": {"target": "all"}});
+    let job = service
+        .post("/v0/workflows/use/scans/use/dispatch", &dispatch)
+        .await;
+    let job = text(&job.expect(202)["job"]["id"]);
+    let path = format!("/v0/jobs/{job}/context");
+    let early = service.get(&path).await;
+    early.problem(409, "illegal_transition");
+
+    let runner = service.register("one", &[], 1).await;
+    service.claim(&runner, &[]).await;
+    service.set("vars/URL", "https://changed").await.expect(200);
+    let answer = service.get(&path).await;
+    answer.expect(200);
+    check(&service, "job_context", &answer);
+    let shown = answer.json();
+    assert_eq!(
+        shown["context"]["vars"],
+        json!({"URL": "https://localhost"})
+    );
+    assert_eq!(shown["context"]["inputs"], json!({"target": "all"}));
+    assert_eq!(shown["context"]["scans"]["base"]["size"], 0);
+    assert_eq!(shown["secrets"], json!({"KEY": 1}));
+    assert!(!answer.text().contains("hunter2"));
+}

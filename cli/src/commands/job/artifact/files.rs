@@ -1,0 +1,113 @@
+//! `everscan job artifact files` and `diff`: what is in an artifact, and how it differs from that of another job.
+
+use clap::Args;
+use wire::{ArtifactDiff, ArtifactEntry, FileChange, Page};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::limits::ENTRIES;
+use crate::selected_job::{JobName, SelectedJob, job_name};
+use crate::session::Session;
+use crate::table::{Table, bytes};
+
+#[derive(Debug, Args)]
+pub(crate) struct Files {
+    #[command(flatten)]
+    job: SelectedJob,
+    /// Name or id of the artifact
+    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
+    artifact: String,
+}
+
+impl Files {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let (client, job) = session.client_and_job(&self.job).await?;
+        let (mut items, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let page = client.artifact_entries(job, &self.artifact, ENTRIES, cursor.as_deref());
+            let page = page.await?;
+            items.extend(page.items);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        session.show(&Page::all(items), files)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn files(page: &Page<ArtifactEntry>) -> String {
+    let mut table = Table::new(&["FILE", "SIZE", "PACKED"]);
+    for entry in &page.items {
+        table.row([
+            entry.name.clone(),
+            bytes(entry.size),
+            bytes(entry.packed_size),
+        ]);
+    }
+    table.text()
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    #[command(flatten)]
+    job: SelectedJob,
+    /// Name or id of the artifact
+    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
+    artifact: String,
+    /// Job to compare with: its id, or at least four of its first or last digits
+    #[arg(long, env = "SERVICE_AGAINST", value_name = "JOB", value_parser = job_name)]
+    against: JobName,
+}
+
+impl Diff {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let (client, job) = session.client_and_job(&self.job).await?;
+        let against = self.against.id(&client).await?;
+        let ask = |cursor: Option<String>| {
+            let (client, artifact) = (&client, &self.artifact);
+            async move {
+                let page = client.artifact_diff(job, artifact, against, ENTRIES, cursor.as_deref());
+                page.await
+            }
+        };
+        let mut diff = ask(None).await?;
+        while let Some(cursor) = diff.next_cursor.take() {
+            let page = ask(Some(cursor)).await?;
+            diff.files.extend(page.files);
+            diff.next_cursor = page.next_cursor;
+        }
+        session.show(&diff, changes)?;
+        let ArtifactDiff {
+            added,
+            removed,
+            changed,
+            unchanged,
+            ..
+        } = &diff;
+        session.terminal.say(&format!(
+            "{added} added, {removed} removed, {changed} changed, {unchanged} unchanged"
+        ));
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn changes(diff: &ArtifactDiff) -> String {
+    let mut table = Table::new(&["FILE", "CHANGE", "SIZE"]);
+    for file in &diff.files {
+        let FileChange {
+            name,
+            from_size,
+            to_size,
+        } = file;
+        let (change, size) = match (from_size, to_size) {
+            (None, Some(to)) => ("added", bytes(*to)),
+            (Some(from), None) => ("removed", bytes(*from)),
+            (Some(from), Some(to)) => ("changed", format!("{} → {}", bytes(*from), bytes(*to))),
+            (None, None) => ("changed", String::new()),
+        };
+        table.row([name.clone(), change.to_owned(), size]);
+    }
+    table.text()
+}

@@ -1,0 +1,73 @@
+//! `everscan scan jobs`: the jobs of one scan, newest first.
+
+use clap::Args;
+use client::JobFilter;
+use wire::{Job, Page};
+
+use crate::clock::format_duration;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::table::{Table, short_job, time};
+
+#[derive(Debug, Args)]
+pub(crate) struct Jobs {
+    /// Workflow: its name, SOURCE/NAME, or id
+    workflow: String,
+    /// Name of the scan
+    scan: String,
+    /// How many jobs
+    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Go on where an earlier list ended
+    #[arg(long, env = "SERVICE_CURSOR")]
+    cursor: Option<String>,
+}
+
+impl Jobs {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let filter = JobFilter {
+            workflow: Some(self.workflow),
+            scan: Some(self.scan),
+            ..JobFilter::default()
+        };
+        let client = session.client()?;
+        let page = client.jobs(&filter, Some(self.limit), self.cursor.as_deref());
+        let page = page.await?;
+        session.show(&page, table)?;
+        session.say_missing(&page.damaged);
+        session.say_more(page.next_cursor.as_deref());
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn table(page: &Page<Job>) -> String {
+    let headings = [
+        "ID", "STATE", "TRIGGER", "REASON", "RUNNER", "REVISION", "CREATED", "TOOK",
+    ];
+    let mut table = Table::new(&headings);
+    for job in &page.items {
+        table.row([
+            short_job(&job.id),
+            job.state.as_str().to_owned(),
+            job.trigger.as_str().to_owned(),
+            job.reason.code.clone(),
+            job.runner
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |runner| runner.name.clone()),
+            job.revision.number.to_string(),
+            time(&job.created_at),
+            took(job),
+        ]);
+    }
+    table.text()
+}
+
+/// How long it ran; a dash while it runs, or if it never did.
+fn took(job: &Job) -> String {
+    let (Some(started), Some(finished)) = (job.started_at, job.finished_at) else {
+        return "-".to_owned();
+    };
+    let took = (finished - started).to_std().unwrap_or_default();
+    format_duration(took)
+}

@@ -1,0 +1,360 @@
+//! The output of commands that read the past and the present: revisions, scans, runners, projects.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use wire::{
+    ArtifactDiff, ArtifactEntry, Change, Difference, Edit, Fate, FileChange, FinishedJobs,
+    JobContext, JobLine, JobState, MissingName, Page, Part, Project, Revision, RevisionDiff,
+    Runner, ScanDifference, ScanName, ScanStatus, Slot,
+};
+
+use crate::everscan::{Run, run, run_at};
+use crate::fixtures::{at, id, job, runner, why, workflow};
+use crate::server::{Reply, Server};
+use crate::snapshot;
+
+/// Compares the data of a command that makes one request.
+#[track_caller]
+fn check(name: &str, line: &str, request: &str, reply: Reply) -> Run {
+    let server = Server::start([reply]);
+    let output = run_at(&server.url, line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(server.lines(), [request]);
+    let path = snapshot::folder("listings").join(format!("{name}.txt"));
+    snapshot::check(&path, &output.stdout);
+    output
+}
+
+#[test]
+fn the_revisions_of_a_workflow() {
+    let newest = workflow().revision;
+    let unreadable = Revision {
+        number: 3,
+        activated_at: None,
+        sha256: None,
+        ..newest.clone()
+    };
+    let page = Page {
+        next_cursor: Some("3".to_owned()),
+        ..Page::all(vec![newest, unreadable])
+    };
+    let output = check(
+        "workflow-history",
+        "workflow history main/recon --limit 2",
+        "GET /v0/workflows/main%2Frecon/revisions?limit=2",
+        Reply::json(&page),
+    );
+    assert!(output.stderr.contains("--cursor 3"), "{}", output.stderr);
+}
+
+/// As the daemon sends it. The members of a change are in one object.
+fn revision_diff(changes: Vec<Change>) -> RevisionDiff {
+    let revision = job(JobState::Running).revision;
+    let lines = changes
+        .iter()
+        .map(|_| "scan `a`: timeout `1h` → `2h`".to_owned());
+    let lines = lines.collect();
+    let scan = ScanDifference {
+        scan: "a".to_owned(),
+        fate: Fate::Changed,
+        changes,
+    };
+    RevisionDiff {
+        from: wire::RevisionRef {
+            number: 3,
+            ..revision.clone()
+        },
+        to: revision,
+        difference: Difference {
+            workflow: Vec::new(),
+            scans: vec![scan],
+        },
+        lines,
+    }
+}
+
+#[test]
+fn two_revisions_are_compared_by_the_daemon() {
+    let change = Change {
+        part: Part::Step { position: 2 },
+        member: Some("timeout".to_owned()),
+        edit: Edit::Changed {
+            from: "1h".to_owned(),
+            to: "2h".to_owned(),
+        },
+        read_by: Vec::new(),
+    };
+    let sent = serde_json::to_value(&change).unwrap();
+    let expected = json!({"part": "step", "position": 2, "member": "timeout", "edit": "changed", "from": "1h", "to": "2h"});
+    assert_eq!(sent, expected);
+    assert_eq!(serde_json::from_value::<Change>(sent).unwrap(), change);
+    let reply = Reply::json(&revision_diff(vec![change]));
+    let output = check(
+        "workflow-diff",
+        "workflow diff main/recon",
+        "GET /v0/workflows/main%2Frecon/revisions/newest/diff",
+        reply.clone(),
+    );
+    let heading = "revision 3 (0123456789ab) → 4 (0123456789ab)";
+    assert!(output.stderr.contains(heading), "{}", output.stderr);
+    check(
+        "workflow-diff-json",
+        "workflow diff main/recon 3 4 --output json",
+        "GET /v0/workflows/main%2Frecon/revisions/4/diff?from=3",
+        reply,
+    );
+    let same = Reply::json(&revision_diff(Vec::new()));
+    let server = Server::start([same]);
+    let output = run_at(&server.url, "workflow diff main/recon 3");
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+    assert!(output.stderr.contains("no difference"), "{}", output.stderr);
+}
+
+#[test]
+fn one_file_alone_is_compared_with_nothing() {
+    let output = run("workflow diff recon.yaml");
+    assert_eq!(output.code, 2);
+    assert!(
+        output.stderr.contains("the second file is missing"),
+        "{}",
+        output.stderr
+    );
+}
+
+/// The scans of a workflow: one that runs, one that never did.
+fn scans() -> Vec<ScanStatus> {
+    let workflow = workflow();
+    let running = job(JobState::Running);
+    let line = JobLine {
+        id: running.id,
+        state: running.state,
+        trigger: running.trigger,
+        revision: running.revision.id,
+        reason: Some("claimed".to_owned()),
+        runner: Some("box".to_owned()),
+        created_at: running.created_at,
+        started_at: running.started_at,
+        finished_at: None,
+        artifacts: BTreeMap::new(),
+        bytes: 0,
+    };
+    let status = |(position, scan): (u64, wire::Scan)| ScanStatus {
+        workflow: running.workflow.clone(),
+        next_slot: (position == 0).then(|| at(3600)),
+        unfinished: 1 - position,
+        finished: FinishedJobs::default(),
+        last_job: (position == 0).then(|| line.clone()),
+        scan,
+    };
+    (0..).zip(workflow.scans).map(status).collect()
+}
+
+#[test]
+fn scans_are_listed_with_what_starts_them() {
+    let page = Page::all(scans());
+    check(
+        "scan-list",
+        "scan list",
+        "GET /v0/scans",
+        Reply::json(&page),
+    );
+    let server = Server::start([Reply::json(&page)]);
+    let output = run_at(&server.url, "scan list --workflow main/recon");
+    assert_eq!(output.code, 0);
+    assert_eq!(server.lines(), ["GET /v0/scans?workflow=main%2Frecon"]);
+}
+
+#[test]
+fn the_jobs_of_a_scan() {
+    let page = Page::all(vec![job(JobState::Running), job(JobState::Failed)]);
+    let request = "GET /v0/jobs?workflow=main%2Frecon&scan=subdomains&limit=2";
+    let line = "scan jobs main/recon subdomains --limit 2";
+    check("scan-jobs", line, request, Reply::json(&page));
+}
+
+#[test]
+fn the_ledger_of_a_scan_page_by_page() {
+    let page = Page {
+        next_cursor: Some("0-99".to_owned()),
+        ..Page::all(why().records)
+    };
+    let request = "GET /v0/workflows/main%2Frecon/scans/changes/ledger?limit=6&cursor=1-20";
+    let line = "scan ledger main/recon changes --limit 6 --cursor 1-20";
+    let output = check("scan-ledger", line, request, Reply::json(&page));
+    assert!(output.stderr.contains("--cursor 0-99"), "{}", output.stderr);
+}
+
+#[test]
+fn a_runner_with_the_jobs_that_take_its_slots() {
+    let reply = Reply::json(&runner());
+    check(
+        "runner-show",
+        "runner show box",
+        "GET /v0/runners/box",
+        reply,
+    );
+    let hidden = Runner {
+        taken: 4,
+        heard_at: None,
+        connected: false,
+        ..runner()
+    };
+    let server = Server::start([Reply::json(&hidden)]);
+    let output = run_at(&server.url, "runner show box");
+    let wanted = "other jobs that take its slots: 2";
+    assert!(output.stdout.contains(wanted), "{}", output.stdout);
+    assert!(output.stdout.contains("not connected"), "{}", output.stdout);
+}
+
+#[test]
+fn projects() {
+    let project = |name: &str, configured| Project {
+        id: id(7),
+        name: name.to_owned(),
+        configured,
+        vars: 2,
+        secrets: 1,
+        missing_vars: Vec::new(),
+        missing_secrets: vec![MissingName {
+            name: "KEY".to_owned(),
+            used_by: vec![ScanName {
+                workflow: "main/recon".to_owned(),
+                scan: "ports".to_owned(),
+            }],
+        }],
+    };
+    let page = Page::all(vec![project("main", true), project("old", false)]);
+    check(
+        "project-list",
+        "project list",
+        "GET /v0/projects",
+        Reply::json(&page),
+    );
+    let request = "GET /v0/projects/main";
+    let reply = Reply::json(&project("main", true));
+    check("project-show", "project show main", request, reply);
+}
+
+#[test]
+fn a_part_of_an_id_is_looked_up_first() {
+    let found = job(JobState::Running);
+    let cancelled = job(JobState::Cancelled);
+    let server = Server::start([Reply::json(&found), Reply::json(&cancelled)]);
+    let output = run_at(&server.url, "job cancel 0000-0001");
+    assert_eq!((output.code, output.stdout.as_str()), (0, "cancelled\n"));
+    let id = found.id;
+    assert_eq!(
+        server.lines(),
+        [
+            "GET /v0/jobs/0000-0001".to_owned(),
+            format!("POST /v0/jobs/{id}/cancel")
+        ]
+    );
+    for part in ["001", "job-9", "xyz0"] {
+        let output = run(&format!("job show {part}"));
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        let wanted = "4 or more of its first or last digits";
+        assert!(output.stderr.contains(wanted), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_context_is_what_an_expression_takes() {
+    let context = JobContext {
+        frozen_at: at(1),
+        context: json!({"project": "p", "workflow": "w", "revision": "r", "vars": {"A": "b"}}),
+        secrets: BTreeMap::from([("KEY".to_owned(), 3)]),
+    };
+    let request = format!("GET /v0/jobs/{}/context", id(1));
+    let line = format!("job context {}", id(1));
+    let output = check("job-context", &line, &request, Reply::json(&context));
+    let wanted = "KEY (version 3)";
+    assert!(output.stderr.contains(wanted), "{}", output.stderr);
+}
+
+#[test]
+fn the_next_slots_of_schedules() {
+    let slot = |hours: i64| Slot {
+        at: at(3600 * hours),
+        workflow: job(JobState::Running).workflow,
+        scan: "subdomains".to_owned(),
+        schedule: "0 * * * *".to_owned(),
+        timezone: "Europe/Oslo".to_owned(),
+    };
+    let page = Page::all(vec![slot(1), slot(2)]);
+    let request = "GET /v0/schedule?limit=2&workflow=main%2Frecon&scan=subdomains";
+    let line = "scan next main/recon subdomains --limit 2";
+    check("scan-next", line, request, Reply::json(&page));
+    let server = Server::start([Reply::json(&Page::<Slot>::all(Vec::new()))]);
+    let output = run_at(&server.url, "scan next");
+    assert_eq!(server.lines(), ["GET /v0/schedule?limit=10"]);
+    assert!(output.stderr.contains("no schedule"), "{}", output.stderr);
+}
+
+#[test]
+fn the_files_in_an_artifact_page_by_page() {
+    let page = |name: &str, next: Option<&str>| {
+        let entry = ArtifactEntry {
+            name: name.to_owned(),
+            size: 4096,
+            packed_size: 1000,
+            crc32: "916087ce".to_owned(),
+        };
+        let page = Page {
+            next_cursor: next.map(str::to_owned),
+            ..Page::all(vec![entry])
+        };
+        Reply::json(&page)
+    };
+    let server = Server::start([page("a\u{1b}", Some("a")), page("b", None)]);
+    let line = format!("job artifact files {} -a report", id(1));
+    let output = run_at(&server.url, &line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let path = format!(
+        "GET /v0/jobs/{}/artifacts/report/entries?limit=10000",
+        id(1)
+    );
+    assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=a")]);
+    let file = snapshot::folder("listings").join("artifact-files.txt");
+    snapshot::check(&file, &output.stdout);
+}
+
+#[test]
+fn two_artifacts_are_compared_by_the_daemon() {
+    let file = |name: &str, from_size, to_size| FileChange {
+        name: name.to_owned(),
+        from_size,
+        to_size,
+    };
+    let diff = |files, next: Option<&str>| {
+        Reply::json(&ArtifactDiff {
+            artifact: "report".to_owned(),
+            from: id(2),
+            to: id(1),
+            same: false,
+            added: 1,
+            removed: 1,
+            changed: 1,
+            unchanged: 7,
+            files,
+            next_cursor: next.map(str::to_owned),
+        })
+    };
+    let first = vec![file("gone", Some(1), None), file("new", None, Some(2048))];
+    let rest = vec![file("other", Some(3), Some(4))];
+    let server = Server::start([diff(first, Some("new")), diff(rest, None)]);
+    let line = format!("job artifact diff {} -a report --against {}", id(1), id(2));
+    let output = run_at(&server.url, &line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let path = format!(
+        "GET /v0/jobs/{}/artifacts/report/diff?against={}&limit=10000",
+        id(1),
+        id(2)
+    );
+    assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=new")]);
+    let wanted = "1 added, 1 removed, 1 changed, 7 unchanged";
+    assert!(output.stderr.contains(wanted), "{}", output.stderr);
+    let file = snapshot::folder("listings").join("artifact-diff.txt");
+    snapshot::check(&file, &output.stdout);
+}

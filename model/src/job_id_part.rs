@@ -1,0 +1,69 @@
+//! Parts of job ids, as people type them.
+
+use std::str::FromStr;
+
+use crate::JobId;
+use crate::limits::ID_PART_DIGITS;
+
+/// The first or last digits of a job's id. The first ones tell the time, so jobs of one moment share them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobIdPart(String);
+
+/// The text is no part of an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoJobIdPart {
+    /// It has other characters than hexadecimal digits and hyphens.
+    NotHexadecimal,
+    TooShort,
+}
+
+impl JobIdPart {
+    /// Whether the id begins or ends with these digits. Hyphens do not count.
+    pub fn is_of(&self, id: JobId) -> bool {
+        let digits = id.uuid().simple().to_string();
+        digits.starts_with(&self.0) || digits.ends_with(&self.0)
+    }
+}
+
+impl FromStr for JobIdPart {
+    type Err = NoJobIdPart;
+
+    fn from_str(text: &str) -> Result<Self, NoJobIdPart> {
+        let digits = text.replace('-', "").to_ascii_lowercase();
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(NoJobIdPart::NotHexadecimal);
+        }
+        if digits.len() < ID_PART_DIGITS {
+            return Err(NoJobIdPart::TooShort);
+        }
+        Ok(Self(digits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_digits_name_a_job_and_those_between_do_not() {
+        let id: JobId = "0198c5f2-7c1e-7abc-8000-0000000012ef".parse().unwrap();
+        let is_of = |text: &str| text.parse().map(|part: JobIdPart| part.is_of(id));
+        for (text, expected) in [
+            ("0198", Ok(true)),
+            ("0198c5f2-7c1e-7a", Ok(true)),
+            ("0198C5F27C1E", Ok(true)),
+            ("12ef", Ok(true)),
+            ("000012EF", Ok(true)),
+            ("8000-0000000012ef", Ok(true)),
+            ("7c1e", Ok(false)),
+            ("ffff", Ok(false)),
+            ("2ef", Err(NoJobIdPart::TooShort)),
+            ("--2e-", Err(NoJobIdPart::TooShort)),
+            ("", Err(NoJobIdPart::TooShort)),
+            ("12eg", Err(NoJobIdPart::NotHexadecimal)),
+            ("12 ef", Err(NoJobIdPart::NotHexadecimal)),
+        ] {
+            assert_eq!(is_of(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The slots of schedules that are to come, in their order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use workflow::ScanName;
+
+use crate::Timestamp;
+use crate::revision::ActiveWorkflow;
+
+/// A slot of a schedule.
+#[derive(Debug, Clone)]
+pub struct Upcoming {
+    pub at: Timestamp,
+    pub workflow: ActiveWorkflow,
+    pub scan: ScanName,
+}
+
+/// The next `limit` slots of schedules, of each of which `first` has the next one. A slot in the past waits for a job to
+/// end. It stands for all that have come due since then, so the one after it is in the future.
+pub fn upcoming(first: Vec<Upcoming>, now: Timestamp, limit: usize) -> Vec<Upcoming> {
+    let mut next: BinaryHeap<_> = first
+        .iter()
+        .enumerate()
+        .map(|(schedule, slot)| Reverse((slot.at, schedule)))
+        .collect();
+    let mut slots = Vec::new();
+    while slots.len() < limit
+        && let Some(Reverse((at, schedule))) = next.pop()
+        && let Some(slot) = first.get(schedule)
+    {
+        let scan = slot.workflow.scan(&slot.scan);
+        let later = scan.and_then(|scan| scan.on.next_slot(at.max(now)));
+        next.extend(later.map(|later| Reverse((later, schedule))));
+        slots.push(Upcoming { at, ..slot.clone() });
+    }
+    slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::House;
+
+    const TWO: &str = "
+scans:
+  often: {on: {cron: '0 * * * *'}, steps: [{run: x}]}
+  daily: {on: {cron: '30 2 * * *'}, steps: [{run: x}]}
+";
+
+    #[test]
+    fn slots_of_all_schedules_come_in_their_order() {
+        let mut house = House::new();
+        let id = house.push("two", TWO);
+        let workflow = house.world.workflow(id).unwrap();
+        let at = |text: &str| -> Timestamp { text.parse().unwrap() };
+        let slot = |scan: &str, time: &str| Upcoming {
+            at: at(time),
+            workflow: workflow.clone(),
+            scan: scan.parse().unwrap(),
+        };
+        let first = vec![
+            slot("daily", "2026-11-21T02:30:00Z"),
+            // It waits since midnight.
+            slot("often", "2026-11-21T00:00:00Z"),
+        ];
+        let now = at("2026-11-21T01:10:00Z");
+        let found: Vec<String> = upcoming(first, now, 5)
+            .iter()
+            .map(|slot| format!("{} {}", slot.scan, slot.at.format("%dT%H:%M")))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "often 21T00:00",
+                "often 21T02:00",
+                "daily 21T02:30",
+                "often 21T03:00",
+                "often 21T04:00"
+            ]
+        );
+        assert!(upcoming(Vec::new(), now, 5).is_empty());
+    }
+}

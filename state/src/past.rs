@@ -1,0 +1,124 @@
+//! The past of scans, for people: pages of history lines, newest first, and finished jobs by their ids.
+
+use model::retention::{Position, Retention};
+use model::{HistoryLine, Job, JobId, ScanKey};
+
+use crate::backwards::Place;
+use crate::envelope;
+use crate::error::ReadError;
+use crate::history::{KnownPast, lines};
+use crate::layout::Layout;
+use crate::limits::RECENT_PIECES;
+use crate::reader::StoreReader;
+use crate::state::State;
+use crate::warned::DamagedLines;
+
+/// Lines of finished jobs, the one that ended last first.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryPage {
+    pub lines: Vec<HistoryLine>,
+    /// Where the next page goes on: before this place. None at the end.
+    pub next: Option<Position>,
+    /// Lines that could not be read.
+    pub damaged: Vec<DamagedLines>,
+}
+
+impl State {
+    /// Finished jobs by their ids, in that order; none for one that is gone or cannot be read.
+    pub async fn finished_jobs(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, ReadError> {
+        let keys: Vec<_> = ids.iter().map(|id| Layout::job(*id)).collect();
+        let found = self.reader().get_many(keys.clone()).await?;
+        let jobs = keys.iter().zip(found).map(|(key, bytes)| {
+            let opened = bytes.map(|bytes| envelope::open_at(key, &bytes));
+            opened.transpose().unwrap_or_else(|error| {
+                tracing::error!(%key, %error, "a job cannot be read");
+                None
+            })
+        });
+        Ok(jobs.collect())
+    }
+
+    /// The newest lines of a scan's history, or those before a place of it.
+    pub async fn history(
+        &self,
+        scan: &ScanKey,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<HistoryPage, ReadError> {
+        let past = self.read(|world| Some(KnownPast::of(world, world.head(scan)?)));
+        match past {
+            Some(past) => page(self.reader(), &past, before, limit).await,
+            None => Ok(HistoryPage::default()),
+        }
+    }
+}
+
+async fn page(
+    reader: &StoreReader,
+    past: &KnownPast,
+    before: Option<Position>,
+    limit: usize,
+) -> Result<HistoryPage, ReadError> {
+    let KnownPast { head, retention } = past;
+    let end = Position {
+        page: head.history.page,
+        at: head.history.bytes,
+    };
+    let mut next = match before.filter(|before| *before < end) {
+        Some(before) => Place::before(before, retention),
+        None => Place::newest(head.history, retention),
+    };
+    let mut page = HistoryPage::default();
+    for _ in 0..RECENT_PIECES {
+        let Some(place) = next else {
+            break;
+        };
+        let read = place.read(reader, &head.key()).await?;
+        // A cursor that somebody made up may end within a line.
+        let whole = read.bytes.iter().rposition(|byte| *byte == b'\n');
+        let whole = read.bytes.slice(..whole.map_or(0, |end| end + 1));
+        next = Place::before(read.begin, retention);
+        let mut damaged = 0;
+        let mut found = Vec::new();
+        for (at, line) in lines::<HistoryLine>(reader.warned(), &read.key, read.begin, &whole) {
+            match line {
+                Some(line) if retention.may_hold(line.id, at) => found.push((at, line)),
+                Some(_) => {}
+                None => damaged += u64::from(at >= retention.from),
+            }
+        }
+        if damaged > 0 {
+            page.damaged.push(DamagedLines {
+                file: read.key.to_string(),
+                lines: damaged,
+            });
+        }
+        for (at, line) in there(reader, retention, found).await?.into_iter().rev() {
+            page.lines.push(line);
+            if page.lines.len() == limit {
+                page.next = Place::before(at, retention).map(|_| at);
+                return Ok(page);
+            }
+        }
+        page.next = next.map(|_| read.begin);
+    }
+    Ok(page)
+}
+
+/// The lines of jobs that were not removed. Their records are looked for only where jobs were removed.
+async fn there(
+    reader: &StoreReader,
+    retention: &Retention,
+    found: Vec<(Position, HistoryLine)>,
+) -> Result<Vec<(Position, HistoryLine)>, ReadError> {
+    if retention.removed.jobs() == 0 {
+        return Ok(found);
+    }
+    let keys = found.iter().map(|(_, line)| Layout::job(line.id)).collect();
+    let lengths = reader.lengths(keys).await?;
+    let found = found.into_iter().zip(lengths);
+    Ok(found
+        .filter(|(_, length)| !matches!(length, Ok(None)))
+        .map(|(line, _)| line)
+        .collect())
+}

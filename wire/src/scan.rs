@@ -1,0 +1,87 @@
+//! Scans with what became of them: their past and their next slots.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{JobState, Scan, Trigger, WorkflowRef};
+
+/// A scan of an active workflow, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanStatus {
+    pub workflow: WorkflowRef,
+    #[serde(flatten)]
+    pub scan: Scan,
+    /// The next slot of its schedule. One in the past waits for a job to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_slot: Option<DateTime<Utc>>,
+    /// Jobs that are not over.
+    pub unfinished: u64,
+    /// Finished jobs that were not removed.
+    pub finished: FinishedJobs,
+    /// The newest job, unless it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_job: Option<JobLine>,
+}
+
+/// Finished jobs by how they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FinishedJobs {
+    pub succeeded: u64,
+    pub failed: u64,
+    pub cancelled: u64,
+    pub skipped: u64,
+}
+
+/// A job in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobLine {
+    pub id: Uuid,
+    pub state: JobState,
+    pub trigger: Trigger,
+    /// The id of the revision it ran.
+    pub revision: Uuid,
+    /// Stable name of the reason for its state. Absent in what an older daemon wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The name of the runner that executed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
+    pub created_at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Its artifacts by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, ArtifactLine>,
+    /// Bytes of its log, inputs and artifacts at its end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+}
+
+/// An artifact in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactLine {
+    pub content_digest: String,
+    pub size: u64,
+}
+
+/// A slot of a schedule that is to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// One in the past waits for a job to end.
+    pub at: DateTime<Utc>,
+    pub workflow: WorkflowRef,
+    pub scan: String,
+    /// The five fields.
+    pub schedule: String,
+    pub timezone: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

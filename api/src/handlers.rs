@@ -59,6 +59,8 @@ async fn public(
         PublicRoute::Healthz => health::alive(handle).await,
         PublicRoute::Readyz => health::ready(handle).await,
         PublicRoute::WorkflowSchema => Ok(schema::workflow(&request)),
+        PublicRoute::OpenApi => Ok(schema::openapi(&request)),
+        PublicRoute::Docs => Ok(schema::docs(&request)),
         PublicRoute::CreateSession => sessions::create(handle, request).await,
         PublicRoute::RegisterRunner => runners::register(handle, request).await,
     }

@@ -15,6 +15,7 @@ mod failure;
 mod handlers;
 mod limits;
 mod metrics;
+mod openapi;
 mod page;
 mod peer;
 mod rate;
@@ -27,6 +28,7 @@ mod session;
 mod tls;
 mod visible;
 
+pub use openapi::DOCUMENT as OPENAPI;
 pub use rate::Rate;
 pub use routes::{
     Access, LocalRoute, PublicRoute, ROUTES, Route, RunnerRoute, SessionRoute, UserRoute,

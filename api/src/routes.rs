@@ -65,6 +65,8 @@ routes! {
         Healthz GET "/healthz"; [], 0;
         Readyz GET "/readyz"; [], 0;
         WorkflowSchema GET "/v0/schema/workflow.json"; [], 0;
+        OpenApi GET "/v0/openapi.json"; [], 0;
+        Docs GET "/v0/docs"; [], 0;
         RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY;
         CreateSession POST "/v0/sessions"; [], SMALL_BODY;
     }

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A change that somebody made with a token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     pub at: DateTime<Utc>,
     pub token: AuditToken,
@@ -24,7 +25,7 @@ pub struct AuditRecord {
 }
 
 /// The token with which a change was made. It may be revoked since.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditToken {
     pub id: Uuid,
     /// Its name at that time.

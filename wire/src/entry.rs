@@ -1,10 +1,11 @@
 //! The files in an artifact, and how those of two artifacts differ.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A file in an artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactEntry {
     /// Its path in the artifact.
     pub name: String,
@@ -17,7 +18,7 @@ pub struct ArtifactEntry {
 }
 
 /// How an artifact differs from that of another job with the same name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactDiff {
     pub artifact: String,
     /// The job to compare with.
@@ -38,7 +39,7 @@ pub struct ArtifactDiff {
 }
 
 /// A file that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     pub name: String,
     /// Its length before; absent if it was added.

@@ -2,13 +2,14 @@
 //! none for a while, reads what it is about again.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{Condition, Explanation, JobState, RevisionRef, RunnerRef, Step, Tip, WorkflowRef};
 
 /// `event: job`: a job was made, claimed, ended or removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobEvent {
     pub id: Uuid,
     pub workflow: WorkflowRef,
@@ -29,7 +30,7 @@ pub struct JobEvent {
 }
 
 /// `event: step`: a running job has another step, artifact or mark in its log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepEvent {
     pub job: Uuid,
     pub workflow: WorkflowRef,
@@ -39,7 +40,7 @@ pub struct StepEvent {
 }
 
 /// `event: revision`: a workflow has a new revision, or was retired.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RevisionEvent {
     pub workflow: WorkflowRef,
     /// `active` or `retired`.
@@ -48,7 +49,7 @@ pub struct RevisionEvent {
 }
 
 /// `event: source`: a source has another tip or another condition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceEvent {
     pub name: String,
     pub configured: bool,
@@ -58,7 +59,7 @@ pub struct SourceEvent {
 }
 
 /// `event: runner`: a runner was registered or removed, or has another session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerEvent {
     pub id: Uuid,
     /// Absent once it is removed.

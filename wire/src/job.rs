@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Explanation;
 
 /// One invocation of a scan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// Globally unique. Ids of later jobs sort later.
     pub id: Uuid,
@@ -42,7 +43,7 @@ pub struct Job {
     pub log: LogSummary,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowRef {
     pub id: Uuid,
     /// The source it comes from, which is also the project's name.
@@ -51,7 +52,7 @@ pub struct WorkflowRef {
     pub name: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RevisionRef {
     pub id: Uuid,
     /// 1 for the workflow's first revision.
@@ -60,14 +61,14 @@ pub struct RevisionRef {
     pub commit: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerRef {
     pub id: Uuid,
     pub name: String,
 }
 
 /// The state of a job. It never goes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// Waits for a runner.
@@ -107,7 +108,7 @@ impl JobState {
 }
 
 /// What made a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
     /// A person or program asked for it.
@@ -130,7 +131,7 @@ impl Trigger {
 }
 
 /// Why a job is in its state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobReason {
     /// Stable name, for example `runner_lost`.
     pub code: String,
@@ -141,7 +142,7 @@ pub struct JobReason {
 }
 
 /// An input's value: a bare string or boolean.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Input {
     Bool(bool),
@@ -149,7 +150,7 @@ pub enum Input {
 }
 
 /// One step of a job, as the runner reports it and as users see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// Position in the scan, from 0.
     pub index: u32,
@@ -171,7 +172,7 @@ pub struct Step {
 }
 
 /// What happened to a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// Its script runs.
@@ -200,7 +201,7 @@ impl StepStatus {
 }
 
 /// What a step means for its job. It differs from the status only with `allow_failure`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
     /// The job goes on.
@@ -214,7 +215,7 @@ pub enum StepOutcome {
 }
 
 /// A stored artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
     /// UUID v5 of job and name.
     pub id: Uuid,
@@ -236,7 +237,7 @@ pub struct Artifact {
 }
 
 /// Why the file of an artifact is gone. Its record stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Removed {
     pub at: DateTime<Utc>,
     /// Stable name: `expired`, `deleted_by_user` or `pruned`.
@@ -248,7 +249,7 @@ pub struct Removed {
 }
 
 /// The length of a job's log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogSummary {
     pub records: u64,
     /// Present if the log was cut at its limit.
@@ -257,7 +258,7 @@ pub struct LogSummary {
 }
 
 /// Where a log was cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogCut {
     /// The number of the record that reports the cut. Later output of steps was not kept.
     pub record: u64,
@@ -266,7 +267,7 @@ pub struct LogCut {
 }
 
 /// The body of a dispatch.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DispatchRequest {
     /// Values by input key: bare strings and booleans.
@@ -275,12 +276,12 @@ pub struct DispatchRequest {
 }
 
 /// The answer to a dispatch. The job is durable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DispatchResponse {
     pub job: Job,
 }
 
 /// The empty body of a cancellation.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelJob {}

@@ -1,10 +1,11 @@
 //! Log records.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One line of a job's log, numbered from 0 within the job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogRecord {
     pub n: u64,
     #[serde(flatten)]
@@ -12,7 +13,7 @@ pub struct LogRecord {
 }
 
 /// A log line before it has a number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewLogRecord {
     /// When the runner read it.
     pub at: DateTime<Utc>,
@@ -61,7 +62,7 @@ impl RecordHead {
 }
 
 /// The origin of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     /// Standard output of a step.
@@ -84,7 +85,7 @@ impl Stream {
 }
 
 /// The records of a log that contain a text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogMatches {
     /// How many there are in the whole log, also when a page shows fewer.
     pub total: u64,
@@ -98,7 +99,7 @@ pub struct LogMatches {
 }
 
 /// The answer to appended log records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogReceipt {
     /// Records below this number are stored. It is the number of the next record.
     pub received: u64,

@@ -1,9 +1,10 @@
 //! Lists.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One page of a list, newest first unless the route says otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Page<T> {
     pub items: Vec<T>,
     /// The `cursor` of the next page; absent on the last page. Opaque.
@@ -26,7 +27,7 @@ impl<T> Page<T> {
 }
 
 /// Unreadable lines of a state file, which are missing in the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedLines {
     /// Path below the state folder.
     pub file: String,

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Diagnostic;
 
 /// The body of every error answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// Short, constant name of the class of error.
     pub title: String,
@@ -48,7 +49,7 @@ impl fmt::Display for Problem {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldError {
     /// Path of the member, for example `inputs.domain`.
     pub field: String,
@@ -58,7 +59,7 @@ pub struct FieldError {
 
 /// The stable error codes of `/v0`. A code never changes its meaning. A reader treats an unknown code as
 /// [`ErrorCode::Unknown`] and goes by the HTTP status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// 401: no token, or one that is wrong, expired or revoked.

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A project: the vars and secrets that one source's workflows share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Project {
     /// Expressions see it as `project.id`.
     pub id: Uuid,
@@ -28,7 +29,7 @@ pub struct Project {
 }
 
 /// A var or secret that is not set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingName {
     pub name: String,
     /// The scans that name it.
@@ -36,7 +37,7 @@ pub struct MissingName {
 }
 
 /// A scan of a project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanName {
     /// The workflow as `source/name`.
     pub workflow: String,
@@ -44,7 +45,7 @@ pub struct ScanName {
 }
 
 /// The body that sets a var or secret.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetValue {
     /// At most 64 KiB.
@@ -59,7 +60,7 @@ impl fmt::Debug for SetValue {
 }
 
 /// A var or secret without its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Named {
     /// The name in expressions.
     pub name: String,
@@ -74,7 +75,7 @@ pub struct Named {
 }
 
 /// A var with its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Var {
     #[serde(flatten)]
     pub named: Named,

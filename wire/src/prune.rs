@@ -1,10 +1,11 @@
 //! Removing finished jobs of a workflow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The body of a request to remove finished jobs. Without a limit, the policy of the daemon's configuration applies.
 /// With any limit, only the given limits apply.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
     /// Only report what would be removed.
@@ -22,7 +23,7 @@ pub struct PruneRequest {
 }
 
 /// How much of a workflow's past is kept. Each given limit counts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RetentionPolicy {
     /// Finished jobs of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ pub struct RetentionPolicy {
 }
 
 /// What was removed or would be removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pruned {
     /// Whether the request asked for a report only.
     pub dry_run: bool,
@@ -51,7 +52,7 @@ pub struct Pruned {
 }
 
 /// What was removed of a scan or would be removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrunedScan {
     pub scan: String,
     pub removed: Amount,
@@ -70,7 +71,7 @@ pub struct PrunedScan {
 }
 
 /// Jobs and the bytes they use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Amount {
     pub jobs: u64,
     /// Bytes of logs and artifacts.

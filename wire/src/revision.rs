@@ -1,11 +1,12 @@
 //! The revisions of a workflow, and how two of them differ in meaning.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Diagnostic, Revision, RevisionRef, Scan};
 
 /// A revision with its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RevisionText {
     #[serde(flatten)]
     pub revision: Revision,
@@ -21,7 +22,7 @@ pub struct RevisionText {
 }
 
 /// How two revisions differ in meaning. Comments, the order of keys, quoting and explicit defaults make no difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RevisionDiff {
     /// The revision to compare with.
     pub from: RevisionRef,
@@ -32,7 +33,7 @@ pub struct RevisionDiff {
 }
 
 /// What differs between two workflows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Outside of the scans.
     pub workflow: Vec<Change>,
@@ -41,7 +42,7 @@ pub struct Difference {
 }
 
 /// The change of one scan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanDifference {
     /// Its name; the new one of a scan that looks renamed.
     pub scan: String,
@@ -53,7 +54,7 @@ pub struct ScanDifference {
 }
 
 /// Whether a scan was added, removed or changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fate", rename_all = "snake_case")]
 pub enum Fate {
     Added,
@@ -68,7 +69,7 @@ pub enum Fate {
 }
 
 /// One difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     #[serde(flatten)]
     pub part: Part,
@@ -83,7 +84,7 @@ pub struct Change {
 }
 
 /// A part of a workflow or scan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum Part {
     /// The workflow or scan itself.
@@ -104,7 +105,7 @@ pub enum Part {
 }
 
 /// The change of a member or part. Values are as in the file; a default counts as if it were written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "edit", rename_all = "snake_case")]
 pub enum Edit {
     Added {

@@ -1,13 +1,14 @@
 //! Messages between a runner and the daemon, and runners as users see them.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{JobState, WorkflowRef};
 
 /// A registration token. Its holder may register one runner.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Registration {
     /// Shown once, and good for one registration.
     pub token: String,
@@ -15,7 +16,7 @@ pub struct Registration {
 }
 
 /// The body of a registration. It holds the registration token, so the request needs no other.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRunner {
     /// From `POST /runner-registrations`.
@@ -35,7 +36,7 @@ pub struct RegisterRunner {
 }
 
 /// The answer to a registration.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegisteredRunner {
     pub id: Uuid,
     /// The runner session token. Shown once; renewed through [`crate::REFRESH_HEADER`].
@@ -45,7 +46,7 @@ pub struct RegisteredRunner {
 }
 
 /// The body of `/runners/hello` and `/runners/goodbye`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
     /// The version of the runner's program.
@@ -57,7 +58,7 @@ pub struct Hello {
 }
 
 /// A request for work. It carries the runner's whole state, so a repeat is harmless.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
     /// Identifies the process, as in [`Hello`].
@@ -70,7 +71,7 @@ pub struct Poll {
 }
 
 /// A message to a runner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// Claim this job.
@@ -79,20 +80,20 @@ pub enum Message {
     JobCancelled(JobCancelled),
 }
 
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAssigned {
     pub id: Uuid,
     /// The worker session token to claim and execute the job with.
     pub token: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobCancelled {
     pub id: Uuid,
 }
 
 /// A registered runner as users see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Runner {
     pub id: Uuid,
     pub name: String,
@@ -121,7 +122,7 @@ pub struct Runner {
 }
 
 /// A job that takes a slot of a runner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerJob {
     pub id: Uuid,
     pub workflow: WorkflowRef,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{JobState, Scan, Trigger, WorkflowRef};
 
 /// A scan of an active workflow, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanStatus {
     pub workflow: WorkflowRef,
     #[serde(flatten)]
@@ -27,7 +28,7 @@ pub struct ScanStatus {
 }
 
 /// Finished jobs by how they ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FinishedJobs {
     pub succeeded: u64,
     pub failed: u64,
@@ -36,7 +37,7 @@ pub struct FinishedJobs {
 }
 
 /// A job in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobLine {
     pub id: Uuid,
     pub state: JobState,
@@ -63,14 +64,14 @@ pub struct JobLine {
 }
 
 /// An artifact in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactLine {
     pub content_digest: String,
     pub size: u64,
 }
 
 /// A slot of a schedule that is to come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slot {
     /// One in the past waits for a job to end.
     pub at: DateTime<Utc>,

@@ -1,13 +1,14 @@
 //! Sources as users see them.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{Diagnostic, StaleFile};
 
 /// A Git repository that the daemon follows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// The name from the daemon's configuration; also the project's name.
     pub name: String,
@@ -38,7 +39,7 @@ pub struct Source {
 }
 
 /// A commit that the daemon saw at the tip of a source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tip {
     /// 1 for the first tip.
     pub number: u64,
@@ -54,7 +55,7 @@ pub struct Tip {
 }
 
 /// A statement about a source that is true, false or unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
     /// `Fetched`, `Valid`, `Active`, `Reconciling` or `Stalled`.
     #[serde(rename = "type")]

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The body of a new token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
     /// Names the actor of everything done with the token.
@@ -23,7 +24,7 @@ pub struct CreateToken {
 }
 
 /// A token without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     pub id: Uuid,
     pub name: String,
@@ -46,7 +47,7 @@ pub struct Token {
 }
 
 /// The body of a regeneration.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegenerateToken {
     /// Seconds for which the present secret is still accepted; up to a day.
@@ -58,7 +59,7 @@ pub struct RegenerateToken {
 }
 
 /// A new token with its secret. Only this answer has it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedToken {
     #[serde(flatten)]
     pub token: Token,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{DamagedLines, JobState, LogCut, RevisionRef, Trigger};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// As `source/name`.
     pub workflow: String,
@@ -36,7 +37,7 @@ pub struct Why {
     pub damaged: Vec<DamagedLines>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
     /// The five fields.
     pub schedule: String,
@@ -53,7 +54,7 @@ pub struct Schedule {
 }
 
 /// An expression over other scans' results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Watching {
     pub expression: String,
     /// Its value now; absent when a moment in the past was asked for.
@@ -61,7 +62,7 @@ pub struct Watching {
     pub now: Option<Evaluation>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnfinishedJob {
     pub id: Uuid,
     pub state: JobState,
@@ -72,14 +73,14 @@ pub struct UnfinishedJob {
     pub log_cut: Option<LogCut>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CutJob {
     pub id: Uuid,
     pub log_cut: LogCut,
 }
 
 /// One evaluation of a scan's trigger.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerRecord {
     pub at: DateTime<Utc>,
     /// Why the trigger was evaluated.
@@ -91,7 +92,7 @@ pub struct LedgerRecord {
 }
 
 /// Why a trigger was evaluated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LedgerCause {
     /// Slots of the schedule came due.
@@ -118,7 +119,7 @@ pub enum LedgerCause {
 }
 
 /// The result of an evaluation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LedgerOutcome {
     /// It made a job.
@@ -141,7 +142,7 @@ pub enum LedgerOutcome {
 }
 
 /// The value of an expression, and what it read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// The whole expression with its parts.
     pub clause: Clause,
@@ -151,7 +152,7 @@ pub struct Evaluation {
 
 /// A part of an expression and its value. A part with neither value nor error was not evaluated: the other parts had
 /// decided.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clause {
     /// The operator of a combination, or the source of a leaf.
     pub text: String,
@@ -177,7 +178,7 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 /// What an expression read of a scan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanRead {
     /// The number of its jobs.
     pub size: u64,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{JobState, Step};
 
 /// The answer to a claim: everything needed to execute the job.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Assignment {
     pub job_id: Uuid,
     pub project_id: Uuid,
@@ -53,7 +54,7 @@ impl fmt::Debug for Assignment {
 }
 
 /// One step to execute.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanStep {
     /// The script with its templates.
     pub run: String,
@@ -72,7 +73,7 @@ pub struct ScanStep {
 }
 
 /// One artifact to upload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanArtifact {
     pub name: String,
     /// Files and folders relative to the job's folder.
@@ -83,7 +84,7 @@ pub struct ScanArtifact {
 }
 
 /// The state of a job's steps. It has all of them, so a repeat is harmless.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Every step that started, ended or was skipped so far, in order.
@@ -91,7 +92,7 @@ pub struct Timeline {
 }
 
 /// The end of a job as the runner reports it. The daemon derives success from the steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteJob {
     /// All steps, in order.
@@ -104,7 +105,7 @@ pub struct CompleteJob {
 }
 
 /// A failure outside the steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "code", content = "message")]
 pub enum JobFailure {
     /// An artifact's path, condition or upload failed.
@@ -118,7 +119,7 @@ pub enum JobFailure {
 }
 
 /// The answer to a completion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completed {
     /// How the job ended. A repeat gets the same answer.
     pub state: JobState,

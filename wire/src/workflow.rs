@@ -1,12 +1,13 @@
 //! Workflows, their revisions, and problems in their files.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{Explanation, RevisionRef};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workflow {
     /// UUID v5 of source and name.
     pub id: Uuid,
@@ -38,7 +39,7 @@ pub struct Workflow {
 }
 
 /// The body of a validation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Validate {
     /// The text of a workflow file.
@@ -49,7 +50,7 @@ pub struct Validate {
 }
 
 /// What a workflow file is, and what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validated {
     /// Whether a push of the file would make a revision.
     pub valid: bool,
@@ -60,7 +61,7 @@ pub struct Validated {
 }
 
 /// One version of a workflow file that was active.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revision {
     /// Expressions see it as `revision.id`.
     pub id: Uuid,
@@ -77,7 +78,7 @@ pub struct Revision {
 }
 
 /// A scan of the active revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scan {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,14 +98,14 @@ pub struct Scan {
 }
 
 /// A scan that another one reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     pub scan: String,
     pub how: How,
 }
 
 /// How a scan reads another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// A success of the other scan is a reason to evaluate `expr`, which may start this one.
@@ -114,7 +115,7 @@ pub enum How {
 }
 
 /// A declared input.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanInput {
     /// Expressions read it as `inputs.KEY`.
     pub key: String,
@@ -127,7 +128,7 @@ pub struct ScanInput {
 }
 
 /// A workflow file that is invalid at the tip.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StaleFile {
     /// Path in the repository.
     pub file: String,
@@ -142,7 +143,7 @@ pub struct StaleFile {
 }
 
 /// A problem at a place in a workflow file. Lines and columns count from 1, columns in characters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
     /// Path in the repository, or as given.
     pub file: String,
@@ -160,7 +161,7 @@ pub struct Diagnostic {
 }
 
 /// The severity of a diagnostic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The file is refused.

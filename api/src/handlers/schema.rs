@@ -1,40 +1,67 @@
-//! `/v0/schema/workflow.json`: the JSON Schema of workflow files, for editors.
+//! Documents that change with a release of the daemon only: the JSON Schema of workflow files, for editors, and the API,
+//! for programs and people.
 
 use std::sync::LazyLock;
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::openapi::{DOCUMENT, page};
 use crate::reply;
 use crate::request::Request;
 
-/// Editors ask at every start, but the schema changes only with a release of the daemon.
+/// Editors ask at every start.
 const LIFE: &str = "public, max-age=3600";
 
-/// The schema as text, with its tag.
+/// The page has its style and nothing else.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A text with its tag.
 struct Document {
     text: String,
     etag: String,
 }
 
-static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
-    let text = workflow::json_schema().to_string();
-    let etag = format!("\"{}\"", workflow::sha256(text.as_bytes()));
-    Document { text, etag }
-});
+impl Document {
+    fn new(text: String) -> Self {
+        let etag = format!("\"{}\"", workflow::sha256(text.as_bytes()));
+        Self { text, etag }
+    }
+
+    fn answer(&self, request: &Request, kind: &str) -> Response {
+        let mut response = if request.has_already(&self.etag) {
+            reply::not_modified(&self.etag)
+        } else {
+            let mut response = self.text.clone().into_response();
+            reply::set(&mut response, CONTENT_TYPE, kind);
+            reply::set(&mut response, ETAG, &self.etag);
+            response
+        };
+        reply::set(&mut response, CACHE_CONTROL, LIFE);
+        response
+    }
+}
+
+static WORKFLOW: LazyLock<Document> =
+    LazyLock::new(|| Document::new(workflow::json_schema().to_string()));
+static OPENAPI: LazyLock<Document> = LazyLock::new(|| Document::new(DOCUMENT.to_string()));
+static DOCS: LazyLock<Document> = LazyLock::new(|| Document::new(page(&DOCUMENT)));
 
 /// The schema of workflow files.
 pub(super) fn workflow(request: &Request) -> Response {
-    let Document { text, etag } = &*DOCUMENT;
-    let mut response = if request.has_already(etag) {
-        reply::not_modified(etag)
-    } else {
-        let mut response = text.clone().into_response();
-        reply::set(&mut response, CONTENT_TYPE, "application/json");
-        reply::set(&mut response, ETAG, etag);
-        response
-    };
-    reply::set(&mut response, CACHE_CONTROL, LIFE);
+    WORKFLOW.answer(request, "application/json")
+}
+
+/// The API as OpenAPI 3.1.
+pub(super) fn openapi(request: &Request) -> Response {
+    OPENAPI.answer(request, "application/json")
+}
+
+/// The same as a page.
+pub(super) fn docs(request: &Request) -> Response {
+    let mut response = DOCS.answer(request, "text/html; charset=utf-8");
+    reply::set(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     response
 }

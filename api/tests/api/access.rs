@@ -270,6 +270,8 @@ fn only_these_routes_are_open_to_anyone() {
             PublicRoute::Healthz,
             PublicRoute::Readyz,
             PublicRoute::WorkflowSchema,
+            PublicRoute::OpenApi,
+            PublicRoute::Docs,
             PublicRoute::RegisterRunner,
             PublicRoute::CreateSession,
         ]

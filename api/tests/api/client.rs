@@ -12,6 +12,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::documented;
+
 /// Longer than the busiest machine needs. No test waits this long if the code works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -102,7 +104,10 @@ impl Call {
 
     /// Sends it and reads the whole answer.
     pub(crate) async fn send(self, address: SocketAddr) -> Answer {
-        self.open(address).await.whole().await
+        let (method, path) = (self.method.clone(), self.path.clone());
+        let answer = self.open(address).await.whole().await;
+        documented::check(&method, &path, &answer);
+        answer
     }
 }
 

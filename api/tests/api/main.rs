@@ -19,6 +19,7 @@ mod bodies;
 mod callers;
 mod client;
 mod dispatch;
+mod documented;
 mod entries;
 mod events;
 mod job_ids;

@@ -1,0 +1,342 @@
+//! What each operation takes and answers. The matches have no wildcard, so a new route asks for its description.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::limits::PAGE;
+use crate::routes::{
+    Access, LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute,
+};
+
+/// A route, for readers of the document.
+pub(super) struct Operation {
+    pub(super) summary: &'static str,
+    pub(super) body: RequestBody,
+    /// The status of a success.
+    pub(super) status: u16,
+    pub(super) answer: Answer,
+}
+
+pub(super) enum RequestBody {
+    None,
+    Json(Schema),
+    Bytes,
+}
+
+pub(super) enum Answer {
+    Nothing,
+    Json(Schema),
+    /// Text of one of these media types.
+    Text(&'static [&'static str]),
+    /// Bytes of this media type.
+    Bytes(&'static str),
+}
+
+/// Makes operations with the schemas of their types.
+struct Describer<'a>(&'a mut SchemaGenerator);
+
+impl Describer<'_> {
+    fn answers<T: JsonSchema>(&mut self, summary: &'static str) -> Operation {
+        Operation {
+            summary,
+            body: RequestBody::None,
+            status: 200,
+            answer: Answer::Json(self.0.subschema_for::<T>()),
+        }
+    }
+
+    fn lists<T: JsonSchema>(&mut self, summary: &'static str) -> Operation {
+        self.answers::<wire::Page<T>>(summary)
+    }
+
+    /// Takes one and answers another.
+    fn takes<B: JsonSchema, T: JsonSchema>(&mut self, summary: &'static str) -> Operation {
+        Operation {
+            body: RequestBody::Json(self.0.subschema_for::<B>()),
+            ..self.answers::<T>(summary)
+        }
+    }
+
+    /// Takes one and answers nothing.
+    fn takes_only<B: JsonSchema>(&mut self, summary: &'static str) -> Operation {
+        Operation {
+            body: RequestBody::Json(self.0.subschema_for::<B>()),
+            ..does(summary)
+        }
+    }
+}
+
+fn does(summary: &'static str) -> Operation {
+    Operation {
+        summary,
+        body: RequestBody::None,
+        status: 204,
+        answer: Answer::Nothing,
+    }
+}
+
+fn text(summary: &'static str, kinds: &'static [&'static str]) -> Operation {
+    Operation {
+        status: 200,
+        answer: Answer::Text(kinds),
+        ..does(summary)
+    }
+}
+
+fn bytes(summary: &'static str, kind: &'static str) -> Operation {
+    Operation {
+        status: 200,
+        answer: Answer::Bytes(kind),
+        ..does(summary)
+    }
+}
+
+fn created(operation: Operation) -> Operation {
+    Operation {
+        status: 201,
+        ..operation
+    }
+}
+
+/// The name of an operation: that of its route.
+pub(super) fn name(access: Access) -> String {
+    match access {
+        Access::Public(route) => format!("{route:?}"),
+        Access::Local(route, _) => format!("{route:?}"),
+        Access::User(route, _) => format!("{route:?}"),
+        Access::Session(route) => format!("{route:?}"),
+        Access::Runner(route) => format!("{route:?}"),
+        Access::Worker(route) => format!("{route:?}"),
+    }
+}
+
+pub(super) fn operation(access: Access, schemas: &mut SchemaGenerator) -> Operation {
+    let describer = &mut Describer(schemas);
+    match access {
+        Access::Public(route) => public(route, describer),
+        Access::Local(LocalRoute::Metrics, _) => {
+            text("Read the metrics for Prometheus", &["text/plain"])
+        }
+        Access::User(route, _) => user(route, describer),
+        Access::Session(route) => session(route, describer),
+        Access::Runner(route) => runner(route, describer),
+        Access::Worker(route) => worker(route, describer),
+    }
+}
+
+fn public(route: PublicRoute, it: &mut Describer<'_>) -> Operation {
+    use PublicRoute as R;
+    match route {
+        R::Healthz => it.answers::<wire::Health>("Ask how the daemon is"),
+        R::Readyz => it.answers::<wire::Readiness>("Ask whether new jobs are taken; 503 if not"),
+        R::WorkflowSchema => it.answers::<Value>("Read the JSON Schema of workflow files"),
+        R::OpenApi => it.answers::<Value>("Read this document"),
+        R::Docs => text("Read this document as a page", &["text/html"]),
+        R::RegisterRunner => {
+            created(it.takes::<wire::RegisterRunner, wire::RegisteredRunner>("Register a runner"))
+        }
+        R::CreateSession => {
+            created(it.takes::<wire::CreateSession, wire::Session>(
+                "Sign a browser in with an access token",
+            ))
+        }
+    }
+}
+
+fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
+    use UserRoute as R;
+    match route {
+        R::ListSources => it.lists::<wire::Source>("List the sources"),
+        R::ShowSource => it.answers::<wire::Source>("Show a source with its conditions"),
+        R::SyncSource => it.answers::<wire::Source>("Make the daemon look at a repository now"),
+        R::ListProjects => it.lists::<wire::Project>("List the projects"),
+        R::ShowProject => it.answers::<wire::Project>("Show a project with what it misses"),
+        R::ListVars => it.lists::<wire::Named>("List the vars of a project, without values"),
+        R::ShowVar => it.answers::<wire::Var>("Show a var"),
+        R::SetVar => it.takes::<wire::SetValue, wire::Var>("Set a var"),
+        R::DeleteVar => does("Delete a var"),
+        R::ListSecrets => it.lists::<wire::Named>("List the secrets of a project, without values"),
+        R::SetSecret => it.takes::<wire::SetValue, wire::Named>("Set a secret"),
+        R::DeleteSecret => does("Delete a secret"),
+        R::ListWorkflows => it.lists::<wire::Workflow>("List the workflows"),
+        R::ShowWorkflow => it.answers::<wire::Workflow>("Show a workflow with its scans"),
+        R::ListRevisions => it.lists::<wire::Revision>("List the revisions of a workflow"),
+        R::ShowRevision => it.answers::<wire::RevisionText>("Show a revision with its text"),
+        R::DiffRevision => {
+            it.answers::<wire::RevisionDiff>("Show what a revision changed in meaning")
+        }
+        R::Validate => it.takes::<wire::Validate, wire::Validated>("Check the text of a workflow"),
+        R::PruneWorkflow => {
+            it.takes::<wire::PruneRequest, wire::Pruned>("Remove old jobs of a workflow")
+        }
+        R::Dispatch => Operation {
+            status: 202,
+            ..it.takes::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan")
+        },
+        R::ListScans => it.lists::<wire::ScanStatus>("List the scans"),
+        R::ShowScan => it.answers::<wire::ScanStatus>("Show a scan with its newest job"),
+        R::ScanHistory => it.lists::<wire::JobLine>("List the finished jobs of a scan, briefly"),
+        R::ScanLedger => {
+            it.lists::<wire::LedgerRecord>("List the looks at a scan's schedule or expression")
+        }
+        R::Schedule => it.lists::<wire::Slot>("List the next slots of schedules"),
+        R::Why => it.answers::<wire::Why>("Ask why a scan ran or did not"),
+        R::ListJobs => it.lists::<wire::Job>("List jobs, newest first"),
+        R::ShowJob => it.answers::<wire::Job>("Show a job, or wait for its end"),
+        R::JobContext => it.answers::<wire::JobContext>("Show what the expressions of a job read"),
+        R::DeleteJob => does("Remove a finished job with its log and artifacts"),
+        R::CancelJob => it.takes::<wire::CancelJob, wire::Job>("Cancel a job"),
+        R::ReadLog => text(
+            "Read or follow the log of a job",
+            &["text/plain", "application/x-ndjson", "text/event-stream"],
+        ),
+        R::SearchLog => it.answers::<wire::LogMatches>("Search the log of a job"),
+        R::ListArtifacts => it.lists::<wire::Artifact>("List the artifacts of a job"),
+        R::DownloadArtifact => bytes("Download an artifact", "application/zip"),
+        R::ListEntries => it.lists::<wire::ArtifactEntry>("List the files in an artifact"),
+        R::DiffArtifact => {
+            it.answers::<wire::ArtifactDiff>("Compare an artifact with that of another job")
+        }
+        R::DeleteArtifact => does("Remove an artifact"),
+        R::Events => text("Listen to what changes", &["text/event-stream"]),
+        R::ListTokens => it.lists::<wire::Token>("List the access tokens, without secrets"),
+        R::CreateToken => {
+            created(it.takes::<wire::CreateToken, wire::CreatedToken>("Make an access token"))
+        }
+        R::RegenerateToken => it.takes::<wire::RegenerateToken, wire::CreatedToken>(
+            "Give an access token a new secret",
+        ),
+        R::RevokeToken => does("Revoke an access token"),
+        R::ListAudit => it.lists::<wire::AuditRecord>("List the changes that people made"),
+        R::ListRunners => it.lists::<wire::Runner>("List the runners"),
+        R::ShowRunner => it.answers::<wire::Runner>("Show a runner with its jobs"),
+        R::DeleteRunner => does("Remove a runner"),
+        R::CreateRegistration => {
+            created(it.answers::<wire::Registration>("Make a token that registers one runner"))
+        }
+    }
+}
+
+fn session(route: SessionRoute, it: &mut Describer<'_>) -> Operation {
+    match route {
+        SessionRoute::ListSessions => it.lists::<wire::Session>("List the browsers signed in"),
+        SessionRoute::EndSession => does("Sign a browser out"),
+        SessionRoute::EndSessions => does("Sign all browsers out"),
+    }
+}
+
+fn runner(route: RunnerRoute, it: &mut Describer<'_>) -> Operation {
+    match route {
+        RunnerRoute::Hello => it.takes_only::<wire::Hello>("A runner's process begins"),
+        RunnerRoute::Goodbye => it.takes_only::<wire::Hello>("A runner's process ends"),
+        RunnerRoute::Messages => {
+            it.takes::<wire::Poll, Vec<wire::Message>>("A runner asks for work")
+        }
+    }
+}
+
+fn worker(route: WorkerRoute, it: &mut Describer<'_>) -> Operation {
+    match route {
+        WorkerRoute::Resolve => it.answers::<wire::Assignment>("A worker claims its job"),
+        WorkerRoute::Timeline => it.takes_only::<wire::Timeline>("A worker reports the steps"),
+        WorkerRoute::AppendLog => {
+            it.takes::<Vec<wire::NewLogRecord>, wire::LogReceipt>("A worker appends to the log")
+        }
+        WorkerRoute::UploadArtifact => Operation {
+            body: RequestBody::Bytes,
+            ..it.answers::<wire::Artifact>("A worker uploads an artifact")
+        },
+        WorkerRoute::Complete => {
+            it.takes::<wire::CompleteJob, wire::Completed>("A worker ends its job")
+        }
+    }
+}
+
+/// Whether the operation is refused without this query parameter.
+pub(super) fn is_needed(access: Access, name: &str) -> bool {
+    matches!(
+        (access, name),
+        (Access::User(UserRoute::SearchLog, _), "q")
+            | (Access::User(UserRoute::DiffArtifact, _), "against")
+            | (Access::Worker(WorkerRoute::AppendLog), "from")
+    )
+}
+
+/// What a parameter means, and its schema.
+pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static str, Value) {
+    let number = || json!({ "type": "integer", "minimum": 0 });
+    let count = |most: usize| json!({ "type": "integer", "minimum": 1, "maximum": most });
+    let flag = || json!({ "type": "boolean" });
+    let time = || json!({ "type": "string", "format": "date-time" });
+    let word = || json!({ "type": "string", "minLength": 1 });
+    let one_of = |words: &[&str]| json!({ "type": "string", "enum": words });
+    let user = match access {
+        Access::User(route, _) => Some(route),
+        Access::Public(_)
+        | Access::Local(..)
+        | Access::Session(_)
+        | Access::Runner(_)
+        | Access::Worker(_) => None,
+    };
+    match (place, name, user) {
+        ("path", "job", Some(_)) => (
+            "The job: its id, or at least four of its first or last digits.",
+            word(),
+        ),
+        ("path", "job", None) => ("The id of the job.", word()),
+        ("path", "workflow", _) => ("The workflow: its name, SOURCE/NAME, or id.", word()),
+        ("path", "scan", _) => ("The name of the scan.", word()),
+        ("path", "revision", _) => ("The number of the revision.", word()),
+        ("path", "project", _) => ("The project: its name or id.", word()),
+        ("path", "source", _) => ("The name of the source.", word()),
+        ("path", "var" | "secret", _) => ("Its name.", word()),
+        ("path", "artifact", _) => ("The artifact: its id or name.", word()),
+        ("path", "token" | "runner", _) => ("Its id, or a name that only one has.", word()),
+        ("path", "session", _) => ("The id of the session.", word()),
+        (_, "limit", Some(UserRoute::ReadLog)) => {
+            ("At most so many records.", count(usize::MAX >> 11))
+        }
+        (_, "limit", Some(UserRoute::SearchLog)) => (
+            "At most so many matches.",
+            count(crate::limits::SEARCH_PAGE),
+        ),
+        (_, "limit", _) => ("Items of a page.", count(PAGE)),
+        (_, "cursor", _) => (
+            "Where the page begins: `next_cursor` of the page before.",
+            word(),
+        ),
+        (_, "wait", Some(UserRoute::ShowJob)) => (
+            "Whether to hold the answer until the job is over, up to 50 s.",
+            flag(),
+        ),
+        (_, "wait", _) => ("Whether to answer after the look.", flag()),
+        (_, "from", Some(UserRoute::DiffRevision)) => (
+            "The revision to compare with; the one before, if absent.",
+            number(),
+        ),
+        (_, "from", _) => ("The number of the first record.", number()),
+        (_, "tail", _) => ("The last so many records.", count(usize::MAX >> 11)),
+        (_, "step", _) => (
+            "Only records of this step, from 1.",
+            count(usize::MAX >> 11),
+        ),
+        (_, "stream", _) => (
+            "Only records of this stream.",
+            one_of(&["stdout", "stderr", "runner"]),
+        ),
+        (_, "timestamps" | "follow" | "case", _) => ("`true` or `false`.", flag()),
+        (_, "tokens", _) => ("Whether to revoke the token, too.", flag()),
+        (_, "q", _) => ("The text to find.", word()),
+        (_, "since" | "at", _) => ("At this time or later; with `at`, at this time.", time()),
+        (_, "until", _) => ("Before this time.", time()),
+        (_, "against", _) => ("The other job.", word()),
+        (_, "state", Some(UserRoute::ListWorkflows)) => ("Only workflows in this state.", word()),
+        (_, "state", _) => ("Only jobs in this state.", word()),
+        (_, "trigger", _) => (
+            "Only jobs of this trigger.",
+            one_of(&["dispatch", "cron", "expr"]),
+        ),
+        (_, "reason", _) => ("Only jobs with this code of a reason.", word()),
+        (_, _, _) => ("Only what is of this one, by name or id.", word()),
+    }
+}

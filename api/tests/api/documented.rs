@@ -1,0 +1,117 @@
+//! Every answer of every test is held against the document of the API, and the page of error codes against the type.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use api::{OPENAPI, ROUTES};
+use http::Method;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::answers::fits;
+use crate::client::{Answer, Call};
+use crate::service::Service;
+
+/// By operation and status.
+type Validators = HashMap<(&'static str, &'static Method, String), Arc<Validator>>;
+
+static VALIDATORS: LazyLock<Mutex<Validators>> = LazyLock::new(Mutex::default);
+
+/// Fails unless the document says that there may be such an answer.
+pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
+    let path = path.split('?').next().unwrap();
+    let mut routes = ROUTES.iter().filter(|route| route.method == *method);
+    let Some(route) = routes.find(|route| fits(route.path, path)) else {
+        return;
+    };
+    let operation = &OPENAPI["paths"][route.path][method.as_str().to_lowercase()];
+    let what = format!("{method} {} answered {answer:?}", route.path);
+    // A part of a file, and that the caller has the newest version already, are what HTTP itself says.
+    if matches!(answer.status, 206 | 304) {
+        return;
+    }
+    let status = answer.status.to_string();
+    let responses = &operation["responses"];
+    let response = match &responses[&status] {
+        Value::Null => {
+            assert!(answer.status >= 400, "{what}");
+            &responses["default"]
+        }
+        response => response,
+    };
+    let Some(content) = response.get("content") else {
+        assert!(answer.body.is_empty(), "{what}");
+        return;
+    };
+    let kind = answer.header("content-type").unwrap_or_default();
+    let kind = kind.split(';').next().unwrap();
+    let schema = &content[kind]["schema"];
+    assert!(content.get(kind).is_some(), "{what}");
+    // Artifacts have a media type alone, and documents of their own kind may be any JSON.
+    if !kind.ends_with("json") || kind.contains("ndjson") || !schema.is_object() {
+        return;
+    }
+    let mut validators = VALIDATORS.lock().unwrap();
+    let key = (route.path, &route.method, status);
+    let validator = validators.entry(key).or_insert_with(|| {
+        let mut schema = schema.clone();
+        schema["components"] = OPENAPI["components"].clone();
+        Arc::new(jsonschema::validator_for(&schema).unwrap())
+    });
+    let validator = validator.clone();
+    drop(validators);
+    let body = answer.json();
+    let problems: Vec<String> = validator
+        .iter_errors(&body)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(problems.is_empty(), "{problems:?}\n{what}");
+}
+
+#[tokio::test]
+async fn the_document_and_its_page_are_for_anyone() {
+    let service = Service::start().await;
+    let get = |path: &str| Call::get(path).send(service.address);
+    let document = get("/v0/openapi.json").await;
+    assert_eq!(document.expect(200), *OPENAPI);
+    assert_eq!(OPENAPI["openapi"], json!("3.1.0"));
+    let page = get("/v0/docs").await;
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    let page = page.text();
+    for text in [
+        "<code>/v0/jobs/{job}/logs</code>",
+        "id=\"Problem\"",
+        "Cancel a job",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn the_page_of_error_codes_has_all_of_them() {
+    let schema = &OPENAPI["components"]["schemas"]["ErrorCode"];
+    let mut page = String::from(
+        "# Error codes\n\nEvery error of the API is `application/problem+json` (RFC 9457) with one of these codes. A code never changes its\n\
+         meaning. `detail` says what went wrong, `hint` what to do next, and `request_id` finds the request in the daemon's log.\n\n\
+         | code | status and meaning |\n| --- | --- |\n",
+    );
+    for code in schema["oneOf"].as_array().unwrap() {
+        let names = code["enum"].as_array().cloned();
+        for name in names.unwrap_or_else(|| vec![code["const"].clone()]) {
+            let meaning = code["description"].as_str().unwrap().replace('\n', " ");
+            let meaning = meaning.replace("[`ErrorCode::", "`").replace("`]", "`");
+            page.push_str(&format!("| `{}` | {meaning} |\n", name.as_str().unwrap()));
+        }
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors.md");
+    if std::env::var_os("UPDATE_ANSWERS").is_some() {
+        std::fs::write(&file, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), page);
+}

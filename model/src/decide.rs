@@ -5,6 +5,7 @@
 
 mod append;
 mod artifact;
+mod blobs;
 mod claim;
 mod clock;
 mod complete;
@@ -27,6 +28,7 @@ mod workflows;
 
 pub use crate::view::PreparedExpression;
 pub use artifact::{StoreArtifact, declared_artifact};
+pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use clock::{FollowClock, KeepEnd};
 pub use complete::{Complete, Failure};

@@ -6,6 +6,7 @@
 
 mod actor;
 mod armed;
+pub mod blob;
 mod change;
 mod clause;
 pub mod decide;
@@ -44,6 +45,7 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
+pub use blob::{Blob, BlobCondition, BlobPath, BlobPathError, BlobUsage};
 pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};

@@ -62,7 +62,7 @@ impl Damaged {
                 let restored = restored.and_then(|id| world.workflow_record(id).cloned());
                 restored.map(Change::Workflow)
             }
-            ["projects", id, file] => id.parse().ok().map(|id| nothing_of(id, file, last)),
+            ["projects", id, file @ ("vars.json" | "secrets.json")] => id.parse().ok().map(|id| nothing_of(id, file, last)),
             ["workflows", _, "scans", _, "head.json"] => {
                 self.head_of_history(reader, world).await?
             }
@@ -174,6 +174,10 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["sources", _, "source.json"] => "the next look treats every file of the source as new",
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
+        ["projects", _, "blobs.json"] => {
+            "what the blobs of the project take is counted from 0; `everscand fsck --repair` counts them anew"
+        }
+        ["blob-records", _, _, ..] => "the blob is gone; store it again",
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", _, "scans", _, file] => match *file {
             "head.json" | "retention.json" => "it is rebuilt from the history of the scan",

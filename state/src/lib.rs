@@ -14,6 +14,7 @@
 mod alarm;
 mod backup;
 mod backwards;
+pub mod blobs;
 mod blocking;
 mod committer;
 mod damaged;

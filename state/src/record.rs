@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
+    Blob, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
     RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
@@ -213,6 +213,18 @@ records! {
         id: it.project,
         live: always,
         change: shared(Change::Secrets),
+    }
+    Blob(Blob): |it| {
+        place: Layout::blob_record(it.project, &it.path),
+        id: it.path,
+        live: |it: &Self| it.expires_at.is_some(),
+        change: shared(Change::Blob),
+    }
+    BlobUsage(BlobUsage): |it| {
+        place: Layout::blob_usage(it.project),
+        id: it.project,
+        live: always,
+        change: shared(Change::BlobUsage),
     }
     Idempotency(Idempotency): |it| {
         place: Layout::idempotency(&it.key),

@@ -277,7 +277,7 @@ impl From<WriteError> for Failure {
         match error {
             WriteError::DiskFull => Self::new(ErrorCode::DiskFull, error.to_string()),
             WriteError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
-            WriteError::File { .. } => Self::internal(&error),
+            WriteError::File { .. } | WriteError::Missing { .. } => Self::internal(&error),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 mod list;
 
-use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
+use model::decide::{Command, MoveBlob, Refusal, StoreBlob};
 use model::limits::BLOB_FOLDER_ENTRIES;
 use model::{Blob, BlobPath, ProjectId, blob};
 use store::{Object, Staged};
@@ -90,9 +90,9 @@ impl State {
     /// The content of a blob once more, for another blob to have it.
     pub async fn share_blob(&self, blob: &Blob) -> Result<Staged, WriteError> {
         let key = Layout::blob(blob.project, &blob.path);
-        let sha256 = unhex(&blob.sha256).unwrap_or_default();
+        let sha256 = unhex(&blob.sha256).and_then(|bytes| bytes.try_into().ok());
         let object = Object {
-            sha256,
+            sha256: sha256.unwrap_or_default(),
             size: blob.size,
         };
         on_volume(self.volume(), move |volume| {
@@ -107,39 +107,47 @@ impl State {
         .await
     }
 
-    /// Stores a blob with the content that was received for it.
+    /// Stores a blob with the content that was received for it; none where it has that content already.
     pub async fn store_blob(
         &self,
         store: StoreBlob,
-        received: Staged,
+        content: Option<Staged>,
     ) -> Result<Blob, SubmitError> {
+        let is_there = store.before.is_some();
         let (project, path) = (store.project, store.path.clone());
-        let record = Layout::blob_record(project, &path);
-        let rewritten = match store.before {
-            Some(_) => self.rewritten(record).await,
-            None => None,
-        };
-        self.submit_with(store, rewritten, move |_, batch| {
-            adopt(batch, Layout::blob(project, &path), received);
-        })
-        .await
+        self.submit_blob(store, project, path, is_there, content)
+            .await
     }
 
-    /// Moves a blob, whose content was shared for that.
-    pub async fn move_blob(&self, command: MoveBlob, shared: Staged) -> Result<Blob, SubmitError> {
-        let place = Layout::blob(command.blob.project, &command.to);
-        let record = Layout::blob_record(command.blob.project, &command.to);
-        let rewritten = match command.before {
-            Some(_) => self.rewritten(record).await,
-            None => None,
+    /// Moves a blob, whose content was shared for that; none where the content is there already.
+    pub async fn move_blob(
+        &self,
+        command: MoveBlob,
+        content: Option<Staged>,
+    ) -> Result<Blob, SubmitError> {
+        let is_there = command.before.is_some();
+        let (project, path) = (command.blob.project, command.to.clone());
+        self.submit_blob(command, project, path, is_there, content)
+            .await
+    }
+
+    async fn submit_blob<C: Command>(
+        &self,
+        command: C,
+        project: ProjectId,
+        path: BlobPath,
+        is_there: bool,
+        content: Option<Staged>,
+    ) -> Result<C::Answer, SubmitError> {
+        let rewritten = match is_there {
+            true => self.rewritten(Layout::blob_record(project, &path)).await,
+            false => None,
         };
         self.submit_with(command, rewritten, move |_, batch| {
-            adopt(batch, place, shared);
+            if let Some(content) = content {
+                adopt(batch, Layout::blob(project, &path), content);
+            }
         })
         .await
-    }
-
-    pub async fn remove_blob(&self, remove: RemoveBlob) -> Result<(), SubmitError> {
-        self.submit(remove).await
     }
 }

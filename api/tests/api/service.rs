@@ -212,6 +212,7 @@ impl Service {
             entropy: Box::new(Seeded(2)),
             retention: RetentionSettings::default(),
             log_limit: LOG_LIMIT,
+            blob_quota: Some(BLOB_QUOTA),
             secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
         })
         .await

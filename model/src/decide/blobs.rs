@@ -25,6 +25,8 @@ pub struct StoreBlob {
     /// The blob that is there now.
     pub before: Option<Blob>,
     pub condition: BlobCondition,
+    /// What the blobs of the project may take, in bytes.
+    pub quota: Option<u64>,
     pub actor: Actor,
 }
 
@@ -48,7 +50,18 @@ impl Command for StoreBlob {
                 .expires_in
                 .map(|life| moment.now.max(moment.steady) + life),
         };
-        let usage = world.blob_usage(self.project).with(before, Some(&blob));
+        let used = world.blob_usage(self.project);
+        let usage = used.with(before, Some(&blob));
+        // A project above a quota that was lowered may still store less than before.
+        if let Some(maximum) = self.quota
+            && usage.bytes > maximum.max(used.bytes)
+        {
+            return Err(Refusal::QuotaExceeded {
+                used: used.bytes,
+                maximum,
+                wanted: blob.size,
+            });
+        }
         Ok(Decision {
             changes: vec![
                 Change::Blob(Arc::new(blob.clone())),

@@ -45,10 +45,11 @@ impl World {
     }
 
     /// Some blobs whose time is over at `now`, the earliest first.
-    pub fn expired_blobs(&self, now: Timestamp, limit: usize) -> Vec<(ProjectId, BlobPath)> {
-        let over = self.blobs.ends.iter().take_while(|(end, ..)| *end <= now);
+    pub fn expired_blobs(&self, now: Timestamp, limit: usize) -> Vec<Arc<Blob>> {
+        let Blobs { expiring, ends, .. } = &self.blobs;
+        let over = ends.iter().take_while(|(end, ..)| *end <= now);
         over.take(limit)
-            .map(|(_, project, path)| (*project, path.clone()))
+            .filter_map(|(_, project, path)| expiring.get(&(*project, path.clone())).cloned())
             .collect()
     }
 }

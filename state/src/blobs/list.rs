@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use model::{Blob, BlobPath, ProjectId, Timestamp, blob};
-use store::Prefix;
+use store::{Key, Prefix};
 
+use crate::envelope;
 use crate::error::ReadError;
 use crate::layout::{Folders, Layout, blob_name, blob_name_of};
 use crate::reader::StoreReader;
@@ -127,10 +128,8 @@ impl Listing<'_> {
             if name.is_blob {
                 let left = self.query.limit - self.entries.len();
                 let mut run = vec![name.encoded];
-                while run.len() < left
-                    && let Some(next) = inner.names.pop_front_if(|next| next.is_blob)
-                {
-                    run.push(next.encoded);
+                while run.len() < left && inner.names.front().is_some_and(|next| next.is_blob) {
+                    run.extend(inner.names.pop_front().map(|next| next.encoded));
                 }
                 self.add_blobs(&inner.prefix, run).await?;
                 open.push(inner);
@@ -188,24 +187,20 @@ impl Listing<'_> {
     }
 
     async fn add_blobs(&mut self, folder: &Prefix, names: Vec<String>) -> Result<(), ReadError> {
-        for name in names {
-            let blob = self.blob(folder, &name).await?;
-            let present = blob.filter(|blob| !blob.is_over(self.query.now));
-            self.entries.extend(present.map(BlobEntry::Blob));
-        }
+        let key = |name: &String| Layout::in_blob_folder(folder, &record_name(name));
+        let keys: Vec<Key> = names.iter().map(key).collect();
+        let found = self.reader.get_many(keys.clone()).await?;
+        let found = keys.iter().zip(found);
+        let found = found.filter_map(|(key, bytes)| read(key, &bytes?));
+        let present = found.filter(|blob| !blob.is_over(self.query.now));
+        self.entries.extend(present.map(BlobEntry::Blob));
         Ok(())
     }
 
-    /// The record of a blob. One that cannot be read is left out.
     async fn blob(&self, folder: &Prefix, name: &str) -> Result<Option<Blob>, ReadError> {
         let key = Layout::in_blob_folder(folder, &record_name(name));
-        match self.reader.record(&key).await {
-            Err(error @ ReadError::Damaged { .. }) => {
-                tracing::error!(%key, %error, "a record cannot be read");
-                Ok(None)
-            }
-            found => found,
-        }
+        let bytes = self.reader.get(&key).await?;
+        Ok(bytes.and_then(|bytes| read(&key, &bytes)))
     }
 
     /// Whether a name begins as asked for.
@@ -244,6 +239,13 @@ impl Listing<'_> {
             inside = child(&inside, &first.encoded);
         }
     }
+}
+
+/// The record of a blob. One that cannot be read is left out.
+fn read(key: &Key, bytes: &[u8]) -> Option<Blob> {
+    envelope::open_at(key, bytes)
+        .inspect_err(|error| tracing::error!(%key, %error, "a record cannot be read"))
+        .ok()
 }
 
 /// A folder in a folder.

@@ -458,3 +458,14 @@ pub(crate) fn runner(seen: Seen<'_>, runner: &Runner, heard_at: Option<Timestamp
             .collect(),
     }
 }
+
+pub(crate) fn blob(blob: &model::Blob) -> wire::Blob {
+    wire::Blob {
+        path: blob.path.to_string(),
+        size: blob.size,
+        sha256: blob.sha256.clone(),
+        modified_at: blob.modified_at,
+        modified_by: blob.by.to_string(),
+        expires_at: blob.expires_at,
+    }
+}

@@ -1,6 +1,8 @@
 //! One handler for each route, grouped by path.
 
 mod artifacts;
+mod blobs;
+mod content;
 mod dispatch;
 mod events;
 mod health;
@@ -83,6 +85,13 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::ListArtifacts => artifacts::list(me, &request).await,
         UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
         UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
+        UserRoute::ListBlobs => blobs::list(me, &request).await,
+        UserRoute::DownloadBlob => blobs::download(me, &request).await,
+        UserRoute::InspectBlob => blobs::inspect(me, &request).await,
+        UserRoute::UploadBlob => blobs::upload(me, request).await,
+        UserRoute::DeleteBlob => blobs::delete(me, &request).await,
+        UserRoute::CopyBlob => blobs::copy(me, request).await,
+        UserRoute::MoveBlob => blobs::rename(me, request).await,
         UserRoute::Events => events::listen(me, &request).await,
         UserRoute::ListTokens => tokens::list(me, &request),
         UserRoute::CreateToken => tokens::create(me, request).await,

@@ -4,7 +4,7 @@ use http::Method;
 use model::Scope;
 
 use crate::limits::{
-    ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALIDATE_BODY,
+    ARTIFACT_BODY, BLOB_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALIDATE_BODY,
     VALUE_BODY,
 };
 
@@ -25,7 +25,7 @@ pub enum Access {
 pub struct Route {
     pub access: Access,
     pub method: Method,
-    /// The path. Segments in braces are parameters.
+    /// The path. Segments in braces are parameters; the last one may stand for all that follow, with a star.
     pub path: &'static str,
     /// The query parameters. Others are refused.
     pub query: &'static [&'static str],
@@ -93,6 +93,13 @@ routes! {
         ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
         DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
         DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;
+        ListBlobs GET "/v0/blobs", BlobRead; ["project" "prefix" "delimiter" "limit" "cursor"], 0;
+        DownloadBlob GET "/v0/blobs/{*path}", BlobRead; ["project"], 0;
+        InspectBlob HEAD "/v0/blobs/{*path}", BlobRead; ["project"], 0;
+        UploadBlob PUT "/v0/blobs/{*path}", BlobWrite; ["project" "expires_in"], BLOB_BODY;
+        DeleteBlob DELETE "/v0/blobs/{*path}", BlobWrite; ["project"], 0;
+        CopyBlob POST "/v0/blob-copies", BlobWrite; ["project"], SMALL_BODY;
+        MoveBlob POST "/v0/blob-moves", BlobWrite; ["project"], SMALL_BODY;
         Events GET "/v0/events", JobRead; ["project" "workflow" "job"], 0;
         ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;
         CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
@@ -150,16 +157,23 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
 fn parameters(pattern: &str, path: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut segments = path.split('/');
+    let decode = |segment: &str| {
+        let decoded = percent_encoding::percent_decode_str(segment);
+        Some(decoded.decode_utf8().ok()?.into_owned())
+    };
     for wanted in pattern.split('/') {
         let segment = segments.next()?;
-        if wanted.starts_with('{') {
-            let decoded = percent_encoding::percent_decode_str(segment)
-                .decode_utf8()
-                .ok()?;
+        if wanted.starts_with("{*") {
+            found.push(decode(segment)?);
+            for segment in segments.by_ref() {
+                found.push(decode(segment)?);
+            }
+        } else if wanted.starts_with('{') {
+            let decoded = decode(segment)?;
             if decoded.is_empty() {
                 return None;
             }
-            found.push(decoded.into_owned());
+            found.push(decoded);
         } else if wanted != segment {
             return None;
         }
@@ -191,6 +205,17 @@ mod tests {
         assert!(
             matches!(find(&Method::PUT, "/v0/jobs"), Matched::OtherMethods(methods) if methods == [&Method::GET])
         );
+    }
+
+    #[test]
+    fn the_rest_of_a_path_is_decoded_segment_by_segment() {
+        let names = |path: &str| match find(&Method::GET, path) {
+            Matched::Route(_, parameters) => parameters,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(names("/v0/blobs/a%20b/c%2Fd"), ["a b", "c/d"]);
+        assert_eq!(names("/v0/blobs//a/"), ["", "a", ""]);
+        assert_eq!(names("/v0/blobs"), [] as [&str; 0]);
     }
 
     #[test]

@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use model::decide::Refusal;
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
+    ActiveWorkflow, Actor, Blob, BlobCondition, BlobPath, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
     RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
     TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
 };
-use reconciler::{Handle, Retained, Why};
+use reconciler::{BlobUpload, Handle, NewBlob, Retained, Stored, Why};
 use serde_json::Value;
 use state::Seq;
+use state::blobs::{BlobPage, BlobQuery};
 use state::{
     Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, SubmitError,
 };
@@ -286,6 +288,40 @@ impl Visible {
         Ok(self.handle.state().open_artifact(job.id, name).await?)
     }
 
+    /// What is recorded of a blob.
+    pub(crate) async fn blob(
+        &self,
+        project: &Shown<ProjectId>,
+        path: &BlobPath,
+    ) -> Result<Blob, Failure> {
+        let found = self.handle.state().blob(**project, path).await?;
+        found
+            .filter(|blob| !blob.is_over(self.steady()))
+            .ok_or_else(|| no_such_blob(path))
+    }
+
+    /// A blob with its content.
+    pub(crate) async fn open_blob(
+        &self,
+        project: &Shown<ProjectId>,
+        path: &BlobPath,
+    ) -> Result<(Blob, Download), Failure> {
+        let found = self.handle.state().open_blob(**project, path).await?;
+        found
+            .filter(|(blob, _)| !blob.is_over(self.steady()))
+            .ok_or_else(|| no_such_blob(path))
+    }
+
+    /// Lists the blobs of a project.
+    pub(crate) async fn list_blobs(
+        &self,
+        project: &Shown<ProjectId>,
+        query: &BlobQuery,
+    ) -> Result<BlobPage, Failure> {
+        debug_assert_eq!(**project, query.project);
+        Ok(self.handle.state().list_blobs(query).await?)
+    }
+
     /// Why a scan ran or did not.
     pub(crate) async fn why(
         &self,
@@ -447,6 +483,50 @@ impl Visible {
         Ok(())
     }
 
+    /// Begins to receive a blob. Its project must be one that the caller sees.
+    pub(crate) async fn begin_blob(
+        &self,
+        new: NewBlob,
+        announced: Option<u64>,
+    ) -> Result<BlobUpload, Failure> {
+        Ok(self.acting()?.begin_blob(new, announced).await?)
+    }
+
+    pub(crate) async fn finish_blob(
+        &self,
+        upload: BlobUpload,
+        wanted: Option<&str>,
+    ) -> Result<Stored, Failure> {
+        // The content may have taken hours.
+        self.acting()?;
+        Ok(upload.finish(wanted).await?)
+    }
+
+    pub(crate) async fn copy_blob(&self, from: BlobPath, new: NewBlob) -> Result<Stored, Failure> {
+        Ok(self.acting()?.copy_blob(from, new).await?)
+    }
+
+    pub(crate) async fn move_blob(
+        &self,
+        project: &Shown<ProjectId>,
+        from: BlobPath,
+        to: BlobPath,
+        condition: BlobCondition,
+    ) -> Result<Stored, Failure> {
+        let handle = self.acting()?;
+        Ok(handle.move_blob(**project, from, to, condition).await?)
+    }
+
+    pub(crate) async fn delete_blob(
+        &self,
+        project: &Shown<ProjectId>,
+        path: BlobPath,
+        condition: BlobCondition,
+    ) -> Result<(), Failure> {
+        let handle = self.acting()?;
+        Ok(handle.delete_blob(**project, path, condition).await?)
+    }
+
     pub(crate) async fn create_token(
         &self,
         create: impl FnOnce(Viewer) -> CreateToken,
@@ -478,4 +558,9 @@ impl Visible {
     pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
         Ok(self.acting()?.create_registration().await?)
     }
+}
+
+fn no_such_blob(path: &BlobPath) -> Failure {
+    let path = path.to_string();
+    Failure::from(Refusal::NoSuchBlob { path })
 }

@@ -4,6 +4,7 @@
 //! cannot change the contract; `client` sends and reads them. Times are RFC 3339 in UTC, ids are UUIDs, names are in
 //! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
 
+mod blob;
 mod event;
 mod explanation;
 mod health;
@@ -21,6 +22,7 @@ mod why;
 mod worker;
 mod workflow;
 
+pub use blob::{Blob, BlobList, CopyBlob, MoveBlob};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus};
@@ -58,7 +60,8 @@ pub const VERSION_PREFIX: &str = "/v0";
 /// The response header with a renewed runner session token. The old token stays valid for ten more minutes.
 pub const REFRESH_HEADER: &str = "x-authorization-refresh";
 
-/// The request header of an artifact upload with the digest over entry names and contents.
+/// The header with the digest of what is uploaded or downloaded: over entry names and contents for an artifact, over the
+/// bytes for a blob.
 pub const CONTENT_DIGEST_HEADER: &str = "x-content-digest";
 
 /// The media type of every error body (RFC 9457).

@@ -483,12 +483,13 @@ impl Visible {
         Ok(())
     }
 
-    /// Begins to receive a blob. Its project must be one that the caller sees.
+    /// Begins to receive a blob.
     pub(crate) async fn begin_blob(
         &self,
-        new: NewBlob,
+        new: &Shown<NewBlob>,
         announced: Option<u64>,
     ) -> Result<BlobUpload, Failure> {
+        let new = NewBlob::clone(new);
         Ok(self.acting()?.begin_blob(new, announced).await?)
     }
 
@@ -502,8 +503,12 @@ impl Visible {
         Ok(upload.finish(wanted).await?)
     }
 
-    pub(crate) async fn copy_blob(&self, from: BlobPath, new: NewBlob) -> Result<Stored, Failure> {
-        Ok(self.acting()?.copy_blob(from, new).await?)
+    pub(crate) async fn copy_blob(
+        &self,
+        from: BlobPath,
+        new: &Shown<NewBlob>,
+    ) -> Result<Stored, Failure> {
+        Ok(self.acting()?.copy_blob(from, NewBlob::clone(new)).await?)
     }
 
     pub(crate) async fn move_blob(

@@ -8,6 +8,7 @@
 mod artifact;
 mod backoff;
 mod base_url;
+mod blob;
 mod call;
 mod client;
 mod connector;
@@ -25,11 +26,13 @@ mod secret;
 pub mod settings;
 mod source;
 mod token;
+mod upload;
 mod worker_session;
 mod workflow;
 
 pub use artifact::Download;
 pub use backoff::Backoff;
+pub use blob::BlobUpload;
 pub use client::Client;
 pub use error::{Error, Operation};
 pub use job::JobFilter;

@@ -38,8 +38,14 @@ pub(crate) use error::UpError;
 /// The name of the one source. Ids of workflows derive from it, so it stays the same if the folder moves.
 const SOURCE: &str = "local";
 
-/// The scopes of the token for steps: read what other jobs made, and start scans.
-const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dispatch];
+/// The scopes of the token for steps: read what other jobs made, start scans, and keep files.
+const STEP_SCOPES: [Scope; 5] = [
+    Scope::WorkflowRead,
+    Scope::JobRead,
+    Scope::Dispatch,
+    Scope::BlobRead,
+    Scope::BlobWrite,
+];
 
 /// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
@@ -56,6 +62,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         secret_key: Some(secret_key(&home)?),
         retention: RetentionSettings::default(),
         log_limit: LOG_LIMIT,
+        blob_quota: None,
     };
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)

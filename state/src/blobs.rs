@@ -7,17 +7,46 @@ mod list;
 
 use model::decide::{Command, MoveBlob, Refusal, StoreBlob};
 use model::limits::BLOB_FOLDER_ENTRIES;
-use model::{Blob, BlobPath, ProjectId, blob};
-use store::{Object, Staged};
+use model::{Blob, BlobPath, BlobUsage, ProjectId, blob};
+use store::{Key, Object, Staged};
 use workflow::unhex;
 
 pub use self::list::{BlobEntry, BlobPage, BlobQuery, split_prefix};
 use crate::blocking::on_volume;
 use crate::download::Download;
 use crate::encode::adopt;
+use crate::envelope;
 use crate::error::{ReadError, SubmitError, WriteError};
 use crate::layout::{Folders, Layout, blob_name};
+use crate::reader::StoreReader;
 use crate::state::State;
+
+/// How much the blobs of a project are by their records.
+pub(crate) async fn counted(
+    reader: &StoreReader,
+    project: ProjectId,
+) -> Result<BlobUsage, ReadError> {
+    let mut usage = BlobUsage::none(project);
+    let mut waiting = vec![Folders::blob_records(project, &[])];
+    while let Some(folder) = waiting.pop() {
+        for name in reader.children(&folder).await? {
+            if !name.ends_with(list::RECORD) {
+                waiting.push(Folders::in_blob_folder(&folder, &name));
+                continue;
+            }
+            let bytes = reader.get(&Layout::in_blob_folder(&folder, &name)).await?;
+            let blob: Option<Blob> = bytes.and_then(|bytes| envelope::open(&bytes).ok());
+            usage = usage.with(None, blob.as_ref());
+        }
+    }
+    Ok(usage)
+}
+
+/// The key of the record that belongs to a content.
+pub(crate) fn record_of(content: &Key) -> Option<Key> {
+    let place = content.as_str().strip_prefix("blobs/")?;
+    Key::new(format!("blob-records/{place}{}", list::RECORD)).ok()
+}
 
 impl State {
     /// The record of a blob, also of one whose time is over.

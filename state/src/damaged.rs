@@ -9,6 +9,7 @@ use bytes::Bytes;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
 use store::{Batch, Engine, Key, Seq};
 
+use crate::blobs;
 use crate::envelope::EnvelopeError;
 use crate::error::{OpenError, ReadError};
 use crate::layout::Layout;
@@ -63,6 +64,13 @@ impl Damaged {
                 restored.map(Change::Workflow)
             }
             ["projects", id, file @ ("vars.json" | "secrets.json")] => id.parse().ok().map(|id| nothing_of(id, file, last)),
+            ["projects", id, "blobs.json"] => match id.parse() {
+                Ok(project) => {
+                    let usage = blobs::counted(reader, project).await?;
+                    Some(Change::BlobUsage(Arc::new(usage)))
+                }
+                Err(_) => None,
+            },
             ["workflows", _, "scans", _, "head.json"] => {
                 self.head_of_history(reader, world).await?
             }
@@ -174,9 +182,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["sources", _, "source.json"] => "the next look treats every file of the source as new",
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
-        ["projects", _, "blobs.json"] => {
-            "what the blobs of the project take is counted from 0; `everscand fsck --repair` counts them anew"
-        }
+        ["projects", _, "blobs.json"] => "the blobs of the project are counted anew",
         ["blob-records", _, _, ..] => "the blob is gone; store it again",
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", _, "scans", _, file] => match *file {

@@ -89,13 +89,16 @@ pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response,
 
 /// Stores a blob. It is streamed to disk, hashed on the way and made durable; then it is in its place.
 pub(super) async fn upload(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let new = NewBlob {
-        project: *project(me, &request.query)?,
-        path: path(&request)?,
-        expires_in: life(request.query.get("expires_in"))?,
-        condition: replacement(&request)?,
+    let path = path(&request)?;
+    let expires_in = life(request.query.get("expires_in"))?;
+    let condition = replacement(&request)?;
+    let new = project(me, &request.query)?.map(|project| NewBlob {
+        project: *project,
+        path,
+        expires_in,
+        condition,
         actor: me.actor(),
-    };
+    });
     let digest = request.header(CONTENT_DIGEST).map(|digest| {
         let is_digest = super::artifacts::is_digest(digest);
         let hex = digest.strip_prefix("sha256:").filter(|_| is_digest);
@@ -110,7 +113,7 @@ pub(super) async fn upload(me: &Visible, mut request: Request) -> Result<Respons
     let announced = request
         .header(CONTENT_LENGTH)
         .and_then(|length| length.parse().ok());
-    let mut upload = me.begin_blob(new, announced).await?;
+    let mut upload = me.begin_blob(&new, announced).await?;
     while let Some(piece) = request.body.next().await? {
         upload = upload.write(piece).await?;
     }
@@ -131,14 +134,16 @@ pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response,
     let project = project(me, &request.query)?;
     let condition = replacement(&request)?;
     let asked: CopyBlob = request.body.json(&request.headers).await?;
-    let new = NewBlob {
+    let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
+    let expires_in = life(asked.expires_in.as_deref())?;
+    let new = project.map(|project| NewBlob {
         project: *project,
-        path: member("to", &asked.to)?,
-        expires_in: life(asked.expires_in.as_deref())?,
+        path: to,
+        expires_in,
         condition,
         actor: me.actor(),
-    };
-    let stored = me.copy_blob(member("from", &asked.from)?, new).await?;
+    });
+    let stored = me.copy_blob(from, &new).await?;
     Ok(answer(&stored))
 }
 

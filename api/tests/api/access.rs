@@ -43,6 +43,9 @@ fn expected(access: Access, kind: &Kind) -> Verdict {
 
 fn verdict(answer: &Answer) -> Verdict {
     match answer.status {
+        // The answer to a HEAD cannot say why.
+        401 if answer.body.is_empty() => Verdict::Unauthorized,
+        403 if answer.body.is_empty() => Verdict::Forbidden,
         401 => {
             answer.problem(401, "unauthorized");
             assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
@@ -72,6 +75,7 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{scan}", "build")
         .replace("{job}", job)
         .replace("{artifact}", "out")
+        .replace("{*path}", "a")
         .replace("{token}", "11111111-1111-4111-8111-111111111111")
         .replace("{runner}", "11111111-1111-4111-8111-111111111111")
 }

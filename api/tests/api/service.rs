@@ -58,6 +58,9 @@ scans:
 pub(crate) const PLAIN: &str =
     "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
 
+/// What the blobs of a project may take.
+pub(crate) const BLOB_QUOTA: u64 = 4 * 1024 * 1024;
+
 /// The clock of a test. It stands still unless the test moves it.
 pub(crate) struct TestClock(Mutex<Timestamp>);
 

@@ -12,7 +12,7 @@ use crate::reader::StoreReader;
 use crate::state::State;
 
 /// The record of a blob has the blob's name with this behind it, which no other name has.
-const RECORD: &str = "~.json";
+pub(super) const RECORD: &str = "~.json";
 
 pub(super) fn record_name(name: &str) -> String {
     format!("{name}{RECORD}")

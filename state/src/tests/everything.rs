@@ -49,6 +49,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         ..fleet
     };
     finished(opened, expiring, &["cache"]).await;
+    opened.store_blob("notes.json", "{}").await;
     let deleted = finished(opened, expiring, &[]).await;
     opened.delete(deleted).await;
 }

@@ -316,7 +316,7 @@ async fn the_alias_blob_gives_both_scopes() {
     let service = Service::start().await;
     let body = json!({"name": "files", "scopes": ["blob"]});
     let made = service.post("/v0/tokens", &body).await.expect(201);
-    assert_eq!(made["token"]["scopes"], json!(["blob:read", "blob:write"]));
+    assert_eq!(made["scopes"], json!(["blob:read", "blob:write"]));
 }
 
 #[tokio::test]

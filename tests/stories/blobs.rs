@@ -32,10 +32,18 @@ fn paths(world: &World, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn jobs_and_people_share_files() {
-    let mut world = World::with_workflow("files.yaml", WORKFLOW);
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("files.yaml", Some(WORKFLOW))]);
+    world.start_daemon();
+    world.sync();
+    let create = ["token", "create", "--name", "steps", "--scope", "blob"];
+    let token = world.everscan(&create);
+    world.start_runner_with(1, &[("SERVICE_TOKEN", token.trim())]);
     std::fs::write(world.path("names.txt"), "b\na\n").unwrap();
     world.everscan(&["blob", "upload", "--src", "names.txt", "--dst", "input/"]);
-    world.everscan(&["scan", "dispatch", "files", "keep", "--wait"]);
+    let run = world.output("everscan", &["scan", "dispatch", "files", "keep", "--follow"]);
+    assert!(run.status.success(), "{run:?}");
     assert_eq!(world.everscan(&["blob", "cat", "results/sorted.txt"]), "a\nb\n");
 
     let twice = ["blob", "upload", "--src", "names.txt", "--dst", "input/", "--no-replace"];

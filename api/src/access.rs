@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use model::{JobId, PlainToken, Scope, TokenKind};
+use model::blob::LinkUse;
+use model::{BlobLink, JobId, PlainToken, Scope, TokenKind};
 use reconciler::{Handle, RunnerSession, Worker};
 use wire::ErrorCode;
 
 use crate::events::Hub;
 use crate::failure::{Failure, unauthorized};
-use crate::routes::{Access, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
+use crate::handlers::no_such_link;
+use crate::routes::{Access, LinkRoute, PublicRoute, Route, RunnerRoute, UserRoute, WorkerRoute};
 use crate::visible::Visible;
 
 /// The caller of a request, with the route that the caller may use.
@@ -18,9 +20,17 @@ pub(crate) enum Caller {
     Public(PublicRoute),
     /// The holder of a personal access token.
     User(UserRoute, Box<Visible>),
+    /// Whoever has a link to a blob.
+    Link(LinkRoute, Box<Linked>),
     /// A runner, with its session token.
     Runner(RunnerRoute, RunnerSession),
     Worker(WorkerRoute, Box<Worker>),
+}
+
+/// A link to a blob, and the daemon as the token that made it sees it.
+pub(crate) struct Linked {
+    pub(crate) me: Visible,
+    pub(crate) link: Arc<BlobLink>,
 }
 
 /// Authenticates a call to `route`, before its body is read.
@@ -36,6 +46,11 @@ pub(crate) async fn authenticate(
         Access::User(route, scope) => {
             let me = user(handle, events, scope, bearer(headers)?)?;
             Ok(Caller::User(route, Box::new(me)))
+        }
+        Access::Link(route) => {
+            let secret = parameters.first().map_or("", String::as_str);
+            let linked = linked(handle, events, route, secret).ok_or_else(no_such_link)?;
+            Ok(Caller::Link(route, Box::new(linked)))
         }
         Access::Runner(route) => {
             let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
@@ -73,6 +88,33 @@ fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result
     }
     handle.note_use(&token);
     Ok(Visible::new(handle, events, token, secret))
+}
+
+/// A link is good as long as its token could do the same.
+fn linked(
+    handle: &Handle,
+    events: &Arc<Hub>,
+    route: LinkRoute,
+    secret: &str,
+) -> Option<Linked> {
+    let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();
+    let use_for = match route {
+        LinkRoute::ReadLink | LinkRoute::InspectLink => LinkUse::Get,
+        LinkRoute::WriteLink => LinkUse::Put,
+    };
+    let (link, token) = handle.state().read(|world| {
+        let now = handle.time(world);
+        let link = world.blob_link_of(&secret)?;
+        let token = world.token(link.token)?;
+        let is_good = link.use_for == use_for
+            && !link.is_over(now)
+            && token.is_valid(now)
+            && token.scopes.allow(use_for.scope());
+        is_good.then(|| (link.clone(), token.clone()))
+    })?;
+    let hash = token.hash;
+    let me = Visible::new(handle, events, token, hash);
+    Some(Linked { me, link })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {

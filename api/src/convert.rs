@@ -1,5 +1,6 @@
 //! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
+use model::blob::LinkUse;
 use model::{
     Artifact, Condition, Edit, Inputs, Job, JobState, ProjectId, Projects, Reason, RevisionRecord,
     RevisionRef, Runner, Seen, Source, StaleFile, Step, StepOutcome, StepStatus, Timestamp, TipRef,
@@ -467,5 +468,18 @@ pub(crate) fn blob(blob: &model::Blob) -> wire::Blob {
         modified_at: blob.modified_at,
         modified_by: blob.by.to_string(),
         expires_at: blob.expires_at,
+    }
+}
+
+pub(crate) fn blob_link(link: &model::BlobLink) -> wire::BlobLink {
+    wire::BlobLink {
+        id: link.id.uuid(),
+        path: link.path.to_string(),
+        use_for: match link.use_for {
+            LinkUse::Get => wire::BlobLinkUse::Get,
+            LinkUse::Put => wire::BlobLinkUse::Put,
+        },
+        created_at: link.created_at,
+        expires_at: link.expires_at,
     }
 }

@@ -180,6 +180,10 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
             Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob ls` shows what there is"),
+            Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan blob links` shows what there is"),
+            Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
+                .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
             Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
                 .hint("read the blob again, and repeat the change with its present ETag"),
             Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)

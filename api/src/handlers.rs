@@ -1,6 +1,7 @@
 //! One handler for each route, grouped by path.
 
 mod artifacts;
+mod blob_links;
 mod blobs;
 mod content;
 mod dispatch;
@@ -20,6 +21,7 @@ mod why;
 mod worker;
 mod workflows;
 
+pub(crate) use blob_links::no_such_link;
 use reconciler::{Handle, RunnerSession, Worker};
 use warp::reply::Response;
 
@@ -38,6 +40,7 @@ pub(crate) async fn handle(
     match caller {
         Caller::Public(route) => public(handle, route, request).await,
         Caller::User(route, me) => user(&me, route, request).await,
+        Caller::Link(route, linked) => blob_links::follow(&linked, route, request).await,
         Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
         Caller::Worker(route, worker) => of_worker(handle, route, &worker, request).await,
     }
@@ -92,6 +95,9 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DeleteBlob => blobs::delete(me, &request).await,
         UserRoute::CopyBlob => blobs::copy(me, request).await,
         UserRoute::MoveBlob => blobs::rename(me, request).await,
+        UserRoute::ListBlobLinks => blob_links::list(me, &request),
+        UserRoute::CreateBlobLink => blob_links::create(me, request).await,
+        UserRoute::RevokeBlobLink => blob_links::revoke(me, &request).await,
         UserRoute::Events => events::listen(me, &request).await,
         UserRoute::ListTokens => tokens::list(me, &request),
         UserRoute::CreateToken => tokens::create(me, request).await,

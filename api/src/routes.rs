@@ -15,6 +15,8 @@ pub enum Access {
     Public(PublicRoute),
     /// A personal access token with this scope.
     User(UserRoute, Scope),
+    /// Whoever has a link to a blob, whose secret is in the path.
+    Link(LinkRoute),
     /// A runner session token.
     Runner(RunnerRoute),
     /// The worker session token of the job in the path.
@@ -100,6 +102,9 @@ routes! {
         DeleteBlob DELETE "/v0/blobs/{*path}", BlobWrite; ["project"], 0;
         CopyBlob POST "/v0/blob-copies", BlobWrite; ["project"], SMALL_BODY;
         MoveBlob POST "/v0/blob-moves", BlobWrite; ["project"], SMALL_BODY;
+        ListBlobLinks GET "/v0/blob-links", BlobRead; ["project" "limit" "cursor"], 0;
+        CreateBlobLink POST "/v0/blob-links", BlobRead; ["project"], SMALL_BODY;
+        RevokeBlobLink DELETE "/v0/blob-links/{link}", BlobRead; [], 0;
         Events GET "/v0/events", JobRead; ["project" "workflow" "job"], 0;
         ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;
         CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
@@ -108,6 +113,11 @@ routes! {
         ListRunners GET "/v0/runners", RunnerRead; ["limit" "cursor"], 0;
         DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
         CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;
+    }
+    Link LinkRoute {
+        ReadLink GET "/v0/linked-blobs/{secret}"; [], 0;
+        InspectLink HEAD "/v0/linked-blobs/{secret}"; [], 0;
+        WriteLink PUT "/v0/linked-blobs/{secret}"; [], BLOB_BODY;
     }
     Runner RunnerRoute {
         Hello POST "/v0/runners/hello"; [], SMALL_BODY;

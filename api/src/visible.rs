@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use model::decide::Refusal;
+use chrono::TimeDelta;
+use model::blob::LinkUse;
+use model::decide::{CreateBlobLink, NewBlobLink, Refusal, RevokeBlobLink};
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, Actor, Blob, BlobCondition, BlobPath, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
+    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
     RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
     TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
 };
@@ -530,6 +532,28 @@ impl Visible {
     ) -> Result<(), Failure> {
         let handle = self.acting()?;
         Ok(handle.delete_blob(**project, path, condition).await?)
+    }
+
+    pub(crate) async fn create_blob_link(
+        &self,
+        project: &Shown<ProjectId>,
+        path: BlobPath,
+        use_for: LinkUse,
+        life: TimeDelta,
+    ) -> Result<NewBlobLink, Failure> {
+        let create = CreateBlobLink {
+            project: **project,
+            path,
+            use_for,
+            life,
+            token: self.token.id,
+        };
+        Ok(self.acting()?.state().submit(create).await?)
+    }
+
+    pub(crate) async fn revoke_blob_link(&self, link: &Shown<BlobLinkId>) -> Result<(), Failure> {
+        let revoke = RevokeBlobLink { link: **link };
+        Ok(self.acting()?.state().submit(revoke).await?)
     }
 
     pub(crate) async fn create_token(

@@ -2,7 +2,8 @@
 
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
-use wire::{Blob, BlobList, CopyBlob, MoveBlob};
+use uuid::Uuid;
+use wire::{Blob, BlobLink, BlobList, CopyBlob, CreateBlobLink, CreatedBlobLink, MoveBlob};
 
 use crate::artifact::Download;
 use crate::route::Route;
@@ -118,6 +119,33 @@ impl Client {
     pub async fn copy_blob(&self, project: Option<&str>, copy: &CopyBlob) -> Result<Blob, Error> {
         let route = Route::v0("blob-copies").with_some("project", project);
         self.call(Method::POST, &route).json(copy)?.answer().await
+    }
+
+    /// The links to blobs of a project: `GET /blob-links`.
+    pub async fn blob_links(&self, project: Option<&str>) -> Result<Vec<BlobLink>, Error> {
+        let route = Route::v0("blob-links").with_some("project", project);
+        self.all(&route).await
+    }
+
+    /// Makes a link to a blob: `POST /blob-links`.
+    pub async fn create_blob_link(
+        &self,
+        project: Option<&str>,
+        create: &CreateBlobLink,
+    ) -> Result<CreatedBlobLink, Error> {
+        let route = Route::v0("blob-links").with_some("project", project);
+        self.call(Method::POST, &route).json(create)?.answer().await
+    }
+
+    /// Revokes a link to a blob: `DELETE /blob-links/{link}`.
+    pub async fn revoke_blob_link(&self, link: Uuid) -> Result<(), Error> {
+        let route = Route::v0("blob-links").id(link);
+        self.call(Method::DELETE, &route).done().await
+    }
+
+    /// The whole address of a path of the daemon.
+    pub fn url_of(&self, path: &str) -> String {
+        self.base.join(&Route::outside(path))
     }
 
     /// Moves a blob within its project: `POST /blob-moves`.

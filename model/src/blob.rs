@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::limits::{BLOB_PATH_BYTES, BLOB_PATH_SEGMENTS};
-use crate::{Actor, ProjectId, Timestamp};
+use crate::{Actor, BlobLinkId, ProjectId, Scope, Timestamp, TokenHash, TokenId};
 
 /// The path of a blob: the names of its folders and its own, outermost first. A name may have any characters but control
 /// characters, and is not `.` or `..`.
@@ -217,6 +217,47 @@ impl BlobUsage {
             blobs: (self.blobs + count(after)).saturating_sub(count(before)),
             bytes: (self.bytes + size(after)).saturating_sub(size(before)),
         }
+    }
+}
+
+/// A link to a blob, with which anybody reads or stores it without a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobLink {
+    pub id: BlobLinkId,
+    /// Hash of the secret in the link.
+    pub hash: TokenHash,
+    pub project: ProjectId,
+    pub path: BlobPath,
+    pub use_for: LinkUse,
+    /// The token that made it. The link ends with it.
+    pub token: TokenId,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// What a link is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkUse {
+    /// Reading the blob.
+    Get,
+    /// Storing it.
+    Put,
+}
+
+impl LinkUse {
+    /// The scope that the token behind a link needs.
+    pub const fn scope(self) -> Scope {
+        match self {
+            Self::Get => Scope::BlobRead,
+            Self::Put => Scope::BlobWrite,
+        }
+    }
+}
+
+impl BlobLink {
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.expires_at <= now
     }
 }
 

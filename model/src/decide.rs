@@ -5,6 +5,7 @@
 
 mod append;
 mod artifact;
+mod blob_links;
 mod blobs;
 mod claim;
 mod clock;
@@ -28,6 +29,7 @@ mod workflows;
 
 pub use crate::view::PreparedExpression;
 pub use artifact::{StoreArtifact, declared_artifact};
+pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
 pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use clock::{FollowClock, KeepEnd};

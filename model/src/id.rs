@@ -76,6 +76,8 @@ ids! {
     RunnerId;
     /// A personal access token.
     TokenId;
+    /// A link to a blob.
+    BlobLinkId;
     /// A registration token that is not used yet.
     RegistrationId;
 }
@@ -124,6 +126,12 @@ impl RunnerId {
 }
 
 impl TokenId {
+    pub fn random(entropy: &mut dyn Entropy) -> Self {
+        Self(entropy.uuid_v4())
+    }
+}
+
+impl BlobLinkId {
     pub fn random(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4())
     }

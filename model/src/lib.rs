@@ -45,13 +45,13 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
-pub use blob::{Blob, BlobCondition, BlobPath, BlobPathError, BlobUsage};
+pub use blob::{Blob, BlobCondition, BlobLink, BlobPath, BlobPathError, BlobUsage};
 pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
-    ArtifactId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
+    ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
     ScanKey, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};

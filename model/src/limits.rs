@@ -55,6 +55,15 @@ pub const BLOB_PATH_SEGMENTS: usize = 32;
 /// Blobs and folders in one folder. Each new one reads the folder.
 pub const BLOB_FOLDER_ENTRIES: usize = 10_000;
 
+/// Longest life of a link to a blob: who needs one for longer needs a token.
+pub const BLOB_LINK_LIFE: TimeDelta = TimeDelta::days(7);
+
+/// Links to blobs that may be open at once. Each is a live record.
+pub const BLOB_LINKS: usize = 10_000;
+
+/// Links whose time is over that one commit removes.
+pub(crate) const BLOB_LINK_SWEEP: usize = 50;
+
 /// Longest time until a blob expires: more is as good as never, and dates stay in range.
 pub const BLOB_LIFE: TimeDelta = TimeDelta::days(3_650);
 

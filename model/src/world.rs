@@ -140,6 +140,8 @@ impl World {
             Change::Blob(blob) => self.blobs.put(blob),
             Change::BlobRemoved(project, path) => self.blobs.remove(*project, path),
             Change::BlobUsage(usage) => self.blobs.count(usage),
+            Change::BlobLink(link) => self.blobs.link(link),
+            Change::BlobLinkRemoved(id) => self.blobs.unlink(*id),
             Change::Idempotency(request) => {
                 self.loaded
                     .remove(&Holder::Idempotency(request.key.clone()));

@@ -183,6 +183,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
         ["projects", _, "blobs.json"] => "the blobs of the project are counted anew",
+        ["blob-links", _] => "the link is void; make another one",
         ["blob-records", _, _, ..] => "the blob is gone; store it again",
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", _, "scans", _, file] => match *file {

@@ -107,6 +107,8 @@ impl Encoding<'_> {
                 self.delete(Layout::blob_record(*project, path));
                 self.delete(Layout::blob(*project, path));
             }
+            Change::BlobLink(link) => self.record(&**link),
+            Change::BlobLinkRemoved(id) => self.delete(Layout::blob_link(*id)),
             Change::BlobUsage(usage) => self.record(&**usage),
             Change::Idempotency(request) => self.record(&**request),
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use chrono::{Datelike, Timelike};
 use model::retention::Expiry;
 use model::{
-    BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, Timestamp,
+    BlobLinkId, BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, Timestamp,
     TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -54,6 +54,8 @@ keys! {
     secrets(project: ProjectId) "projects/{project}/secrets.json";
     /// How much the blobs of a project are.
     blob_usage(project: ProjectId) "projects/{project}/blobs.json";
+    /// A link to a blob.
+    blob_link(link: BlobLinkId) "blob-links/{link}.json";
     /// The content of a blob, in the folders of its path.
     blob(project: ProjectId, path: &BlobPath)
         "blobs/{project}/{path}" { path: blob_place(path.names()) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Blob, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
+    Blob, BlobLink, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
     RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
@@ -219,6 +219,12 @@ records! {
         id: it.path,
         live: |it: &Self| it.expires_at.is_some(),
         change: shared(Change::Blob),
+    }
+    BlobLink(BlobLink): |it| {
+        place: Layout::blob_link(it.id),
+        id: it.id,
+        live: always,
+        change: shared(Change::BlobLink),
     }
     BlobUsage(BlobUsage): |it| {
         place: Layout::blob_usage(it.project),

@@ -1,5 +1,6 @@
 //! Blobs as steps and people use them: stored by a job, changed with the command, and there after a crash and in a backup.
 
+use std::io::{Read, Write};
 use std::process::Output;
 
 use crate::support::World;
@@ -63,8 +64,15 @@ fn jobs_and_people_share_files() {
     let gone = world.everscan(&["blob", "rm", "-r", "old", "--dry-run"]);
     assert_eq!(gone, "old/2026/sorted.txt\nold/names.txt\n");
 
+    let link = world.everscan(&["blob", "link", "old/names.txt"]);
     world.kill_daemon();
     world.start_daemon();
+    let (address, path) = link.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "GET /{path} HTTP/1.0\r\nhost: {address}\r\n\r\n").unwrap();
+    let mut read = String::new();
+    stream.read_to_string(&mut read).unwrap();
+    assert!(read.starts_with("HTTP/1.0 200") && read.ends_with("\r\n\r\nb\na\n"), "{read}");
     assert_eq!(world.everscan(&["blob", "cat", "old/2026/sorted.txt"]), "a\nb\n");
     let backup = world.path("backup").display().to_string();
     let state = world.path("state").display().to_string();

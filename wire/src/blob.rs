@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// A stored blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,45 @@ pub struct CopyBlob {
     /// How long the copy is kept, such as `1h` or `30d`. None: until it is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<String>,
+}
+
+/// What a link is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlobLinkUse {
+    /// Reading the blob.
+    Get,
+    /// Storing it.
+    Put,
+}
+
+/// The body that makes a link to a blob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateBlobLink {
+    pub path: String,
+    pub use_for: BlobLinkUse,
+    /// How long it is good, such as `1h`; 7 days at most.
+    pub expires_in: String,
+}
+
+/// A link to a blob, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobLink {
+    pub id: Uuid,
+    pub path: String,
+    pub use_for: BlobLinkUse,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// A new link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreatedBlobLink {
+    #[serde(flatten)]
+    pub link: BlobLink,
+    /// What comes behind the address of the daemon. It is shown once, and good for anybody who has it.
+    pub url_path: String,
 }
 
 /// The body that moves a blob.

@@ -22,7 +22,9 @@ mod why;
 mod worker;
 mod workflow;
 
-pub use blob::{Blob, BlobList, CopyBlob, MoveBlob};
+pub use blob::{
+    Blob, BlobLink, BlobLinkUse, BlobList, CopyBlob, CreateBlobLink, CreatedBlobLink, MoveBlob,
+};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus};

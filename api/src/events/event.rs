@@ -122,6 +122,8 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::Blob(_)
         | Change::BlobRemoved(..)
         | Change::BlobUsage(_)
+        | Change::BlobLink(_)
+        | Change::BlobLinkRemoved(_)
         | Change::ClockFollowed(_) => None,
     }
 }

@@ -70,7 +70,16 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
 /// The content of a blob: the whole, or one range.
 pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = (project(me, &request.query)?, path(request)?);
-    let (blob, stored) = me.open_blob(&project, &path).await?;
+    content_of(me, &project, &path, request).await
+}
+
+pub(super) async fn content_of(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    path: &BlobPath,
+    request: &Request,
+) -> Result<Response, Failure> {
+    let (blob, stored) = me.open_blob(project, path).await?;
     demand(&condition(request)?, &blob)?;
     let mut response = content(&blob).answer(me, request, stored)?;
     describe(&mut response, &blob);
@@ -80,25 +89,57 @@ pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response
 /// What a download would answer, without the content.
 pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = (project(me, &request.query)?, path(request)?);
-    let blob = me.blob(&project, &path).await?;
+    head_of(me, &project, &path, request).await
+}
+
+pub(super) async fn head_of(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    path: &BlobPath,
+    request: &Request,
+) -> Result<Response, Failure> {
+    let blob = me.blob(project, path).await?;
     demand(&condition(request)?, &blob)?;
     let mut response = content(&blob).head(request);
     describe(&mut response, &blob);
     Ok(response)
 }
 
-/// Stores a blob. It is streamed to disk, hashed on the way and made durable; then it is in its place.
-pub(super) async fn upload(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let path = path(&request)?;
+/// Stores a blob.
+pub(super) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request.query)?;
     let expires_in = life(request.query.get("expires_in"))?;
-    let condition = replacement(&request)?;
-    let new = project(me, &request.query)?.map(|project| NewBlob {
+    let new = new_blob(me, &project, path(&request)?, &request)?;
+    let new = new.map(|new| NewBlob {
+        expires_in,
+        ..new.clone()
+    });
+    receive(me, &new, request).await
+}
+
+/// What the headers of a request say about a blob that is to be stored.
+pub(super) fn new_blob(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    path: BlobPath,
+    request: &Request,
+) -> Result<Shown<NewBlob>, Failure> {
+    let condition = replacement(request)?;
+    Ok(project.map(|project| NewBlob {
         project: *project,
         path,
-        expires_in,
+        expires_in: None,
         condition,
         actor: me.actor(),
-    });
+    }))
+}
+
+/// Receives a blob. It is streamed to disk, hashed on the way and made durable; then it is in its place.
+pub(super) async fn receive(
+    me: &Visible,
+    new: &Shown<NewBlob>,
+    mut request: Request,
+) -> Result<Response, Failure> {
     let digest = request.header(CONTENT_DIGEST).map(|digest| {
         let is_digest = super::artifacts::is_digest(digest);
         let hex = digest.strip_prefix("sha256:").filter(|_| is_digest);
@@ -113,7 +154,7 @@ pub(super) async fn upload(me: &Visible, mut request: Request) -> Result<Respons
     let announced = request
         .header(CONTENT_LENGTH)
         .and_then(|length| length.parse().ok());
-    let mut upload = me.begin_blob(&new, announced).await?;
+    let mut upload = me.begin_blob(new, announced).await?;
     while let Some(piece) = request.body.next().await? {
         upload = upload.write(piece).await?;
     }
@@ -158,7 +199,7 @@ pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Respons
 }
 
 /// The project of the request: the one that it names, or the only one that the token sees.
-fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, Failure> {
+pub(super) fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, Failure> {
     me.find(|seen| {
         if let Some(name) = query.get("project") {
             return projects::find(seen, name).map(|source| source.project);
@@ -186,7 +227,7 @@ fn path(request: &Request) -> Result<BlobPath, Failure> {
     })
 }
 
-fn member(field: &str, text: &str) -> Result<BlobPath, Failure> {
+pub(super) fn member(field: &str, text: &str) -> Result<BlobPath, Failure> {
     text.parse()
         .map_err(|error: model::BlobPathError| Failure::invalid(field, error.to_string()))
 }

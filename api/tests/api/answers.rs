@@ -128,6 +128,8 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         "/v0/events".to_owned(),
         "/v0/blobs".to_owned(),
         "/v0/blobs/a".to_owned(),
+        "/v0/blob-links".to_owned(),
+        "/v0/linked-blobs/a".to_owned(),
     ]);
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         let is_shown = shown.iter().any(|path| fits(route.path, path));

@@ -1,6 +1,7 @@
 //! `everscan blob`.
 
 mod change;
+mod link;
 mod list;
 mod sync;
 mod transfer;
@@ -37,6 +38,14 @@ pub(crate) enum Command {
     /// Remove a blob, or a folder with all in it
     #[command(visible_alias = "delete")]
     Rm(change::Remove),
+    /// Print a link with which anybody can read a blob, or store it
+    ///
+    /// It ends with the token that makes it.
+    Link(link::Link),
+    /// List the links that are good
+    Links(link::List),
+    /// Revoke a link
+    Unlink(link::Revoke),
     /// Make a folder of blobs like one of this machine, or the other way round
     ///
     /// One of both is `blob:` and the folder of blobs, as in `everscan blob sync reports blob:reports/2026`. What is the
@@ -55,6 +64,9 @@ impl Command {
             Self::Cp(command) => command.run(session).await,
             Self::Mv(command) => command.run(session).await,
             Self::Rm(command) => command.run(session).await,
+            Self::Link(command) => command.run(session).await,
+            Self::Links(command) => command.run(session).await,
+            Self::Unlink(command) => command.run(session).await,
             Self::Sync(command) => command.run(session).await,
         }
     }

@@ -127,6 +127,10 @@ pub enum Refusal {
     NoSuchSecret { project: String, name: String },
     #[error("there is no blob `{path}`")]
     NoSuchBlob { path: String },
+    #[error("there is no such link")]
+    NoSuchBlobLink,
+    #[error("there are {links} links to blobs, and more are not kept")]
+    TooManyBlobLinks { links: usize },
     /// The blob at the path is not as the caller said.
     #[error("the blob `{path}` {}", match sha256 {
         Some(sha256) => format!("has the SHA-256 {sha256}"),

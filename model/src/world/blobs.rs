@@ -1,11 +1,11 @@
 //! What decisions need of blobs: how much each project has, and those that expire.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::World;
-use crate::blob::{Blob, BlobPath, BlobUsage};
-use crate::{ProjectId, Timestamp};
+use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
+use crate::{BlobLinkId, ProjectId, Timestamp, TokenHash};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blobs {
@@ -13,6 +13,8 @@ pub(super) struct Blobs {
     /// Those that expire.
     expiring: BTreeMap<(ProjectId, BlobPath), Arc<Blob>>,
     ends: BTreeSet<(Timestamp, ProjectId, BlobPath)>,
+    links: BTreeMap<BlobLinkId, Arc<BlobLink>>,
+    link_hashes: HashMap<TokenHash, BlobLinkId>,
 }
 
 impl Blobs {
@@ -29,6 +31,17 @@ impl Blobs {
         }
     }
 
+    pub(super) fn link(&mut self, link: &Arc<BlobLink>) {
+        self.link_hashes.insert(link.hash, link.id);
+        self.links.insert(link.id, link.clone());
+    }
+
+    pub(super) fn unlink(&mut self, id: BlobLinkId) {
+        if let Some(link) = self.links.remove(&id) {
+            self.link_hashes.remove(&link.hash);
+        }
+    }
+
     pub(super) fn remove(&mut self, project: ProjectId, path: &BlobPath) {
         let gone = self.expiring.remove(&(project, path.clone()));
         if let Some(end) = gone.and_then(|blob| blob.expires_at) {
@@ -42,6 +55,20 @@ impl World {
     pub fn blob_usage(&self, project: ProjectId) -> BlobUsage {
         let counted = self.blobs.usage.get(&project);
         counted.map_or_else(|| BlobUsage::none(project), |usage| BlobUsage::clone(usage))
+    }
+
+    /// The links to blobs, also those whose time is over.
+    pub fn blob_links(&self) -> impl Iterator<Item = &Arc<BlobLink>> {
+        self.blobs.links.values()
+    }
+
+    pub fn blob_link(&self, id: BlobLinkId) -> Option<&Arc<BlobLink>> {
+        self.blobs.links.get(&id)
+    }
+
+    /// The link with this secret.
+    pub fn blob_link_of(&self, secret: &TokenHash) -> Option<&Arc<BlobLink>> {
+        self.blob_link(*self.blobs.link_hashes.get(secret)?)
     }
 
     /// Some blobs whose time is over at `now`, the earliest first.

@@ -56,7 +56,10 @@ fn main() -> Result<(), Failure> {
     let before = resident(world.daemon_pid())?;
     println!("{megabytes} MB, {RUNS} runs, best of them");
     for (what, request) in [
-        ("upload", Server::upload as fn(&Server, u64) -> Result<(), Failure>),
+        (
+            "upload",
+            Server::upload as fn(&Server, u64) -> Result<(), Failure>,
+        ),
         ("download", Server::download),
     ] {
         let (mut ours, mut theirs) = (Duration::MAX, Duration::MAX);

@@ -91,12 +91,7 @@ fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result
 }
 
 /// A link is good as long as its token could do the same.
-fn linked(
-    handle: &Handle,
-    events: &Arc<Hub>,
-    route: LinkRoute,
-    secret: &str,
-) -> Option<Linked> {
+fn linked(handle: &Handle, events: &Arc<Hub>, route: LinkRoute, secret: &str) -> Option<Linked> {
     let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();
     let use_for = match route {
         LinkRoute::ReadLink | LinkRoute::InspectLink => LinkUse::Get,

@@ -7,7 +7,8 @@ use http::header::HeaderName;
 use model::decide::{Refusal, Remedy};
 use model::{JobId, error_chain};
 use reconciler::{
-    BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError, WorkerError,
+    BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError,
+    WorkerError,
 };
 use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};

@@ -4,8 +4,8 @@ use http::Method;
 use model::Scope;
 
 use crate::limits::{
-    ARTIFACT_BODY, BLOB_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALIDATE_BODY,
-    VALUE_BODY,
+    ARTIFACT_BODY, BLOB_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY,
+    VALIDATE_BODY, VALUE_BODY,
 };
 
 /// Who may call a route, and its name in code.

@@ -12,9 +12,10 @@ use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken};
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, Job, JobId, ProjectId, Reason, RevisionRef, Runner,
-    RunnerId, ScanKey, SecretValue, Seen, Source, SourceName, StoredSecret, Timestamp, Token,
-    TokenHash, TokenId, Var, Viewer, WorkflowId, World, waiting,
+    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, Job, JobId,
+    ProjectId, Reason, RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, Source,
+    SourceName, StoredSecret, Timestamp, Token, TokenHash, TokenId, Var, Viewer, WorkflowId, World,
+    waiting,
 };
 use reconciler::{BlobUpload, Handle, NewBlob, Retained, Stored, Why};
 use serde_json::Value;

@@ -154,8 +154,7 @@ impl Settings {
         };
         let log_limit = log_limit.map_err(|problem| ConfigurationError::LogLimit { problem })?;
         let blob_quota = file.blob_quota.map(Size::bytes).transpose();
-        let blob_quota =
-            blob_quota.map_err(|problem| ConfigurationError::BlobQuota { problem })?;
+        let blob_quota = blob_quota.map_err(|problem| ConfigurationError::BlobQuota { problem })?;
         let key_file = options
             .secret_key_file
             .or_else(|| file.secret_key_file.map(|path| base.join(path)));

@@ -51,8 +51,8 @@ pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
-    ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
-    ScanKey, SourceName, SourceNameError, TokenId, WorkflowId,
+    ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId,
+    RunnerId, ScanKey, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{

@@ -40,7 +40,9 @@ mod worker;
 pub use blobs::{BlobUpload, NewBlob, Stored};
 pub use board::Message;
 pub use clock::{ClockTrouble, jump};
-pub use error::{BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError};
+pub use error::{
+    BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError,
+};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
 pub use limits::LOG_LIMIT;

@@ -63,7 +63,9 @@ impl Damaged {
                 let restored = restored.and_then(|id| world.workflow_record(id).cloned());
                 restored.map(Change::Workflow)
             }
-            ["projects", id, file @ ("vars.json" | "secrets.json")] => id.parse().ok().map(|id| nothing_of(id, file, last)),
+            ["projects", id, file @ ("vars.json" | "secrets.json")] => {
+                id.parse().ok().map(|id| nothing_of(id, file, last))
+            }
             ["projects", id, "blobs.json"] => match id.parse() {
                 Ok(project) => {
                     let usage = blobs::counted(reader, project).await?;

@@ -166,11 +166,7 @@ impl Fsck<'_> {
     }
 
     /// Checks a folder and all in it, each as a part.
-    fn each_folder(
-        &mut self,
-        top: &str,
-        check: fn(&mut Check<'_>, &str),
-    ) -> Result<(), OpenError> {
+    fn each_folder(&mut self, top: &str, check: fn(&mut Check<'_>, &str)) -> Result<(), OpenError> {
         let mut waiting = vec![top.to_owned()];
         while let Some(folder) = waiting.pop() {
             waiting.extend(self.part(|one| check(one, &folder))?.folders);

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use chrono::{Datelike, Timelike};
 use model::retention::Expiry;
 use model::{
-    BlobLinkId, BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenId, WorkflowId,
+    BlobLinkId, BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey,
+    SourceName, Timestamp, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};

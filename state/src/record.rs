@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Blob, BlobLink, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
-    RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token, WorkflowRecord,
+    Blob, BlobLink, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars,
+    Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token,
+    WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -43,11 +43,25 @@ fn jobs_and_people_share_files() {
     world.start_runner_with(1, &[("SERVICE_TOKEN", token.trim())]);
     std::fs::write(world.path("names.txt"), "b\na\n").unwrap();
     world.everscan(&["blob", "upload", "--src", "names.txt", "--dst", "input/"]);
-    let run = world.output("everscan", &["scan", "dispatch", "files", "keep", "--follow"]);
+    let run = world.output(
+        "everscan",
+        &["scan", "dispatch", "files", "keep", "--follow"],
+    );
     assert!(run.status.success(), "{run:?}");
-    assert_eq!(world.everscan(&["blob", "cat", "results/sorted.txt"]), "a\nb\n");
+    assert_eq!(
+        world.everscan(&["blob", "cat", "results/sorted.txt"]),
+        "a\nb\n"
+    );
 
-    let twice = ["blob", "upload", "--src", "names.txt", "--dst", "input/", "--no-replace"];
+    let twice = [
+        "blob",
+        "upload",
+        "--src",
+        "names.txt",
+        "--dst",
+        "input/",
+        "--no-replace",
+    ];
     refused(&world.output("everscan", &twice), 1, "has the SHA-256");
     world.everscan(&["blob", "cp", "-r", "results", "archive/2026"]);
     world.everscan(&["blob", "mv", "input/names.txt", "archive/"]);
@@ -59,21 +73,40 @@ fn jobs_and_people_share_files() {
     world.everscan(&["blob", "mv", "archive", "old"]);
     let blob = world.json(&["blob", "stat", "old/names.txt"]);
     assert_eq!(blob["size"], 4);
-    refused(&world.output("everscan", &["blob", "rm", "old"]), 2, "old is a folder");
-    refused(&world.output("everscan", &["blob", "cat", "old/x"]), 1, "there is no blob `old/x`");
+    refused(
+        &world.output("everscan", &["blob", "rm", "old"]),
+        2,
+        "old is a folder",
+    );
+    refused(
+        &world.output("everscan", &["blob", "cat", "old/x"]),
+        1,
+        "there is no blob `old/x`",
+    );
     let gone = world.everscan(&["blob", "rm", "-r", "old", "--dry-run"]);
     assert_eq!(gone, "old/2026/sorted.txt\nold/names.txt\n");
 
     let link = world.everscan(&["blob", "link", "old/names.txt"]);
     world.kill_daemon();
     world.start_daemon();
-    let (address, path) = link.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let (address, path) = link
+        .trim()
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     write!(stream, "GET /{path} HTTP/1.0\r\nhost: {address}\r\n\r\n").unwrap();
     let mut read = String::new();
     stream.read_to_string(&mut read).unwrap();
-    assert!(read.starts_with("HTTP/1.0 200") && read.ends_with("\r\n\r\nb\na\n"), "{read}");
-    assert_eq!(world.everscan(&["blob", "cat", "old/2026/sorted.txt"]), "a\nb\n");
+    assert!(
+        read.starts_with("HTTP/1.0 200") && read.ends_with("\r\n\r\nb\na\n"),
+        "{read}"
+    );
+    assert_eq!(
+        world.everscan(&["blob", "cat", "old/2026/sorted.txt"]),
+        "a\nb\n"
+    );
     let backup = world.path("backup").display().to_string();
     let state = world.path("state").display().to_string();
     let made = world.output("everscand", &["backup", &backup, "--state-dir", &state]);
@@ -112,7 +145,10 @@ fn a_folder_is_kept_like_one_of_this_machine_and_back() {
     std::fs::remove_file(here("deep/er/c")).unwrap();
     assert_eq!(said(&up), "1 sent, 1 the same already, 0 removed\n");
     let dry = ["here", "blob:kept", "--delete", "--dry-run"];
-    assert_eq!(said(&dry), "0 would be sent, 2 the same already, 1 would be removed\n");
+    assert_eq!(
+        said(&dry),
+        "0 would be sent, 2 the same already, 1 would be removed\n"
+    );
     let delete = ["here", "blob:kept", "--delete"];
     assert_eq!(said(&delete), "0 sent, 2 the same already, 1 removed\n");
     std::fs::create_dir(world.path("there")).unwrap();

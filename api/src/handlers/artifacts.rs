@@ -46,6 +46,7 @@ pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response
         size: artifact.size,
         sha256: &artifact.sha256,
         disposition: format!("attachment; filename=\"{file_name}.zip\""),
+        is_checked: true,
     };
     content.answer(me, request, stored)
 }

@@ -27,10 +27,12 @@ pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure>
     let (window, now) = (Window::of(&request.query)?, me.steady());
     let project = project(me, &request.query)?;
     Ok(reply::ok(&me.read(|seen| {
-        let open = seen
-            .blob_links(*project)
-            .filter(|link| !link.is_over(now));
-        window.cut(open, |link| link.id.to_string(), |link| convert::blob_link(link))
+        let open = seen.blob_links(*project).filter(|link| !link.is_over(now));
+        window.cut(
+            open,
+            |link| link.id.to_string(),
+            |link| convert::blob_link(link),
+        )
     })))
 }
 
@@ -84,9 +86,7 @@ pub(super) async fn follow(
     let Linked { me, link } = linked;
     let project: Shown<ProjectId> = me.find(|seen| {
         let source = seen.source_of(link.project);
-        source
-            .map(|source| source.project)
-            .ok_or_else(no_such_link)
+        source.map(|source| source.project).ok_or_else(no_such_link)
     })?;
     let path = BlobLink::clone(link).path;
     let mut response = match route {
@@ -104,6 +104,9 @@ pub(super) async fn follow(
 
 /// The one answer about a link that is none, whatever is wrong with it.
 pub(crate) fn no_such_link() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such link, or it has ended")
-        .hint("ask whoever gave it to you for another one")
+    Failure::new(
+        ErrorCode::NotFound,
+        "there is no such link, or it has ended",
+    )
+    .hint("ask whoever gave it to you for another one")
 }

@@ -25,6 +25,8 @@ pub(super) struct Content<'a> {
     /// Hexadecimal.
     pub(super) sha256: &'a str,
     pub(super) disposition: String,
+    /// Whether the whole is hashed while it is sent, and broken off at its end if it is damaged.
+    pub(super) is_checked: bool,
 }
 
 impl Content<'_> {
@@ -60,7 +62,7 @@ impl Content<'_> {
             }
         };
         let part = range.clone().unwrap_or(0..size);
-        let stored = if part == (0..size) {
+        let stored = if part == (0..size) && self.is_checked {
             stored.checked(self.sha256, size)
         } else {
             stored

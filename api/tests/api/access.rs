@@ -253,7 +253,7 @@ fn only_these_routes_are_open_to_anyone() {
         .iter()
         .filter_map(|route| match route.access {
             Access::Public(route) => Some(route),
-            Access::User(..) | Access::Runner(_) | Access::Worker(_) => None,
+            Access::User(..) | Access::Link(_) | Access::Runner(_) | Access::Worker(_) => None,
         })
         .collect();
     assert_eq!(

@@ -48,14 +48,21 @@ async fn a_blob_is_answered_as_it_was_stored() {
     for method in [Method::GET, Method::HEAD] {
         let answer = sent(&service, method.clone(), "reports/a%20b.txt", &[]).await;
         assert_eq!(answer.status, 200);
-        let body = if method == Method::GET { "0123456789" } else { "" };
+        let body = if method == Method::GET {
+            "0123456789"
+        } else {
+            ""
+        };
         assert_eq!(answer.text(), body);
         for (name, value) in [
             ("etag", etag.as_str()),
             ("x-content-digest", &format!("sha256:{sha256}")),
             ("content-length", "10"),
             ("content-type", "application/octet-stream"),
-            ("content-disposition", "attachment; filename*=UTF-8''a%20b%2Etxt"),
+            (
+                "content-disposition",
+                "attachment; filename*=UTF-8''a%20b%2Etxt",
+            ),
             ("last-modified", "Fri, 20 Nov 2026 12:00:00 GMT"),
             ("x-content-type-options", "nosniff"),
             ("content-security-policy", "sandbox"),
@@ -156,16 +163,31 @@ async fn lists_go_by_prefix_and_by_folder() {
     for path in ["a", "b/1", "b/2/x", "b/3", "bc"] {
         stored(&service, path, "x").await;
     }
-    assert_eq!(paths(&service, "").await.0, ["a", "b/1", "b/2/x", "b/3", "bc"]);
-    assert_eq!(paths(&service, "?prefix=b").await.0, ["b/1", "b/2/x", "b/3", "bc"]);
-    assert_eq!(paths(&service, "?prefix=/b/").await.0, ["b/1", "b/2/x", "b/3"]);
+    assert_eq!(
+        paths(&service, "").await.0,
+        ["a", "b/1", "b/2/x", "b/3", "bc"]
+    );
+    assert_eq!(
+        paths(&service, "?prefix=b").await.0,
+        ["b/1", "b/2/x", "b/3", "bc"]
+    );
+    assert_eq!(
+        paths(&service, "?prefix=/b/").await.0,
+        ["b/1", "b/2/x", "b/3"]
+    );
     let answer = service.get("/v0/blobs?prefix=b/&delimiter=/").await;
     check(&service, "blobs", &answer);
     let (top, list) = paths(&service, "?delimiter=/&limit=2").await;
-    assert_eq!((top, &list["folders"]), (vec!["a".to_owned()], &json!(["b/"])));
+    assert_eq!(
+        (top, &list["folders"]),
+        (vec!["a".to_owned()], &json!(["b/"]))
+    );
     let cursor = text(&list["next_cursor"]);
     let rest = paths(&service, &format!("?delimiter=/&limit=2&cursor={cursor}")).await;
-    assert_eq!((rest.0, &rest.1["next_cursor"]), (vec!["bc".to_owned()], &Value::Null));
+    assert_eq!(
+        (rest.0, &rest.1["next_cursor"]),
+        (vec!["bc".to_owned()], &Value::Null)
+    );
     for query in ["?delimiter=x", "?limit=0", "?cursor=//", "?prefix=a//b"] {
         let answer = service.get(&format!("/v0/blobs{query}")).await;
         answer.problem(400, "invalid_request");
@@ -237,7 +259,9 @@ async fn a_blob_expires() {
     let answer = service.admin(absent).await;
     assert_eq!(answer.status, 200, "its place was not cleared yet");
     for life in ["1", "soon", "4000d", "-1h"] {
-        let answer = service.admin(put(&format!("a?expires_in={life}"), "x")).await;
+        let answer = service
+            .admin(put(&format!("a?expires_in={life}"), "x"))
+            .await;
         answer.problem(400, "invalid_request");
     }
 }
@@ -306,9 +330,15 @@ async fn a_token_sees_the_blobs_of_its_projects_alone() {
             assert_eq!(answer.status, status, "{path}");
         }
         let path = format!("a?project={project}&expires_in=1d");
-        assert_eq!(call(token, put(&path, project.to_owned())).await.status, status);
+        assert_eq!(
+            call(token, put(&path, project.to_owned())).await.status,
+            status
+        );
     }
-    assert_eq!(call(&of_main, Call::get("/v0/blobs/a")).await.text(), "main");
+    assert_eq!(
+        call(&of_main, Call::get("/v0/blobs/a")).await.text(),
+        "main"
+    );
 }
 
 #[tokio::test]
@@ -324,15 +354,24 @@ async fn a_large_blob_comes_whole_and_a_broken_upload_leaves_nothing() {
     let service = Service::start().await;
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
     service.admin(put("large", bytes.clone())).await.expect(201);
-    assert!(read(&service, "large").await.body == bytes, "it came back changed");
+    assert!(
+        read(&service, "large").await.body == bytes,
+        "it came back changed"
+    );
     let head = format!(
         "PUT /v0/blobs/large HTTP/1.1\r\nhost: everscan.test\r\nauthorization: Bearer {}\r\n\
          content-length: 1000\r\n\r\nonly this",
         service.admin
     );
     let answer = Raw::send(service.address, head).await.leave().await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert!(read(&service, "large").await.body == bytes, "it was replaced");
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+        "{answer}"
+    );
+    assert!(
+        read(&service, "large").await.body == bytes,
+        "it was replaced"
+    );
 }
 
 /// Makes a link, and returns its id and the path in it.
@@ -360,14 +399,18 @@ async fn a_link_lets_anybody_read_or_store_one_blob_until_it_ends() {
     assert_eq!(part.send(service.address).await.text(), "con");
     assert_eq!(anybody(Method::HEAD, &url).await.status, 200);
     anybody(Method::PUT, &url).await.problem(404, "not_found");
-    anybody(Method::DELETE, &url).await.problem(405, "method_not_allowed");
+    anybody(Method::DELETE, &url)
+        .await
+        .problem(405, "method_not_allowed");
 
     let put = json!({"path": "in/box", "use_for": "put", "expires_in": "7d"});
     let (_, to_store) = linked(&service, &service.admin, &put).await;
     let store = Call::new(Method::PUT, &to_store).bytes("sent");
     store.send(service.address).await.expect(201);
     assert_eq!(self::read(&service, "in/box").await.text(), "sent");
-    anybody(Method::GET, &to_store).await.problem(404, "not_found");
+    anybody(Method::GET, &to_store)
+        .await
+        .problem(404, "not_found");
 
     let list = service.get("/v0/blob-links").await;
     let paths: Vec<String> = list.expect(200)["items"]
@@ -382,7 +425,9 @@ async fn a_link_lets_anybody_read_or_store_one_blob_until_it_ends() {
     service.admin(revoke).await.problem(404, "not_found");
     anybody(Method::GET, &url).await.problem(404, "not_found");
     service.clock.advance(TimeDelta::days(7));
-    anybody(Method::PUT, &to_store).await.problem(404, "not_found");
+    anybody(Method::PUT, &to_store)
+        .await
+        .problem(404, "not_found");
     for (path, use_for, life) in [
         ("a/b", "get", "8d"),
         ("a/b", "get", "soon"),
@@ -402,8 +447,14 @@ async fn a_link_lets_anybody_read_or_store_one_blob_until_it_ends() {
 async fn a_link_is_good_for_no_more_than_its_token() {
     let service = Service::follow(&["main", "other"]).await;
     let reader = service.limited([Scope::BlobRead], &["main"]).await;
-    let both = service.limited([Scope::BlobRead, Scope::BlobWrite], &["main"]).await;
-    put("a", "x").bearer(&both).send(service.address).await.expect(201);
+    let both = service
+        .limited([Scope::BlobRead, Scope::BlobWrite], &["main"])
+        .await;
+    put("a", "x")
+        .bearer(&both)
+        .send(service.address)
+        .await
+        .expect(201);
     let get = json!({"path": "a", "use_for": "get", "expires_in": "1h"});
     let store = json!({"path": "a", "use_for": "put", "expires_in": "1h"});
     let call = Call::post("/v0/blob-links").json(&store).bearer(&reader);
@@ -422,7 +473,10 @@ async fn a_link_is_good_for_no_more_than_its_token() {
         .filter(|token| token["name"] == "limited")
     {
         let path = format!("/v0/tokens/{}", text(&token["id"]));
-        service.admin(Call::new(Method::DELETE, path)).await.expect(204);
+        service
+            .admin(Call::new(Method::DELETE, path))
+            .await
+            .expect(204);
     }
     let ended = Call::get(&url).send(service.address).await;
     ended.problem(404, "not_found");

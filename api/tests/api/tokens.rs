@@ -246,11 +246,7 @@ async fn what_is_of_another_project_does_not_exist() {
             if route.method == Method::GET
                 && !matches!(
                     route.path,
-                    "/v0/runners"
-                        | "/v0/tokens"
-                        | "/v0/events"
-                        | "/v0/blobs"
-                        | "/v0/blob-links"
+                    "/v0/runners" | "/v0/tokens" | "/v0/events" | "/v0/blobs" | "/v0/blob-links"
                 )
             {
                 let own = send(&real, &of_main).await.expect(200).to_string();

@@ -8,7 +8,7 @@ use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::blob::{BlobLink, BlobPath, LinkUse};
 use crate::change::Change;
-use crate::limits::{BLOB_LINK_LIFE, BLOB_LINKS, BLOB_LINK_SWEEP};
+use crate::limits::{BLOB_LINK_LIFE, BLOB_LINK_SWEEP, BLOB_LINKS};
 use crate::moment::Moment;
 use crate::token::{PlainToken, TokenKind};
 use crate::world::World;
@@ -67,9 +67,7 @@ impl Command for CreateBlobLink {
             expires_at: moment.now.max(now) + self.life,
         });
         let over = over.into_iter().take(BLOB_LINK_SWEEP);
-        let mut changes: Vec<Change> = over
-            .map(|link| Change::BlobLinkRemoved(link.id))
-            .collect();
+        let mut changes: Vec<Change> = over.map(|link| Change::BlobLinkRemoved(link.id)).collect();
         changes.push(Change::BlobLink(link.clone()));
         Ok(Decision {
             changes,

@@ -86,7 +86,13 @@ impl Opened {
     }
 
     /// All pages of a list, each entry as text.
-    async fn blobs(&self, folder: &[&str], begin: &str, is_flat: bool, limit: usize) -> Vec<String> {
+    async fn blobs(
+        &self,
+        folder: &[&str],
+        begin: &str,
+        is_flat: bool,
+        limit: usize,
+    ) -> Vec<String> {
         let mut query = BlobQuery {
             project: project(),
             folder: folder.iter().map(|name| (*name).to_owned()).collect(),
@@ -139,7 +145,10 @@ async fn a_blob_is_a_file_in_real_folders_and_there_after_a_restart() {
     assert_eq!(opened.usage(), (0, 0));
     opened.close();
     let left = folder.files();
-    assert!(!left.iter().any(|path| path.starts_with("blob")), "{left:?}");
+    assert!(
+        !left.iter().any(|path| path.starts_with("blob")),
+        "{left:?}"
+    );
 }
 
 #[tokio::test]
@@ -185,7 +194,9 @@ async fn lists_are_in_order_and_page_by_page_the_same() {
         "a", "b/1", "b/2/x", "b/2/y", "b/3", "b-c", "d%2Fe", ".hidden", "ä/ö", &deep,
     ];
     for blob in all {
-        opened.store_blob(Box::leak(blob.to_owned().into_boxed_str()), "x").await;
+        opened
+            .store_blob(Box::leak(blob.to_owned().into_boxed_str()), "x")
+            .await;
     }
     let whole = opened.blobs(&[], "", false, 100).await;
     assert_eq!(whole.len(), all.len(), "{whole:?}");
@@ -198,7 +209,15 @@ async fn lists_are_in_order_and_page_by_page_the_same() {
         let flat = opened.blobs(&["b"], "", true, limit).await;
         assert_eq!(flat, ["b/1", "b/2/", "b/3"]);
         let flat = opened.blobs(&[], "", true, limit).await;
-        let top = [".hidden", "ä/", "a", "b/", "b-c", "d%2Fe", &format!("{long}/")];
+        let top = [
+            ".hidden",
+            "ä/",
+            "a",
+            "b/",
+            "b-c",
+            "d%2Fe",
+            &format!("{long}/"),
+        ];
         let mut wanted = top.map(str::to_owned).to_vec();
         let mut found = flat.clone();
         wanted.sort();
@@ -206,7 +225,10 @@ async fn lists_are_in_order_and_page_by_page_the_same() {
         assert_eq!(found, wanted, "{flat:?}");
     }
     assert_eq!(opened.blobs(&[], "b", true, 10).await, ["b/", "b-c"]);
-    assert_eq!(opened.blobs(&["b"], "2", false, 10).await, ["b/2/x", "b/2/y"]);
+    assert_eq!(
+        opened.blobs(&["b"], "2", false, 10).await,
+        ["b/2/x", "b/2/y"]
+    );
     assert_eq!(opened.blobs(&[], "long", false, 10).await, [deep]);
     assert_eq!(opened.blobs(&["x"], "", false, 10).await, [] as [&str; 0]);
 }
@@ -234,7 +256,10 @@ async fn what_is_in_the_way_of_a_blob_is_named() {
     for (at, problem) in [
         ("a", Some("`a` is a folder")),
         ("a/b", Some("`a/b` is a folder")),
-        ("a/b/c/d/e", Some("`a/b/c` is a blob, so nothing can be in it")),
+        (
+            "a/b/c/d/e",
+            Some("`a/b/c` is a blob, so nothing can be in it"),
+        ),
         ("d/e", Some("`d` is a blob, so nothing can be in it")),
         ("a/b/d", None),
         ("e/f/g", None),
@@ -254,7 +279,11 @@ async fn blobs_that_expire_are_known_after_a_restart() {
     opened.store_blob("kept", "x").await;
     opened.close();
     let opened = folder.open().await;
-    let over = |now| opened.state.read(|world| world.expired_blobs(now, 10).len());
+    let over = |now| {
+        opened
+            .state
+            .read(|world| world.expired_blobs(now, 10).len())
+    };
     assert_eq!((over(end - hour), over(end)), (0, 1));
     assert_eq!(opened.blobs(&[], "", false, 10).await, ["kept", "tmp/x"]);
     folder.advance(3_600_000);
@@ -293,7 +322,10 @@ async fn a_check_compares_blobs_with_their_records() {
     std::fs::remove_file(folder.path(&Layout::blob_record(project(), &path("lost")))).unwrap();
     let mut codes = codes_of(&folder);
     codes.sort_unstable();
-    assert_eq!(codes, ["blob_differs", "blob_differs", "blob_missing", "orphan"]);
+    assert_eq!(
+        codes,
+        ["blob_differs", "blob_differs", "blob_missing", "orphan"]
+    );
 }
 
 #[tokio::test]

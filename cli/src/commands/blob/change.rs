@@ -57,7 +57,11 @@ impl Copy {
                 to: to.to_string(),
                 expires_in: None,
             };
-            blobs.client.copy_blob(blobs.project(), &copy).await.map(drop)
+            blobs
+                .client
+                .copy_blob(blobs.project(), &copy)
+                .await
+                .map(drop)
         };
         let count = each(&blobs, &from, &to, self.recursive, copy).await?;
         session.terminal.say(&format!("{} copied", counted(count)));
@@ -75,7 +79,11 @@ impl Move {
                 from: from.to_string(),
                 to: to.to_string(),
             };
-            blobs.client.move_blob(blobs.project(), &rename).await.map(drop)
+            blobs
+                .client
+                .move_blob(blobs.project(), &rename)
+                .await
+                .map(drop)
         };
         let count = each(&blobs, &from, &to, true, rename).await?;
         session.terminal.say(&format!("{} moved", counted(count)));
@@ -160,7 +168,9 @@ impl Remove {
         }
         for blob in &found {
             if self.dry_run {
-                session.terminal.line(&crate::untrusted::clean(&blob.path))?;
+                session
+                    .terminal
+                    .line(&crate::untrusted::clean(&blob.path))?;
                 continue;
             }
             let names = path(&blob.path)?;

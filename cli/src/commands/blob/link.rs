@@ -18,7 +18,12 @@ pub(crate) struct Link {
     #[arg(long, env = "SERVICE_PUT")]
     put: bool,
     /// How long the link is good, as in 30m or 7d, which is the most
-    #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", default_value = "1h")]
+    #[arg(
+        long,
+        env = "SERVICE_EXPIRES_IN",
+        value_name = "DURATION",
+        default_value = "1h"
+    )]
     expires_in: String,
     #[command(flatten)]
     place: Place,
@@ -86,7 +91,9 @@ pub(crate) struct Revoke {
 impl Revoke {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         session.client()?.revoke_blob_link(self.id).await?;
-        session.terminal.say(&format!("link {} is revoked", self.id));
+        session
+            .terminal
+            .say(&format!("link {} is revoked", self.id));
         Ok(Exit::Succeeded)
     }
 }

@@ -47,7 +47,12 @@ fn table(list: &BlobList) -> String {
     }
     let mut table = Table::new(&["PATH", "SIZE", "MODIFIED", "EXPIRES"]);
     for folder in &list.folders {
-        table.row([folder.clone(), "-".to_owned(), "-".to_owned(), "-".to_owned()]);
+        table.row([
+            folder.clone(),
+            "-".to_owned(),
+            "-".to_owned(),
+            "-".to_owned(),
+        ]);
     }
     for blob in &list.items {
         table.row([
@@ -81,7 +86,10 @@ impl Stat {
 fn fields(blob: &Blob) -> String {
     Fields::new()
         .add("path", &blob.path)
-        .add("size", format!("{} ({} bytes)", bytes(blob.size), blob.size))
+        .add(
+            "size",
+            format!("{} ({} bytes)", bytes(blob.size), blob.size),
+        )
         .add("sha256", &blob.sha256)
         .add("modified", time(&blob.modified_at))
         .add("by", &blob.modified_by)

@@ -47,10 +47,7 @@ struct Pass<'s, 't> {
 
 impl Sync {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let ends = (
-            self.from.strip_prefix(REMOTE),
-            self.to.strip_prefix(REMOTE),
-        );
+        let ends = (self.from.strip_prefix(REMOTE), self.to.strip_prefix(REMOTE));
         let blobs = self.place.blobs(session)?;
         let mut pass = Pass {
             blobs,
@@ -133,7 +130,9 @@ impl Pass<'_, '_> {
                     hint: "fetch it alone with `everscan blob download --dst`",
                 });
             }
-            let file = names.iter().fold(to.to_owned(), |path, name| path.join(name));
+            let file = names
+                .iter()
+                .fold(to.to_owned(), |path, name| path.join(name));
             if file.is_file() && is_same(&file, Some(blob))? {
                 self.same += 1;
                 continue;

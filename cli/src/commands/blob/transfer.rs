@@ -212,11 +212,7 @@ impl Cat {
     }
 }
 
-async fn print(
-    blobs: &Blobs,
-    from: &BlobPath,
-    session: &mut Session<'_>,
-) -> Result<Exit, Error> {
+async fn print(blobs: &Blobs, from: &BlobPath, session: &mut Session<'_>) -> Result<Exit, Error> {
     let fetched = blobs.client.download_blob(blobs.project(), from.names());
     let mut fetched = fetched.await?;
     let write = |terminal: &mut Terminal, piece: &[u8]| terminal.bytes(piece);

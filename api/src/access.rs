@@ -94,8 +94,8 @@ fn user(handle: &Handle, events: &Arc<Hub>, scope: Scope, token: &str) -> Result
 fn linked(handle: &Handle, events: &Arc<Hub>, route: LinkRoute, secret: &str) -> Option<Linked> {
     let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();
     let use_for = match route {
-        LinkRoute::ReadLink | LinkRoute::InspectLink => LinkUse::Get,
-        LinkRoute::WriteLink => LinkUse::Put,
+        LinkRoute::Download | LinkRoute::Inspect => LinkUse::Get,
+        LinkRoute::Upload => LinkUse::Put,
     };
     let (link, token) = handle.state().read(|world| {
         let now = handle.time(world);

@@ -115,9 +115,9 @@ routes! {
         CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY;
     }
     Link LinkRoute {
-        ReadLink GET "/v0/linked-blobs/{secret}"; [], 0;
-        InspectLink HEAD "/v0/linked-blobs/{secret}"; [], 0;
-        WriteLink PUT "/v0/linked-blobs/{secret}"; [], BLOB_BODY;
+        Download GET "/v0/linked-blobs/{secret}"; [], 0;
+        Inspect HEAD "/v0/linked-blobs/{secret}"; [], 0;
+        Upload PUT "/v0/linked-blobs/{secret}"; [], BLOB_BODY;
     }
     Runner RunnerRoute {
         Hello POST "/v0/runners/hello"; [], SMALL_BODY;

@@ -90,9 +90,9 @@ pub(super) async fn follow(
     })?;
     let path = BlobLink::clone(link).path;
     let mut response = match route {
-        LinkRoute::ReadLink => blobs::content_of(me, &project, &path, &request).await?,
-        LinkRoute::InspectLink => blobs::head_of(me, &project, &path, &request).await?,
-        LinkRoute::WriteLink => {
+        LinkRoute::Download => blobs::content_of(me, &project, &path, &request).await?,
+        LinkRoute::Inspect => blobs::head_of(me, &project, &path, &request).await?,
+        LinkRoute::Upload => {
             let new = blobs::new_blob(me, &project, path, &request)?;
             blobs::receive(me, &new, request).await?
         }

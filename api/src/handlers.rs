@@ -21,7 +21,7 @@ mod why;
 mod worker;
 mod workflows;
 
-pub(crate) use blob_links::no_such_link;
+pub(crate) use blob_links::{LINKED_BLOBS, no_such_link};
 use reconciler::{Handle, RunnerSession, Worker};
 use warp::reply::Response;
 

@@ -18,7 +18,7 @@ use crate::access::authenticate;
 use crate::body::Body;
 use crate::events::Hub;
 use crate::failure::{Failure, shorten};
-use crate::handlers;
+use crate::handlers::{self, LINKED_BLOBS};
 use crate::reply;
 use crate::request::{Query, Request};
 use crate::routes::{Matched, find};
@@ -53,11 +53,20 @@ async fn answer<B: Buf>(
     let request_id = Uuid::new_v4().to_string();
     let work = respond(shared, &method, path.as_str(), &query, headers, body);
     let mut response = settle(work, &request_id).await;
-    tracing::debug!(request_id, %method, path = path.as_str(), status = response.status().as_u16(), "answered");
+    let path = logged(path.as_str());
+    tracing::debug!(request_id, %method, path, status = response.status().as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
     // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
     reply::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
+}
+
+/// A path as the log has it: without the secret of a link.
+fn logged(path: &str) -> &str {
+    match path.starts_with(LINKED_BLOBS) {
+        true => LINKED_BLOBS,
+        false => path,
+    }
 }
 
 /// Answers a request, even if its handler fails or panics. Other requests are not affected.

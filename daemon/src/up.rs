@@ -17,7 +17,7 @@ use std::path::Path;
 use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
-use model::{Scope, SealingKey};
+use model::{Scope, Scopes, SealingKey, TokenHash};
 use reconciler::{LOG_LIMIT, Location, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -153,8 +153,8 @@ impl Running {
             source,
         })?;
         let step_token = match home.step_token() {
-            Some(token) => token,
-            None => make_step_token(&home, &serving).await?,
+            Some(token) if !is_outdated(&serving, &token) => token,
+            Some(_) | None => make_step_token(&home, &serving).await?,
         };
         let runner = LocalRunner::start(&home, &serving, &step_token).await?;
         introduce(&home, &workflows, &serving.url);
@@ -243,6 +243,16 @@ impl Running {
         let now = self.serving.handle.now().with_timezone(&Local);
         print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
     }
+}
+
+/// Whether an earlier release made the token for steps, with fewer scopes.
+fn is_outdated(serving: &Serving, token: &str) -> bool {
+    let wanted: Scopes = STEP_SCOPES.into_iter().collect();
+    let hash = TokenHash::of(token.trim());
+    serving.handle.state().read(|world| {
+        let known = world.token_of(&hash);
+        known.is_some_and(|token| !token.scopes.cover(&wanted))
+    })
 }
 
 /// Makes the token for steps and keeps it for later starts.

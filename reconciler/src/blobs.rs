@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use chrono::TimeDelta;
 use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
-use model::{Actor, Blob, BlobCondition, BlobPath, ProjectId};
+use model::{Actor, Blob, BlobCondition, BlobPath, ProjectId, World};
 use state::{ReadError, Upload};
 use workflow::hex;
 
@@ -198,10 +198,12 @@ impl Handle {
             for known in over {
                 let project = known.project;
                 let removal = async move |handle: Self| {
-                    let found = handle.state().blob(known.project, &known.path).await?;
+                    let found = handle.state().blob(project, &known.path).await?;
                     // Somebody may have removed its files by hand.
                     let blob = found.unwrap_or_else(|| Blob::clone(&known));
-                    if !blob.is_over(now) {
+                    let is_over = |world: &World| world.is_blob_over(project, &known.path, now);
+                    if !handle.state().read(is_over) {
+                        // It was stored again meanwhile.
                         return Ok(());
                     }
                     tracing::info!(path = %blob.path, bytes = blob.size, "a blob has run out and is removed");
@@ -367,3 +369,6 @@ fn refuse_same(from: &BlobPath, to: &BlobPath) -> Result<(), BlobError> {
         problem: "is the path that it has already".to_owned(),
     }))
 }
+
+#[cfg(test)]
+mod tests;

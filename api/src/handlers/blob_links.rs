@@ -18,7 +18,7 @@ use crate::routes::LinkRoute;
 use crate::visible::{Shown, Visible};
 
 /// Where the blob behind a link is.
-const PLACE: &str = "/v0/linked-blobs/";
+pub(crate) const LINKED_BLOBS: &str = "/v0/linked-blobs/";
 
 const REFERRER_POLICY: HeaderName = header::REFERRER_POLICY;
 
@@ -58,7 +58,7 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
     let made = me.create_blob_link(&project, path, use_for, life).await?;
     let body = CreatedBlobLink {
         link: convert::blob_link(&made.link),
-        url_path: format!("{PLACE}{}", made.secret.reveal()),
+        url_path: format!("{LINKED_BLOBS}{}", made.secret.reveal()),
     };
     Ok(reply::json(StatusCode::CREATED, &body))
 }

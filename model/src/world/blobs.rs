@@ -57,6 +57,12 @@ impl World {
         counted.map_or_else(|| BlobUsage::none(project), |usage| BlobUsage::clone(usage))
     }
 
+    /// Whether there is a blob whose time is over at `now`.
+    pub fn is_blob_over(&self, project: ProjectId, path: &BlobPath, now: Timestamp) -> bool {
+        let expiring = self.blobs.expiring.get(&(project, path.clone()));
+        expiring.is_some_and(|blob| blob.is_over(now))
+    }
+
     /// The links to blobs, also those whose time is over.
     pub fn blob_links(&self) -> impl Iterator<Item = &Arc<BlobLink>> {
         self.blobs.links.values()

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
+use model::decide::ConfigureSource;
 use model::{Actor, BlobCondition, BlobPath, BlobUsage, ProjectId};
 use state::blobs::BlobQuery;
 use state::{SubmitError, blobs::BlobEntry};
@@ -22,7 +23,14 @@ fn path(text: &str) -> BlobPath {
 
 async fn house(folder: &TempDir) -> House {
     let house = House::open(folder, 0, Vec::new()).await;
-    house.activate("main").await;
+    let configure = ConfigureSource {
+        name: source_name(),
+        url: "/srv/recon.git".to_owned(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval_seconds: 60,
+    };
+    house.handle.state().submit(configure).await.unwrap();
     house
 }
 
